@@ -83,7 +83,7 @@ static bool is_of_all_sessions(const struct report_kind *kind)
 }
 
 static int choose_sessions_asked_for(struct report *report, const struct session_rows *sessions,
-                                     int64_t *ids, struct diag *diag)
+                                     int64_t *out_ids, struct diag *diag)
 {
     const struct analyze_options *options = report->options;
     struct session_limits limits = {.program = options->program};
@@ -97,7 +97,7 @@ static int choose_sessions_asked_for(struct report *report, const struct session
         rc = selection_parse_since(options->since, now.tv_sec * INT64_C(1000000000) + now.tv_nsec,
                                    &limits.since_ns, diag);
     return rc ? rc
-              : choose_limited_sessions(chosen, &limits, sessions, ids, &report->session_count,
+              : choose_limited_sessions(chosen, &limits, sessions, out_ids, &report->session_count,
                                         diag);
 }
 

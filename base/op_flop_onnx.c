@@ -18,13 +18,13 @@ static double dim(const struct op_flop_shape *shape, int axis)
 
 /* False where attributes are not known. */
 static bool read_int(const struct op_flop_call *call, const char *name, int64_t fallback,
-                     int64_t *out)
+                     int64_t *out_value)
 {
     const struct op_flop_attributes *known = call->attributes;
 
     if (!known)
         return false;
-    *out = (int64_t)known->number(known->node, name, (double)fallback);
+    *out_value = (int64_t)known->number(known->node, name, (double)fallback);
     return true;
 }
 

@@ -39,7 +39,7 @@ static double mean_of_own(const struct ot_ring *ring)
 }
 
 /* The thread's own state is put aside meanwhile; housekeeping is never due on the scratch ring. */
-static void measure(struct ot_ring *ring, struct ot_counters *counters, struct ot_cost *out)
+static void measure(struct ot_ring *ring, struct ot_counters *counters, struct ot_cost *out_cost)
 {
     const struct ot_hot mine = ot_hot;
     const uint32_t spans = counters ? COUNTED_SPANS : SPANS;
@@ -57,8 +57,8 @@ static void measure(struct ot_ring *ring, struct ot_counters *counters, struct o
 
         record_batch(spans);
         ticks = (double)(ot_ticks() - start) / spans;
-        if (!out->is_known || ticks < out->span_ticks)
-            *out = (struct ot_cost){ticks, mean_of_own(ring), true};
+        if (!out_cost->is_known || ticks < out_cost->span_ticks)
+            *out_cost = (struct ot_cost){ticks, mean_of_own(ring), true};
     }
     ot_hot = mine;
 }

@@ -51,23 +51,25 @@ static bool convert_either(struct tick_clock *clock, uint64_t ticks, int64_t *ou
 /* The counter jumped, or these times are nonsense. A first kernel that cannot be placed is not
  * known. */
 static __attribute__((cold, noinline)) bool
-convert_over_jump(struct tick_clock *clock, const uint64_t ticks[3], struct resolved *out)
+convert_over_jump(struct tick_clock *clock, const uint64_t ticks[3], struct resolved *out_resolved)
 {
-    if (!convert_either(clock, ticks[0], &out->start_ns) ||
-        !convert_either(clock, ticks[2], &out->end_ns) || out->end_ns < out->start_ns)
+    if (!convert_either(clock, ticks[0], &out_resolved->start_ns) ||
+        !convert_either(clock, ticks[2], &out_resolved->end_ns) ||
+        out_resolved->end_ns < out_resolved->start_ns)
         return false;
-    if (ticks[1] == 0 || !convert_either(clock, ticks[1], &out->kern_ns) ||
-        out->kern_ns < out->start_ns || out->kern_ns > out->end_ns)
-        out->kern_ns = STORE_NULL;
+    if (ticks[1] == 0 || !convert_either(clock, ticks[1], &out_resolved->kern_ns) ||
+        out_resolved->kern_ns < out_resolved->start_ns ||
+        out_resolved->kern_ns > out_resolved->end_ns)
+        out_resolved->kern_ns = STORE_NULL;
     return true;
 }
 
 /* Times that are not plausible now. Returns 0 for those of before a jump, else why they are lost.
  */
 static __attribute__((cold, noinline)) int
-place_odd_times(struct tick_clock *clock, const uint64_t ticks[3], struct resolved *out)
+place_odd_times(struct tick_clock *clock, const uint64_t ticks[3], struct resolved *out_resolved)
 {
-    if (convert_over_jump(clock, ticks, out))
+    if (convert_over_jump(clock, ticks, out_resolved))
         return 0;
     if (tick_clock_is_in_doubt(clock))
         return OT_LOSS_CLOCK;
@@ -76,7 +78,7 @@ place_odd_times(struct tick_clock *clock, const uint64_t ticks[3], struct resolv
 
 /* Converts the times of a record, which are in order. Returns 0, or why the record is lost. */
 static inline int convert_times(struct ingest *ingest, const struct ot_wire_record *record,
-                                struct resolved *out)
+                                struct resolved *out_resolved)
 {
     struct tick_clock *clock = &ingest->session->clock;
     bool has_end = record->kind <= OT_RECORD_COPY; /* SPAN, RUN, COPY */
@@ -84,18 +86,18 @@ static inline int convert_times(struct ingest *ingest, const struct ot_wire_reco
     uint64_t kern = has_end ? record->kern_ticks : 0;
 
     if (__builtin_expect(record->flags & OT_RECORD_REALTIME, 0)) {
-        out->start_ns = (int64_t)start;
-        out->kern_ns = kern ? (int64_t)kern : STORE_NULL;
-        out->end_ns = (int64_t)end;
+        out_resolved->start_ns = (int64_t)start;
+        out_resolved->kern_ns = kern ? (int64_t)kern : STORE_NULL;
+        out_resolved->end_ns = (int64_t)end;
         return end > (uint64_t)ingest->realtime_max_ns ? OT_LOSS_FUTURE
                : start == 0                            ? OT_LOSS_PAST
                                                        : 0;
     }
     if (__builtin_expect(start < clock->ticks_min || end > clock->ticks_max, 0))
-        return place_odd_times(clock, (const uint64_t[3]){start, kern, end}, out);
-    out->start_ns = tick_clock_look_ns(clock, start);
-    out->kern_ns = kern ? tick_clock_look_ns(clock, kern) : STORE_NULL;
-    out->end_ns = tick_clock_look_ns(clock, end);
+        return place_odd_times(clock, (const uint64_t[3]){start, kern, end}, out_resolved);
+    out_resolved->start_ns = tick_clock_look_ns(clock, start);
+    out_resolved->kern_ns = kern ? tick_clock_look_ns(clock, kern) : STORE_NULL;
+    out_resolved->end_ns = tick_clock_look_ns(clock, end);
     tick_clock_note(clock, end);
     return 0;
 }
@@ -228,14 +230,14 @@ static void put_counter(struct ingest *ingest, const struct ot_wire_record *reco
 
 /* Looks up lane and op (RUN: model). Returns false when one is not defined. */
 static inline bool resolve(const struct session *session, const struct ot_wire_record *record,
-                           struct resolved *out)
+                           struct resolved *out_resolved)
 {
     const struct id_table *table = record->kind == OT_RECORD_RUN ? &session->models : &session->ops;
 
-    out->lane_id = id_table_get(&session->lanes, record->lane_id);
-    out->op_id = record->op_id ? id_table_get(table, record->op_id) : STORE_NULL;
-    out->run = number_or_null(record->run);
-    return out->lane_id != 0 && out->op_id != 0;
+    out_resolved->lane_id = id_table_get(&session->lanes, record->lane_id);
+    out_resolved->op_id = record->op_id ? id_table_get(table, record->op_id) : STORE_NULL;
+    out_resolved->run = number_or_null(record->run);
+    return out_resolved->lane_id != 0 && out_resolved->op_id != 0;
 }
 
 /* Returns 0, or why the record is lost. */

@@ -132,20 +132,22 @@ bool ring_load_closed(const struct ring *ring)
     return __atomic_load_n(&ring->memory->closed, __ATOMIC_ACQUIRE) != 0;
 }
 
-void ring_copy(const struct ring *ring, uint64_t first, size_t count, struct ot_wire_record *out)
+void ring_copy(const struct ring *ring, uint64_t first, size_t count,
+               struct ot_wire_record *out_record)
 {
     size_t index = (size_t)(first & (ring->record_count - 1));
     size_t until_end = (size_t)ring->record_count - index;
     size_t straight = count < until_end ? count : until_end;
 
-    memcpy(out, ring->memory->records + index, straight * sizeof(*out));
+    memcpy(out_record, ring->memory->records + index, straight * sizeof(*out_record));
     if (straight < count)
-        memcpy(out + straight, ring->memory->records, (count - straight) * sizeof(*out));
+        memcpy(out_record + straight, ring->memory->records,
+               (count - straight) * sizeof(*out_record));
 }
 
-void ring_copy_open(const struct ring *ring, uint32_t depth, struct ot_wire_record *out)
+void ring_copy_open(const struct ring *ring, uint32_t depth, struct ot_wire_record *out_record)
 {
-    memcpy(out, ring->memory->open, depth * sizeof(*out));
+    memcpy(out_record, ring->memory->open, depth * sizeof(*out_record));
 }
 
 uint64_t ring_take_gap(struct ring *ring, size_t slot, struct ot_ring_gap *out_gap)

@@ -78,10 +78,11 @@ int ring_load(const struct ring *ring, uint64_t *out_head, uint32_t *out_depth, 
 uint64_t ring_load_tail(const struct ring *ring);
 
 /** Copy `count` records from number `first` on. */
-void ring_copy(const struct ring *ring, uint64_t first, size_t count, struct ot_wire_record *out);
+void ring_copy(const struct ring *ring, uint64_t first, size_t count,
+               struct ot_wire_record *out_record);
 
 /** Copy the innermost `depth` (at most OT_RING_DEPTH_MAX) open spans, outermost first. */
-void ring_copy_open(const struct ring *ring, uint32_t depth, struct ot_wire_record *out);
+void ring_copy_open(const struct ring *ring, uint32_t depth, struct ot_wire_record *out_record);
 
 /** Copy a gap slot. Returns how much its counter has grown since the last call, 0 for an impossible
  *  counter. */

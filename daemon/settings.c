@@ -188,7 +188,7 @@ static int fill_paths(struct settings *settings, struct diag *diag)
 
 /* The option, else the variable, else the default. */
 static const char *find_bound(const char *option, const char *variable, const char *otherwise,
-                              const char **name)
+                              const char **out_name)
 {
     const char *value = getenv(variable);
 
@@ -196,7 +196,7 @@ static const char *find_bound(const char *option, const char *variable, const ch
         return option;
     if (!value || !value[0])
         return otherwise;
-    *name = variable;
+    *out_name = variable;
     return value;
 }
 
@@ -232,39 +232,39 @@ static int fill_lost_store(struct settings *settings, struct diag *diag)
     return 0;
 }
 
-int settings_read(int argc, char **argv, struct settings *settings, int *out_status)
+int settings_read(int argc, char **argv, struct settings *out_settings, int *out_status)
 {
     const char *words[1];
     struct diag diag = {0};
     char place[PATH_MAX];
     int word_count, rc;
 
-    *settings = (struct settings){.level = OT_LEVEL_ON, .starter_fd = -1};
-    rc = options_parse(&command, argc, argv, settings, words, &word_count, &diag);
+    *out_settings = (struct settings){.level = OT_LEVEL_ON, .starter_fd = -1};
+    rc = options_parse(&command, argc, argv, out_settings, words, &word_count, &diag);
     if (rc == OPTIONS_SHOWN) {
         *out_status = EXIT_OK;
         return rc;
     }
     if (rc == 0)
-        rc = fill_paths(settings, &diag);
+        rc = fill_paths(out_settings, &diag);
     if (rc == 0)
-        rc = fill_bounds(settings, &diag);
+        rc = fill_bounds(out_settings, &diag);
     if (rc == 0)
-        rc = fill_lost_store(settings, &diag);
+        rc = fill_lost_store(out_settings, &diag);
     if (rc < 0) {
         *out_status = options_complain(&command, &diag);
         return rc;
     }
-    const char **paths[] = {&settings->socket_path, &settings->store_path, &settings->log_path,
-                            &settings->pid_path};
+    const char **paths[] = {&out_settings->socket_path, &out_settings->store_path,
+                            &out_settings->log_path, &out_settings->pid_path};
 
     for (size_t i = 0; rc == 0 && i < sizeof(paths) / sizeof(paths[0]); i++) {
         const char *path = *paths[i];
 
         rc = make_absolute(paths[i], place, &diag);
         if (rc == 0 && *paths[i] != path) {
-            memcpy(settings->paths[i], place, sizeof(place));
-            *paths[i] = settings->paths[i];
+            memcpy(out_settings->paths[i], place, sizeof(place));
+            *paths[i] = out_settings->paths[i];
         }
     }
     if (rc < 0)

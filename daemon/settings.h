@@ -33,6 +33,6 @@ struct settings {
 
 /** Reads argv. Returns 0 to go on; otherwise it has printed what there is to say and *out_status is
  *  the exit status. */
-int settings_read(int argc, char **argv, struct settings *settings, int *out_status);
+int settings_read(int argc, char **argv, struct settings *out_settings, int *out_status);
 
 #endif

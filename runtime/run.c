@@ -305,24 +305,24 @@ static void show_info(struct worker *worker)
 }
 
 /* A run that computes, with all that looks at it. */
-static int compute(struct worker *worker, bool is_warmup, struct session_times *times)
+static int compute(struct worker *worker, bool is_warmup, struct session_times *out_times)
 {
     int rc = 0;
 
     if (worker->profile)
         rc = profile_run_begin(worker->profile, is_warmup);
     if (rc == 0)
-        rc = worker->tools.is_active ? run_tools_run(&worker->tools, times, &worker->diag)
-                                     : session_run(worker->session, times, &worker->diag);
+        rc = worker->tools.is_active ? run_tools_run(&worker->tools, out_times, &worker->diag)
+                                     : session_run(worker->session, out_times, &worker->diag);
     if (rc == 0)
         rc = run_tools_finish(&worker->tools, worker->session, &worker->diag);
     if (rc == 0 && worker->profile)
-        rc = profile_run_end(worker->profile, times);
+        rc = profile_run_end(worker->profile, out_times);
     return rc;
 }
 
 /* The first of them, where that is wanted. */
-static int compute_checked(struct worker *worker, bool is_warmup, struct session_times *times)
+static int compute_checked(struct worker *worker, bool is_warmup, struct session_times *out_times)
 {
     const struct run_config *config = worker->config;
     struct sanity *sanity = NULL;
@@ -333,7 +333,7 @@ static int compute_checked(struct worker *worker, bool is_warmup, struct session
         rc = sanity_create(worker->session, &sanity, &worker->diag);
     worker->has_computed = true;
     if (rc == 0)
-        rc = compute(worker, is_warmup, times);
+        rc = compute(worker, is_warmup, out_times);
     if (!sanity)
         return rc;
     check = sanity_finish(&sanity, &result, &worker->diag);
@@ -342,7 +342,7 @@ static int compute_checked(struct worker *worker, bool is_warmup, struct session
     return rc < 0 ? rc : check;
 }
 
-static int run_once(struct worker *worker, bool is_warmup, struct session_times *times)
+static int run_once(struct worker *worker, bool is_warmup, struct session_times *out_times)
 {
     struct times_array *list = is_warmup ? &worker->report->warmups : &worker->report->runs;
     bool is_fake = worker->config->fake_first && worker->report->warmups.count == 0;
@@ -352,11 +352,11 @@ static int run_once(struct worker *worker, bool is_warmup, struct session_times 
         return rc;
     trace_run_begin(worker->trace, is_warmup);
     if (is_fake)
-        session_run_fake(worker->session, times);
+        session_run_fake(worker->session, out_times);
     else
-        rc = compute_checked(worker, is_warmup, times);
+        rc = compute_checked(worker, is_warmup, out_times);
     trace_run_end(worker->trace);
-    return rc == 0 ? array_push(list, *times) : rc;
+    return rc == 0 ? array_push(list, *out_times) : rc;
 }
 
 static int run_warmups(struct worker *worker)

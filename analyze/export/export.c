@@ -43,30 +43,30 @@ static bool takes_point(const struct export *export, struct filter *filter, uint
 }
 
 static int read_points(const struct export *export, struct filter *filter,
-                       struct memory_row_array *memory, struct counter_row_array *counters,
+                       struct memory_row_array *out_memory, struct counter_row_array *out_counters,
                        struct diag *diag)
 {
     struct store *store = export->report->source->store;
     size_t kept = 0;
-    int rc = query_memory(store, export->spans, memory, diag);
+    int rc = query_memory(store, export->spans, out_memory, diag);
 
     if (rc == 0)
-        rc = query_counters(store, export->spans, counters, diag);
-    for (size_t i = 0; i < memory->count && rc == 0; i++) {
-        const struct memory_row *row = &memory->items[i];
+        rc = query_counters(store, export->spans, out_counters, diag);
+    for (size_t i = 0; i < out_memory->count && rc == 0; i++) {
+        const struct memory_row *row = &out_memory->items[i];
 
         if (takes_point(export, filter, row->lane, row->op, row->time_ns))
-            memory->items[kept++] = *row;
+            out_memory->items[kept++] = *row;
     }
-    memory->count = kept;
+    out_memory->count = kept;
     kept = 0;
-    for (size_t i = 0; i < counters->count && rc == 0; i++) {
-        const struct counter_row *row = &counters->items[i];
+    for (size_t i = 0; i < out_counters->count && rc == 0; i++) {
+        const struct counter_row *row = &out_counters->items[i];
 
         if (takes_point(export, filter, row->lane, row->op, row->time_ns))
-            counters->items[kept++] = *row;
+            out_counters->items[kept++] = *row;
     }
-    counters->count = kept;
+    out_counters->count = kept;
     return rc;
 }
 
@@ -116,13 +116,13 @@ static enum export_weight choose_weight(const struct export_kind *kind, int aske
 }
 
 /* Without --runs and --time an export is of all there is. */
-static int select_all(const struct report *report, struct report_selection *selection,
+static int select_all(const struct report *report, struct report_selection *out_selection,
                       struct diag *diag)
 {
-    int rc = report_select(report, selection, diag);
+    int rc = report_select(report, out_selection, diag);
 
-    selection->question.totals = true;
-    selection->question.warmups = true;
+    out_selection->question.totals = true;
+    out_selection->question.warmups = true;
     return rc;
 }
 

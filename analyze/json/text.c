@@ -412,15 +412,15 @@ static bool read_exponent(const char *at, const char *end, int *exponent)
     return true;
 }
 
-static bool read_digits(struct json_slice slice, struct digits *out)
+static bool read_digits(struct json_slice slice, struct digits *out_digits)
 {
     const char *at = slice.text, *end = slice.text + slice.length;
     bool has_point = false;
     int count = 0, kept = 0;
 
-    *out = (struct digits){.is_exact = true, .next = '0'};
+    *out_digits = (struct digits){.is_exact = true, .next = '0'};
     if (at < end && *at == '-') {
-        out->is_negative = true;
+        out_digits->is_negative = true;
         at++;
     }
     for (; at < end && ((*at >= '0' && *at <= '9') || (*at == '.' && !has_point)); at++) {
@@ -430,19 +430,19 @@ static bool read_digits(struct json_slice slice, struct digits *out)
         }
         count++;
         if (kept < DIGITS_MAX + 1) {
-            out->value = out->value * 10 + (uint64_t)(*at - '0');
-            kept += out->value != 0;
-            out->exponent -= has_point;
+            out_digits->value = out_digits->value * 10 + (uint64_t)(*at - '0');
+            kept += out_digits->value != 0;
+            out_digits->exponent -= has_point;
         } else {
-            out->next = out->is_exact ? *at : out->next;
-            out->is_exact = false;
-            out->exponent += !has_point;
+            out_digits->next = out_digits->is_exact ? *at : out_digits->next;
+            out_digits->is_exact = false;
+            out_digits->exponent += !has_point;
         }
     }
     if (!count)
         return false;
     if (at < end && (*at == 'e' || *at == 'E'))
-        return read_exponent(at + 1, end, &out->exponent);
+        return read_exponent(at + 1, end, &out_digits->exponent);
     return at == end;
 }
 

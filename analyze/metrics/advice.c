@@ -276,7 +276,7 @@ const char *advice_rule_name(size_t rule)
     return rules[rule].name;
 }
 
-int advice_find(const struct advice_facts *facts, struct advice_findings *out)
+int advice_find(const struct advice_facts *facts, struct advice_findings *out_findings)
 {
     int rc = 0;
 
@@ -289,7 +289,7 @@ int advice_find(const struct advice_facts *facts, struct advice_findings *out)
         };
 
         if (rules[i].holds(facts, &finding))
-            rc = array_push(out, finding);
+            rc = array_push(out_findings, finding);
     }
     return rc;
 }

@@ -115,9 +115,9 @@ int advice_measure_spans(const struct spans_answer *spans, struct advice_facts *
 int advice_measure_ops(const struct ops_answer *ops, const struct roofline_peaks *peaks,
                        bool (*has_peaks)(const struct op_row *op), struct advice_facts *facts);
 
-/** What the rules find, in their order. Returns 0 or -ENOMEM; the caller gives *out to
+/** What the rules find, in their order. Returns 0 or -ENOMEM; the caller gives *out_findings to
  *  array_deinit() after either. */
-int advice_find(const struct advice_facts *facts, struct advice_findings *out);
+int advice_find(const struct advice_facts *facts, struct advice_findings *out_findings);
 
 /** How many rules there are, and what each is called. For tests. */
 extern const size_t advice_rule_count;

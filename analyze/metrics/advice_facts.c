@@ -108,19 +108,19 @@ static bool waited_for_host(const struct idle_gap *gap)
 
 /* Wall time of a session, as overhead.h has it. */
 static int find_wall(const struct spans_answer *spans, int64_t session_id,
-                     struct interval_array *out)
+                     struct interval_array *out_intervals)
 {
     int rc = 0;
 
     if (!spans->basis.wall_is_runs)
-        rc = array_push(out, ((struct interval){spans->start_ns, spans->end_ns}));
+        rc = array_push(out_intervals, ((struct interval){spans->start_ns, spans->end_ns}));
     for (size_t i = 0; i < spans->runs.count && spans->basis.wall_is_runs && rc == 0; i++) {
         const struct run_row *run = &spans->runs.items[i];
 
         if (run->session_id == session_id && run->selected && run->end_ns != STORE_NULL)
-            rc = array_push(out, ((struct interval){run->start_ns, run->end_ns}));
+            rc = array_push(out_intervals, ((struct interval){run->start_ns, run->end_ns}));
     }
-    interval_list_join(out);
+    interval_list_join(out_intervals);
     return rc;
 }
 
@@ -266,7 +266,7 @@ static double excess(const double *values, size_t count, double level)
 }
 
 /* values: copied, as a median needs them sorted. */
-static int find_median(const double *values, size_t count, double *out)
+static int find_median(const double *values, size_t count, double *out_median)
 {
     double *sorted = malloc((count ? count : 1) * sizeof(*sorted));
 
@@ -274,7 +274,7 @@ static int find_median(const double *values, size_t count, double *out)
         return -ENOMEM;
     memcpy(sorted, values, count * sizeof(*sorted));
     stats_sort(sorted, count);
-    *out = stats_median(sorted, count);
+    *out_median = stats_median(sorted, count);
     free(sorted);
     return 0;
 }

@@ -296,7 +296,7 @@ struct loose {
 };
 
 static size_t gather_loose(struct aligning *aligning, uint32_t first, uint32_t end,
-                           struct loose *out)
+                           struct loose *out_loose)
 {
     uint32_t behind = NO_OP;
     size_t count = 0;
@@ -305,7 +305,7 @@ static size_t gather_loose(struct aligning *aligning, uint32_t first, uint32_t e
         if (aligning->is_matched[i])
             behind = root_of(aligning, i);
         else
-            out[count++] = (struct loose){i, behind};
+            out_loose[count++] = (struct loose){i, behind};
     }
     return count;
 }
@@ -406,7 +406,7 @@ static enum align_kind kind_of(const struct aligning *aligning, const struct ali
 }
 
 static int add_to_group(struct aligning *aligning, uint32_t op, uint32_t *group_of_root,
-                        struct alignment *out)
+                        struct alignment *out_alignment)
 {
     int side = is_base(aligning, op) ? ALIGN_BASE : ALIGN_NEW;
     uint32_t place = op - (side == ALIGN_NEW ? (uint32_t)aligning->base_count : 0);
@@ -415,17 +415,17 @@ static int add_to_group(struct aligning *aligning, uint32_t op, uint32_t *group_
     if (*group == NO_OP) {
         struct align_group added = {0};
 
-        if (array_push(&out->groups, added) < 0)
+        if (array_push(&out_alignment->groups, added) < 0)
             return -ENOMEM;
-        *group = (uint32_t)(out->groups.count - 1);
+        *group = (uint32_t)(out_alignment->groups.count - 1);
     }
-    if (!out->groups.items[*group].count[side]++)
-        out->groups.items[*group].first[side] = place;
-    out->group_of[side][place] = *group;
+    if (!out_alignment->groups.items[*group].count[side]++)
+        out_alignment->groups.items[*group].first[side] = place;
+    out_alignment->group_of[side][place] = *group;
     return 0;
 }
 
-static int make_groups(struct aligning *aligning, struct alignment *out)
+static int make_groups(struct aligning *aligning, struct alignment *out_alignment)
 {
     uint32_t *group_of_root =
         malloc((aligning->count ? aligning->count : 1) * sizeof(*group_of_root));
@@ -435,17 +435,17 @@ static int make_groups(struct aligning *aligning, struct alignment *out)
     for (uint32_t i = 0; i < count && rc == 0; i++)
         group_of_root[i] = NO_OP;
     for (uint32_t i = base_count; i < count && rc == 0; i++)
-        rc = add_to_group(aligning, i, group_of_root, out);
+        rc = add_to_group(aligning, i, group_of_root, out_alignment);
     for (uint32_t i = 0; i < base_count && rc == 0; i++)
-        rc = add_to_group(aligning, i, group_of_root, out);
-    for (size_t i = 0; i < out->groups.count && rc == 0; i++)
-        out->groups.items[i].kind = kind_of(aligning, &out->groups.items[i]);
+        rc = add_to_group(aligning, i, group_of_root, out_alignment);
+    for (size_t i = 0; i < out_alignment->groups.count && rc == 0; i++)
+        out_alignment->groups.items[i].kind = kind_of(aligning, &out_alignment->groups.items[i]);
     free(group_of_root);
     return rc;
 }
 
 int align_ops(const struct align_op *const ops[ALIGN_SIDES], const size_t count[ALIGN_SIDES],
-              struct alignment *out)
+              struct alignment *out_alignment)
 {
     size_t all = count[ALIGN_BASE] + count[ALIGN_NEW];
     struct aligning aligning = {
@@ -457,10 +457,11 @@ int align_ops(const struct align_op *const ops[ALIGN_SIDES], const size_t count[
     };
     int rc = aligning.parent && aligning.is_matched ? 0 : -ENOMEM;
 
-    *out = (struct alignment){0};
+    *out_alignment = (struct alignment){0};
     for (int side = 0; side < ALIGN_SIDES && rc == 0; side++) {
-        out->group_of[side] = calloc(count[side] ? count[side] : 1, sizeof(*out->group_of[side]));
-        rc = out->group_of[side] ? 0 : -ENOMEM;
+        out_alignment->group_of[side] =
+            calloc(count[side] ? count[side] : 1, sizeof(*out_alignment->group_of[side]));
+        rc = out_alignment->group_of[side] ? 0 : -ENOMEM;
     }
     for (uint32_t i = 0; i < all && rc == 0; i++)
         aligning.parent[i] = i;
@@ -476,7 +477,7 @@ int align_ops(const struct align_op *const ops[ALIGN_SIDES], const size_t count[
     if (rc == 0)
         rc = match_equal(&aligning, (struct align_key){.compare = compare_work, .is_work = true});
     if (rc == 0)
-        rc = make_groups(&aligning, out);
+        rc = make_groups(&aligning, out_alignment);
     free(aligning.parent);
     free(aligning.is_matched);
     return rc;

@@ -61,7 +61,7 @@ struct alignment {
 
 /** Every op gets a group. Returns 0 or -ENOMEM; alignment_deinit() after either. */
 int align_ops(const struct align_op *const ops[ALIGN_SIDES], const size_t count[ALIGN_SIDES],
-              struct alignment *out);
+              struct alignment *out_alignment);
 void alignment_deinit(struct alignment *alignment);
 
 #endif

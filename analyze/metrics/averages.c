@@ -67,7 +67,7 @@ static struct average_line make_line(struct grouping *grouping, const struct op_
     return line;
 }
 
-static int find_line(struct grouping *grouping, uint32_t op, enum op_side side, uint32_t *out)
+static int find_line(struct grouping *grouping, uint32_t op, enum op_side side, uint32_t *out_line)
 {
     uint32_t *known = &grouping->line_of[side][op];
     struct averages *averages = grouping->out;
@@ -88,7 +88,7 @@ static int find_line(struct grouping *grouping, uint32_t op, enum op_side side, 
                 return -ENOMEM;
         }
     }
-    *out = *known;
+    *out_line = *known;
     return averages->texts.failed ? -ENOMEM : 0;
 }
 
@@ -118,7 +118,7 @@ static void add_to_total(double *total, int64_t value)
     *total = (isnan(*total) ? 0 : *total) + (double)value;
 }
 
-static void add_totals(const struct average_rows *rows, struct averages *out)
+static void add_totals(const struct average_rows *rows, struct averages *out_averages)
 {
     const struct spans_answer *spans = rows->spans;
 
@@ -128,11 +128,11 @@ static void add_totals(const struct average_rows *rows, struct averages *out)
         if (rows->row[i] != i)
             continue;
         if (span_is_device(spans, span) && spans->op_kinds[span->op] != SPAN_LABEL)
-            add_to_total(&out->self_device_ns, rows->costs[i].self_device_ns);
+            add_to_total(&out_averages->self_device_ns, rows->costs[i].self_device_ns);
         if (span_is_device(spans, span))
             continue;
-        add_to_total(&out->self_cpu_ns, rows->costs[i].self_cpu_ns);
-        out->negative_count += span->is_shown && rows->costs[i].self_cpu_ns < 0;
+        add_to_total(&out_averages->self_cpu_ns, rows->costs[i].self_cpu_ns);
+        out_averages->negative_count += span->is_shown && rows->costs[i].self_cpu_ns < 0;
     }
 }
 
@@ -158,7 +158,7 @@ static int add_rows(struct grouping *grouping)
 }
 
 /* Memory that no op asked for has a line of its own when nothing was filtered away. */
-static int add_loose_memory(struct averages *out, const struct average_rows *rows)
+static int add_loose_memory(struct averages *out_averages, const struct average_rows *rows)
 {
     struct average_line line = {
         .name = memory_name,
@@ -181,13 +181,13 @@ static int add_loose_memory(struct averages *out, const struct average_rows *row
         rows->has_memory[OP_HOST] ? (double)rows->loose_bytes[OP_HOST] : NAN;
     line.device_bytes = line.self_device_bytes =
         rows->has_memory[OP_DEVICE] ? (double)rows->loose_bytes[OP_DEVICE] : NAN;
-    return array_push(&out->lines, line);
+    return array_push(&out_averages->lines, line);
 }
 
 static int group(const struct average_rows *rows, const struct averages_options *options,
-                 struct averages *out)
+                 struct averages *out_averages)
 {
-    struct grouping grouping = {.options = options, .out = out, .rows = rows};
+    struct grouping grouping = {.options = options, .out = out_averages, .rows = rows};
     size_t bytes = (rows->spans->ops.count + 1) * sizeof(*grouping.line_of[0]);
     int rc = 0;
 
@@ -207,24 +207,25 @@ static int group(const struct average_rows *rows, const struct averages_options 
 }
 
 int averages_make(const struct spans_answer *spans, const struct memory_row_array *memory,
-                  const struct averages_options *options, struct averages *out)
+                  const struct averages_options *options, struct averages *out_averages)
 {
     struct average_rows rows;
     int rc = average_rows_make(spans, &rows);
 
-    *out = (struct averages){.self_cpu_ns = NAN, .self_device_ns = NAN};
+    *out_averages = (struct averages){.self_cpu_ns = NAN, .self_device_ns = NAN};
     if (rc == 0)
         rc = average_rows_add_memory(&rows, memory, options->runs_only);
     if (rc == 0 && options->costs)
         rc = average_rows_add_recording(&rows, options->costs);
     if (rc == 0) {
-        add_totals(&rows, out);
-        rc = options->by_module ? averages_by_module(&rows, out) : group(&rows, options, out);
+        add_totals(&rows, out_averages);
+        rc = options->by_module ? averages_by_module(&rows, out_averages)
+                                : group(&rows, options, out_averages);
     }
     if (rc == 0)
-        rc = add_loose_memory(out, &rows);
-    out->unsized_count = rows.unsized_count;
-    out->has_device = rows.has_device;
+        rc = add_loose_memory(out_averages, &rows);
+    out_averages->unsized_count = rows.unsized_count;
+    out_averages->has_device = rows.has_device;
     average_rows_deinit(&rows);
     return rc;
 }

@@ -62,21 +62,21 @@ struct averages {
     uint64_t unsized_count; /* memory given back whose size is not known: not in any sum */
 };
 
-/** spans whose is_shown is not set make no line. Returns 0 or -ENOMEM; give *out to
+/** spans whose is_shown is not set make no line. Returns 0 or -ENOMEM; give *out_averages to
  *  averages_deinit() after either. Lines borrow texts of `spans`. */
 int averages_make(const struct spans_answer *spans, const struct memory_row_array *memory,
-                  const struct averages_options *options, struct averages *out);
+                  const struct averages_options *options, struct averages *out_averages);
 void averages_deinit(struct averages *averages);
 
 /** The same of spans in parts (query_span_parts()): begin, which forgets what *out was, fill memory,
  *  add each part, finish. They return 0 or -ENOMEM, averages_add() also SPAN_PARTS_WHOLE;
  *  averages_parts_destroy() after any. */
 struct averages_parts;
-int averages_begin(const struct averages_options *options, struct averages_parts **out);
+int averages_begin(const struct averages_options *options, struct averages_parts **out_parts);
 /** Empty, to be filled before the first part. */
 struct memory_row_array *averages_memory(struct averages_parts *parts);
 int averages_add(struct averages_parts *parts, const struct spans_answer *spans);
-void averages_finish(struct averages_parts *parts, struct averages *out);
+void averages_finish(struct averages_parts *parts, struct averages *out_averages);
 void averages_parts_destroy(struct averages_parts **parts);
 
 #endif

@@ -59,19 +59,19 @@ static void fill_index(struct op_spans *index, const struct sort_item *items, si
     }
 }
 
-static int op_spans_make(const struct average_rows *rows, struct op_spans *index)
+static int op_spans_make(const struct average_rows *rows, struct op_spans *out_index)
 {
     const struct spans_answer *spans = rows->spans;
     size_t most = spans->spans.count ? spans->spans.count : 1, count = 0;
     struct sort_item *items = malloc(most * sizeof(*items));
 
-    *index = (struct op_spans){
+    *out_index = (struct op_spans){
         .spans = spans,
-        .places = malloc(most * sizeof(*index->places)),
-        .last_ends = malloc(most * sizeof(*index->last_ends)),
-        .first = calloc(spans->ops.count + 1, sizeof(*index->first)),
+        .places = malloc(most * sizeof(*out_index->places)),
+        .last_ends = malloc(most * sizeof(*out_index->last_ends)),
+        .first = calloc(spans->ops.count + 1, sizeof(*out_index->first)),
     };
-    if (!items || !index->places || !index->last_ends || !index->first) {
+    if (!items || !out_index->places || !out_index->last_ends || !out_index->first) {
         free(items);
         return -ENOMEM;
     }
@@ -82,7 +82,7 @@ static int op_spans_make(const struct average_rows *rows, struct op_spans *index
             items[count++] = (struct sort_item){span->start_ns, span->op, (uint32_t)i};
     }
     qsort(items, count, sizeof(*items), compare_items);
-    fill_index(index, items, count);
+    fill_index(out_index, items, count);
     free(items);
     return 0;
 }
@@ -124,7 +124,7 @@ static uint32_t row_around(const struct average_rows *rows, uint32_t place, bool
 }
 
 /* The runs that do not count. */
-static int find_skipped(const struct spans_answer *spans, struct place_map *out)
+static int find_skipped(const struct spans_answer *spans, struct place_map *out_map)
 {
     int rc = 0;
 
@@ -133,7 +133,7 @@ static int find_skipped(const struct spans_answer *spans, struct place_map *out)
         struct place_key key = {(uint64_t)run->session_id, (uint64_t)run->run};
 
         if (!run->counts)
-            rc = place_map_set(out, key, (uint32_t)i);
+            rc = place_map_set(out_map, key, (uint32_t)i);
     }
     return rc;
 }

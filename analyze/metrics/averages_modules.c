@@ -34,7 +34,7 @@ struct modules {
 
 /* --- Lines. --- */
 
-static int add_line(struct modules *modules, const char *name, uint32_t parent, uint32_t *out)
+static int add_line(struct modules *modules, const char *name, uint32_t parent, uint32_t *out_line)
 {
     const struct average_rows *rows = modules->rows;
     struct averages *averages = modules->out;
@@ -51,7 +51,7 @@ static int add_line(struct modules *modules, const char *name, uint32_t parent, 
         .computation_flop = NAN,
     };
 
-    *out = (uint32_t)averages->lines.count;
+    *out_line = (uint32_t)averages->lines.count;
     if (averages->texts.failed || array_push(&averages->lines, line) < 0 ||
         array_push(&modules->parents, parent) < 0 || array_push(&modules->row_counts, 0) < 0)
         return -ENOMEM;
@@ -59,7 +59,7 @@ static int add_line(struct modules *modules, const char *name, uint32_t parent, 
 }
 
 /* The line of a path such as "Net_0/Linear_1", made with those around it when it is new. */
-static int find_line(struct modules *modules, const char *path, size_t length, uint32_t *out)
+static int find_line(struct modules *modules, const char *path, size_t length, uint32_t *out_line)
 {
     struct place_key key = {0};
     const char *last = memrchr(path, '/', length);
@@ -68,17 +68,17 @@ static int find_line(struct modules *modules, const char *path, size_t length, u
     int rc = 0;
 
     place_key_add(&key, path, length);
-    *out = place_map_find(&modules->lines, key);
-    if (*out != PLACE_NONE)
+    *out_line = place_map_find(&modules->lines, key);
+    if (*out_line != PLACE_NONE)
         return 0;
     if (last)
         rc = find_line(modules, path, (size_t)(last - path), &parent);
     name = rc == 0 ? strndup(path, length) : NULL;
     if (!name)
         return -ENOMEM;
-    rc = add_line(modules, name, parent, out);
+    rc = add_line(modules, name, parent, out_line);
     if (rc == 0)
-        rc = place_map_set(&modules->lines, key, *out);
+        rc = place_map_set(&modules->lines, key, *out_line);
     free(name);
     return rc;
 }
@@ -128,13 +128,13 @@ static void path_of_script(const char *params, struct text_buffer *path)
     free(text);
 }
 
-static int find_of_op(struct modules *modules, const char *params, uint32_t *out)
+static int find_of_op(struct modules *modules, const char *params, uint32_t *out_line)
 {
     char *stack = call_stack_of(params);
     struct text_buffer path = {0};
     int rc = 0;
 
-    *out = stack ? OUTSIDE : FROM_ROW;
+    *out_line = stack ? OUTSIDE : FROM_ROW;
     if (stack)
         path_of_stack(stack, &path);
     if (!path.length && params && strstr(params, "\"module\""))
@@ -142,7 +142,7 @@ static int find_of_op(struct modules *modules, const char *params, uint32_t *out
     if (path.failed)
         rc = -ENOMEM;
     else if (path.length)
-        rc = find_line(modules, path.text, path.length, out);
+        rc = find_line(modules, path.text, path.length, out_line);
     text_buffer_deinit(&path);
     free(stack);
     return rc;
@@ -151,7 +151,8 @@ static int find_of_op(struct modules *modules, const char *params, uint32_t *out
 /* --- Rows. --- */
 
 /* The module that a function of Python stands for, inside of another. */
-static int enter_module(struct modules *modules, const char *name, uint32_t around, uint32_t *out)
+static int enter_module(struct modules *modules, const char *name, uint32_t around,
+                        uint32_t *out_line)
 {
     const size_t prefix = sizeof(frame_prefix) - 1;
     struct text_buffer path = {0};
@@ -160,10 +161,10 @@ static int enter_module(struct modules *modules, const char *name, uint32_t arou
     if (around != OUTSIDE)
         text_buffer_print(&path, "%s", modules->out->lines.items[around].name);
     add_part(&path, name + prefix, strlen(name) - prefix);
-    rc = path.failed ? -ENOMEM : find_line(modules, path.text, path.length, out);
+    rc = path.failed ? -ENOMEM : find_line(modules, path.text, path.length, out_line);
     text_buffer_deinit(&path);
     if (rc == 0)
-        modules->out->lines.items[*out].calls++;
+        modules->out->lines.items[*out_line].calls++;
     return rc;
 }
 
@@ -250,12 +251,12 @@ static void drop_empty(struct modules *modules)
     out->lines.count = kept;
 }
 
-int averages_by_module(const struct average_rows *rows, struct averages *out)
+int averages_by_module(const struct average_rows *rows, struct averages *out_averages)
 {
     const struct spans_answer *spans = rows->spans;
     struct modules modules = {
         .rows = rows,
-        .out = out,
+        .out = out_averages,
         .outside = OUTSIDE,
         .of_op = malloc((spans->ops.count + 1) * sizeof(*modules.of_op)),
         .inside = malloc((spans->spans.count + 1) * sizeof(*modules.inside)),

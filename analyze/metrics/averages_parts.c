@@ -17,13 +17,13 @@ struct averages_parts {
     bool has_device, is_whole;
 };
 
-int averages_begin(const struct averages_options *options, struct averages_parts **out)
+int averages_begin(const struct averages_options *options, struct averages_parts **out_parts)
 {
     struct averages_parts *parts = calloc(1, sizeof(*parts));
-    bool is_whole = *out && (*out)->is_whole;
+    bool is_whole = *out_parts && (*out_parts)->is_whole;
 
-    averages_parts_destroy(out);
-    *out = parts;
+    averages_parts_destroy(out_parts);
+    *out_parts = parts;
     if (!parts)
         return -ENOMEM;
     parts->options = *options;
@@ -38,18 +38,18 @@ struct memory_row_array *averages_memory(struct averages_parts *parts)
 }
 
 /* Whether a label is a row depends on what else there is on its lane, maybe in another part. */
-static int depends_on_others(const struct spans_answer *spans, bool *out)
+static int depends_on_others(const struct spans_answer *spans, bool *out_value)
 {
     struct lane_use *uses;
 
-    *out = false;
+    *out_value = false;
     if (lane_use_make(spans, &uses) < 0)
         return -ENOMEM;
-    for (size_t i = 0; i < spans->spans.count && !*out; i++) {
+    for (size_t i = 0; i < spans->spans.count && !*out_value; i++) {
         const struct span *span = &spans->spans.items[i];
 
-        *out = spans->op_kinds[span->op] == SPAN_LABEL && !uses[span->lane].has_op &&
-               spans->lanes.items[span->lane].native_id == STORE_NULL;
+        *out_value = spans->op_kinds[span->op] == SPAN_LABEL && !uses[span->lane].has_op &&
+                     spans->lanes.items[span->lane].native_id == STORE_NULL;
     }
     free(uses);
     return 0;
@@ -130,13 +130,13 @@ int averages_add(struct averages_parts *parts, const struct spans_answer *spans)
     return rc;
 }
 
-void averages_finish(struct averages_parts *parts, struct averages *out)
+void averages_finish(struct averages_parts *parts, struct averages *out_averages)
 {
-    *out = parts->sums;
+    *out_averages = parts->sums;
     parts->sums = (struct averages){0};
-    for (size_t i = 0; i < out->lines.count && parts->has_device; i++) {
-        add_known(&out->lines.items[i].device_ns, 0);
-        add_known(&out->lines.items[i].self_device_ns, 0);
+    for (size_t i = 0; i < out_averages->lines.count && parts->has_device; i++) {
+        add_known(&out_averages->lines.items[i].device_ns, 0);
+        add_known(&out_averages->lines.items[i].self_device_ns, 0);
     }
 }
 

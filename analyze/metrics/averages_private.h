@@ -24,15 +24,15 @@ struct average_rows {
     uint64_t unsized_count;
 };
 
-/** Give *out to average_rows_deinit() also after -ENOMEM. */
-int average_rows_make(const struct spans_answer *spans, struct average_rows *out);
+/** Give *out_rows to average_rows_deinit() also after -ENOMEM. */
+int average_rows_make(const struct spans_answer *spans, struct average_rows *out_rows);
 void average_rows_deinit(struct average_rows *rows);
 
 /** Fill in recording_ns. Returns 0 or -ENOMEM. */
 int average_rows_add_recording(struct average_rows *rows, const struct recording_overhead *costs);
 
 /** A line for each module, and one for what is in none: averages_modules.c. Returns 0 or -ENOMEM. */
-int averages_by_module(const struct average_rows *rows, struct averages *out);
+int averages_by_module(const struct average_rows *rows, struct averages *out_averages);
 
 /** Charge memory events of the selected runs, and those outside of runs unless `runs_only`, to
  *  rows: averages_memory.c. Returns 0 or -ENOMEM. */

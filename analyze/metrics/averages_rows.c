@@ -156,24 +156,24 @@ static void charge_device(struct average_rows *rows)
     }
 }
 
-int average_rows_make(const struct spans_answer *spans, struct average_rows *out)
+int average_rows_make(const struct spans_answer *spans, struct average_rows *out_rows)
 {
     size_t count = spans->spans.count ? spans->spans.count : 1;
     int rc;
 
-    *out = (struct average_rows){
+    *out_rows = (struct average_rows){
         .spans = spans,
-        .row = malloc(count * sizeof(*out->row)),
-        .parent = malloc(count * sizeof(*out->parent)),
-        .costs = calloc(count, sizeof(*out->costs)),
+        .row = malloc(count * sizeof(*out_rows->row)),
+        .parent = malloc(count * sizeof(*out_rows->parent)),
+        .costs = calloc(count, sizeof(*out_rows->costs)),
     };
-    if (!out->row || !out->parent || !out->costs)
+    if (!out_rows->row || !out_rows->parent || !out_rows->costs)
         return -ENOMEM;
-    rc = find_rows(out);
+    rc = find_rows(out_rows);
     if (rc == 0)
-        rc = nest(out);
+        rc = nest(out_rows);
     if (rc == 0)
-        charge_device(out);
+        charge_device(out_rows);
     return rc;
 }
 

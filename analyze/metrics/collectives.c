@@ -196,7 +196,7 @@ static struct facts facts_of_span(const struct spans_answer *spans, const struct
 }
 
 static int add_call(const struct spans_answer *spans, const struct facts *facts, uint32_t place,
-                    struct groups *groups, struct collectives *out)
+                    struct groups *groups, struct collectives *out_collectives)
 {
     const struct span *span = &spans->spans.items[place];
     double ns = (double)span->dur_ns;
@@ -219,15 +219,15 @@ static int add_call(const struct spans_answer *spans, const struct facts *facts,
     place_key_add(&key, &made.ranks, sizeof(made.ranks));
     rc = groups_find(groups, key, &group);
     if (rc == 1)
-        rc = array_push(&out->lines, made);
+        rc = array_push(&out_collectives->lines, made);
     if (rc < 0)
         return rc;
-    line = &out->lines.items[group];
+    line = &out_collectives->lines.items[group];
     line->calls++;
     line->total_ns += ns;
     line->min_ns = fmin(line->min_ns, ns);
     line->max_ns = fmax(line->max_ns, ns);
-    return array_push(&out->calls, ((struct collective){place, group}));
+    return array_push(&out_collectives->calls, ((struct collective){place, group}));
 }
 
 static int64_t session_of(const struct spans_answer *spans, const struct collective *call)
@@ -253,13 +253,13 @@ static int compare_calls(const void *a, const void *b, void *context)
 }
 
 int collectives_find(const struct spans_answer *spans, const double *world_sizes,
-                     struct collectives *out)
+                     struct collectives *out_collectives)
 {
     struct facts *of_ops = read_ops(spans);
     struct groups groups = {0};
     int rc = of_ops ? 0 : -ENOMEM;
 
-    *out = (struct collectives){0};
+    *out_collectives = (struct collectives){0};
     for (uint32_t i = 0; i < spans->spans.count && rc == 0; i++) {
         const struct span *span = &spans->spans.items[i];
         struct facts facts;
@@ -267,11 +267,11 @@ int collectives_find(const struct spans_answer *spans, const double *world_sizes
         if (!span->is_shown || !span_communicates(spans, span))
             continue;
         facts = facts_of_span(spans, of_ops, span, world_size_of(spans, world_sizes, span));
-        rc = add_call(spans, &facts, i, &groups, out);
+        rc = add_call(spans, &facts, i, &groups, out_collectives);
     }
-    if (out->calls.count)
-        qsort_r(out->calls.items, out->calls.count, sizeof(*out->calls.items), compare_calls,
-                (void *)spans);
+    if (out_collectives->calls.count)
+        qsort_r(out_collectives->calls.items, out_collectives->calls.count,
+                sizeof(*out_collectives->calls.items), compare_calls, (void *)spans);
     groups_deinit(&groups);
     free(of_ops);
     return rc;
@@ -295,24 +295,25 @@ struct of_session {
 struct of_sessions ARRAY_FIELDS(struct of_session);
 
 static int part_sessions(const struct spans_answer *spans, const struct collective *calls,
-                         size_t count, struct of_sessions *out)
+                         size_t count, struct of_sessions *out_sessions)
 {
     int rc = 0;
 
     for (size_t i = 0; i < count && rc == 0; i++) {
         int64_t session_id = session_of(spans, &calls[i]);
 
-        if (!out->count || out->items[out->count - 1].session_id != session_id)
-            rc = array_push(out, ((struct of_session){session_id, &calls[i], 0, 0, 0}));
+        if (!out_sessions->count ||
+            out_sessions->items[out_sessions->count - 1].session_id != session_id)
+            rc = array_push(out_sessions, ((struct of_session){session_id, &calls[i], 0, 0, 0}));
         if (rc == 0)
-            out->items[out->count - 1].count++;
+            out_sessions->items[out_sessions->count - 1].count++;
     }
     return rc;
 }
 
 /* The calls of one number. */
 static void compare_call(const struct spans_answer *spans, struct of_sessions *sessions,
-                         uint64_t number, struct straggler *out)
+                         uint64_t number, struct straggler *out_straggler)
 {
     double shortest = INFINITY, longest = 0, sum = 0;
     struct of_session *last = NULL;
@@ -329,8 +330,9 @@ static void compare_call(const struct spans_answer *spans, struct of_sessions *s
     }
     last->last_count++;
     last->held_up_ns += longest - shortest;
-    out->transfer_ns += shortest;
-    out->wait_ns += (sum - shortest * (double)sessions->count) / (double)(sessions->count - 1);
+    out_straggler->transfer_ns += shortest;
+    out_straggler->wait_ns +=
+        (sum - shortest * (double)sessions->count) / (double)(sessions->count - 1);
 }
 
 static struct straggler compare_sessions(const struct spans_answer *spans,
@@ -361,7 +363,7 @@ static struct straggler compare_sessions(const struct spans_answer *spans,
 }
 
 int collectives_compare(const struct spans_answer *spans, const struct collectives *collectives,
-                        struct straggler_array *out)
+                        struct straggler_array *out_stragglers)
 {
     const struct collective *calls = collectives->calls.items;
     size_t first = 0, count = collectives->calls.count;
@@ -374,7 +376,7 @@ int collectives_compare(const struct spans_answer *spans, const struct collectiv
             continue;
         rc = part_sessions(spans, &calls[first], i - first, &sessions);
         if (rc == 0 && sessions.count > 1)
-            rc = array_push(out, compare_sessions(spans, &sessions, calls[first].line));
+            rc = array_push(out_stragglers, compare_sessions(spans, &sessions, calls[first].line));
         array_deinit(&sessions);
         first = i;
     }

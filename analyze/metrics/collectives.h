@@ -61,7 +61,7 @@ struct collectives {
  *
  *  Returns 0 or -ENOMEM; for collectives_deinit() after either. */
 int collectives_find(const struct spans_answer *spans, const double *world_sizes,
-                     struct collectives *out);
+                     struct collectives *out_collectives);
 void collectives_deinit(struct collectives *collectives);
 
 /* One line over several sessions: who comes last waits for nobody, so that its call is the
@@ -78,9 +78,9 @@ struct straggler {
 };
 struct straggler_array ARRAY_FIELDS(struct straggler);
 
-/** Of lines with calls in several sessions. Returns 0 or -ENOMEM; the caller gives *out to
- *  array_deinit() after either. */
+/** Of lines with calls in several sessions. Returns 0 or -ENOMEM; the caller gives *out_stragglers
+ *  to array_deinit() after either. */
 int collectives_compare(const struct spans_answer *spans, const struct collectives *collectives,
-                        struct straggler_array *out);
+                        struct straggler_array *out_stragglers);
 
 #endif

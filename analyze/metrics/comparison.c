@@ -330,13 +330,13 @@ static int judge(struct making *making)
 }
 
 int comparison_make(const struct run_samples *const samples[ALIGN_SIDES],
-                    const struct comparison_options *options, struct comparison *out)
+                    const struct comparison_options *options, struct comparison *out_comparison)
 {
-    struct making making = {.samples = samples, .options = options, .out = out};
+    struct making making = {.samples = samples, .options = options, .out = out_comparison};
     double folded_ns[ALIGN_SIDES] = {0};
     int rc;
 
-    *out = (struct comparison){0};
+    *out_comparison = (struct comparison){0};
     rc = align(&making);
     if (rc == 0)
         rc = add_part(&making, COMPARISON_RUN, "one run");

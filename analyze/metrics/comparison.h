@@ -49,7 +49,7 @@ struct comparison {
 /** samples: of the base and of the new side; they must outlive the comparison. Returns 0 or
  *  -ENOMEM; comparison_deinit() after either. */
 int comparison_make(const struct run_samples *const samples[ALIGN_SIDES],
-                    const struct comparison_options *options, struct comparison *out);
+                    const struct comparison_options *options, struct comparison *out_comparison);
 void comparison_deinit(struct comparison *comparison);
 
 #endif

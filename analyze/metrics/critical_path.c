@@ -87,13 +87,13 @@ static int walk(struct critical_path *path)
 }
 
 int critical_path_make(const struct spans_answer *answer, int64_t start_ns, int64_t end_ns,
-                       struct critical_path *out)
+                       struct critical_path *out_path)
 {
     int rc;
 
-    *out = (struct critical_path){.answer = answer, .start_ns = start_ns, .end_ns = end_ns};
-    rc = critical_pieces_make(out);
-    return rc ? rc : walk(out);
+    *out_path = (struct critical_path){.answer = answer, .start_ns = start_ns, .end_ns = end_ns};
+    rc = critical_pieces_make(out_path);
+    return rc ? rc : walk(out_path);
 }
 
 void critical_path_deinit(struct critical_path *path)

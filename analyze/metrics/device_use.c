@@ -100,7 +100,7 @@ static void sweep(struct point_array *points, struct device_use *use)
 
 /* Measures some lanes together. */
 static int add_use(const struct spans_answer *spans, const uint32_t *lanes, size_t lane_count,
-                   const struct lane_use *wall, struct device_use_array *out)
+                   const struct lane_use *wall, struct device_use_array *out_uses)
 {
     const struct lane_row *first = &spans->lanes.items[lanes[0]];
     struct device_use use = {
@@ -116,7 +116,7 @@ static int add_use(const struct spans_answer *spans, const uint32_t *lanes, size
         rc = add_lane(spans, lanes[i], &use, &points);
     if (rc == 0 && use.span_count) {
         sweep(&points, &use);
-        rc = array_push(out, use);
+        rc = array_push(out_uses, use);
     }
     array_deinit(&points);
     return rc;
@@ -142,7 +142,7 @@ static bool is_shown(const struct spans_answer *spans, uint32_t lane)
     return false;
 }
 
-int device_use_make(const struct spans_answer *spans, struct device_use_array *out)
+int device_use_make(const struct spans_answer *spans, struct device_use_array *out_uses)
 {
     size_t count = spans->lanes.count;
     uint32_t *lanes = malloc((count + 1) * sizeof(*lanes));
@@ -158,10 +158,10 @@ int device_use_make(const struct spans_answer *spans, struct device_use_array *o
                 lanes[found++] = k;
         }
         if (found > 1)
-            rc = add_use(spans, lanes, found, &uses[lanes[0]], out);
+            rc = add_use(spans, lanes, found, &uses[lanes[0]], out_uses);
         for (size_t k = 0; k < found && rc == 0; k++) {
             is_done[lanes[k]] = true;
-            rc = add_use(spans, &lanes[k], 1, &uses[lanes[k]], out);
+            rc = add_use(spans, &lanes[k], 1, &uses[lanes[k]], out_uses);
         }
     }
     free(lanes);

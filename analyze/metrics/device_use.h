@@ -23,7 +23,7 @@ struct device_use_array ARRAY_FIELDS(struct device_use);
 
 /** Of the spans shown: for each device of each session all its lanes together, when there are two
  *  or more, and each lane. Labels and phases do not count. Returns 0 or -ENOMEM; the caller gives
- *  *out to array_deinit() after either. */
-int device_use_make(const struct spans_answer *spans, struct device_use_array *out);
+ *  *out_uses to array_deinit() after either. */
+int device_use_make(const struct spans_answer *spans, struct device_use_array *out_uses);
 
 #endif

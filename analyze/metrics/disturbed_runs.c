@@ -48,7 +48,8 @@ static int read_shares(struct store *store, sqlite3_stmt *statement,
     return rc;
 }
 
-static int judge_session(const double *shares, size_t first, size_t end, struct disturbed_runs *out)
+static int judge_session(const double *shares, size_t first, size_t end,
+                         struct disturbed_runs *out_runs)
 {
     double *known = malloc((end - first) * sizeof(*known)), quartile;
     size_t count = 0;
@@ -59,29 +60,29 @@ static int judge_session(const double *shares, size_t first, size_t end, struct 
         if (!isnan(shares[i]))
             known[count++] = shares[i];
     }
-    out->read_count += count;
+    out_runs->read_count += count;
     stats_sort(known, count);
     quartile = count >= RUNS_MIN ? stats_percentile(known, count, 25) : NAN;
     free(known);
     for (size_t i = first; i < end; i++) {
-        out->is_disturbed[i] = shares[i] > quartile + DISTURBED_SHARE;
-        out->count += out->is_disturbed[i];
+        out_runs->is_disturbed[i] = shares[i] > quartile + DISTURBED_SHARE;
+        out_runs->count += out_runs->is_disturbed[i];
     }
     return 0;
 }
 
 int disturbed_runs_find(struct store *store, const struct run_samples *samples,
-                        struct disturbed_runs *out, struct diag *diag)
+                        struct disturbed_runs *out_runs, struct diag *diag)
 {
     size_t runs = samples->runs.count;
     double *shares = malloc((runs ? runs : 1) * sizeof(*shares));
     sqlite3_stmt *statement = NULL;
     int rc;
 
-    *out = (struct disturbed_runs){
-        .is_disturbed = calloc(runs ? runs : 1, sizeof(*out->is_disturbed)),
+    *out_runs = (struct disturbed_runs){
+        .is_disturbed = calloc(runs ? runs : 1, sizeof(*out_runs->is_disturbed)),
     };
-    rc = shares && out->is_disturbed ? 0 : diag_set(diag, -ENOMEM, "no memory for the runs");
+    rc = shares && out_runs->is_disturbed ? 0 : diag_set(diag, -ENOMEM, "no memory for the runs");
     if (rc == 0)
         rc = query_prepare(store, readings_sql, &statement, diag);
     for (size_t first = 0, end; first < runs && rc == 0; first = end) {
@@ -89,7 +90,7 @@ int disturbed_runs_find(struct store *store, const struct run_samples *samples,
              end < runs && samples->runs.items[end].session == samples->runs.items[first].session;)
             shares[end++] = NAN;
         rc = read_shares(store, statement, samples, first, end, shares, diag);
-        if (rc == 0 && judge_session(shares, first, end, out) < 0)
+        if (rc == 0 && judge_session(shares, first, end, out_runs) < 0)
             rc = diag_set(diag, -ENOMEM, "no memory for the runs");
     }
     sqlite3_finalize(statement);

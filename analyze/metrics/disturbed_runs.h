@@ -20,8 +20,8 @@ struct disturbed_runs {
     size_t count;       /* disturbed ones */
 };
 
-/** Returns 0 or a negative errno with a sentence; free out->is_disturbed after either. */
+/** Returns 0 or a negative errno with a sentence; free out_runs->is_disturbed after either. */
 int disturbed_runs_find(struct store *store, const struct run_samples *samples,
-                        struct disturbed_runs *out, struct diag *diag);
+                        struct disturbed_runs *out_runs, struct diag *diag);
 
 #endif

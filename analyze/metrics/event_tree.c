@@ -455,13 +455,13 @@ const struct event_sums *event_tree_sums(const struct event_tree *tree, const st
 /* --- Parts. --- */
 
 int event_tree_begin(const struct spans_answer *spans, const struct event_options *options,
-                     struct event_builder **out)
+                     struct event_builder **out_builder)
 {
     struct event_builder *builder = calloc(1, sizeof(*builder));
     size_t bytes = (spans->ops.count + 1) * sizeof(*builder->last);
 
-    event_builder_destroy(out);
-    *out = builder;
+    event_builder_destroy(out_builder);
+    *out_builder = builder;
     if (!builder)
         return -ENOMEM;
     builder->options = *options;
@@ -499,13 +499,13 @@ int event_tree_add(struct event_builder *builder, const struct spans_answer *spa
 }
 
 int event_tree_finish(struct event_builder *builder, const struct spans_answer *spans,
-                      struct event_tree *out)
+                      struct event_tree *out_tree)
 {
     int rc;
 
     choose_state(builder);
     rc = sum_main_rows(builder, spans->lanes.count);
-    *out = builder->tree;
+    *out_tree = builder->tree;
     builder->tree = (struct event_tree){0};
     return rc;
 }
@@ -522,16 +522,16 @@ void event_builder_destroy(struct event_builder **builder)
 }
 
 int event_tree_build(const struct spans_answer *spans, const struct event_options *options,
-                     struct event_tree *out)
+                     struct event_tree *out_tree)
 {
     struct event_builder *builder = NULL;
     int rc = event_tree_begin(spans, options, &builder);
 
-    *out = (struct event_tree){0};
+    *out_tree = (struct event_tree){0};
     if (rc == 0)
         rc = event_tree_add(builder, spans);
     if (rc == 0)
-        rc = event_tree_finish(builder, spans, out);
+        rc = event_tree_finish(builder, spans, out_tree);
     event_builder_destroy(&builder);
     return rc;
 }

@@ -72,20 +72,20 @@ struct event_tree {
     bool has_device;
 };
 
-/** Sum up the spans that are shown. Returns 0 or -ENOMEM; *out is for event_tree_deinit() after
+/** Sum up the spans that are shown. Returns 0 or -ENOMEM; *out_tree is for event_tree_deinit() after
  *  either. Texts are those of `spans`. For tests. */
 int event_tree_build(const struct spans_answer *spans, const struct event_options *options,
-                     struct event_tree *out);
+                     struct event_tree *out_tree);
 void event_tree_deinit(struct event_tree *tree);
 
 /** The same of spans in parts (query_span_parts()): begin, which forgets what *out was, add each
  *  part, finish. Each returns 0 or -ENOMEM; event_builder_destroy() after any. */
 struct event_builder;
 int event_tree_begin(const struct spans_answer *spans, const struct event_options *options,
-                     struct event_builder **out);
+                     struct event_builder **out_builder);
 int event_tree_add(struct event_builder *builder, const struct spans_answer *spans);
 int event_tree_finish(struct event_builder *builder, const struct spans_answer *spans,
-                      struct event_tree *out);
+                      struct event_tree *out_tree);
 void event_builder_destroy(struct event_builder **builder);
 
 /** The sums that a row is a part of. */

@@ -39,22 +39,22 @@ static int compare_values(const void *a, const void *b)
 
 /* --- Sessions. --- */
 
-/* The median of a sum over runs. `units` has room for them. */
+/* The median of a sum over runs. `out_units` has room for them. */
 static int median_of(const struct run_samples *samples, enum sampled_part part, const uint32_t *ops,
-                     size_t op_count, double *units, double *out_ns)
+                     size_t op_count, double *out_units, double *out_ns)
 {
     double mean;
-    int rc = run_samples_sum(samples, part, ops, op_count, units, &mean);
+    int rc = run_samples_sum(samples, part, ops, op_count, out_units, &mean);
 
     if (rc < 0)
         return rc;
-    stats_sort(units, samples->unit_count);
-    *out_ns = stats_percentile(units, samples->unit_count, 50);
+    stats_sort(out_units, samples->unit_count);
+    *out_ns = stats_percentile(out_units, samples->unit_count, 50);
     return 0;
 }
 
 static int add_whole(struct history *history, const struct run_samples *samples, bool is_filtered,
-                     double *units)
+                     double *out_units)
 {
     struct history_value value = {.session = (uint32_t)history->session_count};
     uint32_t *all = malloc((samples->ops.count ? samples->ops.count : 1) * sizeof(*all));
@@ -64,7 +64,7 @@ static int add_whole(struct history *history, const struct run_samples *samples,
         all[i] = i;
     if (rc == 0)
         rc = median_of(samples, is_filtered ? SAMPLED_OPS : SAMPLED_RUN, all, samples->ops.count,
-                       units, &value.median_ns);
+                       out_units, &value.median_ns);
     if (rc == 0)
         rc = array_push(&history->values, value);
     free(all);

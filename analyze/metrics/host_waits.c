@@ -76,12 +76,12 @@ static const struct event_sync *find_sync(const struct stream_waits *waits, cons
 }
 
 int host_waits_of(const struct spans_answer *answer, const struct stream_waits *waits,
-                  uint32_t call, struct awaited_streams *out)
+                  uint32_t call, struct awaited_streams *out_streams)
 {
     const struct span *span = &answer->spans.items[call];
     const struct span *phase = find_phase(answer, span);
     int64_t session_id = answer->lanes.items[span->lane].session_id;
-    struct adding adding = {out, span->start_ns};
+    struct adding adding = {out_streams, span->start_ns};
     const char *name = span_op(answer, span)->name;
     int rc;
 

@@ -22,11 +22,11 @@ struct awaited_stream {
 struct awaited_streams ARRAY_FIELDS(struct awaited_stream);
 
 /**
- * Adds to `out` what a call waits for. Returns whether that is known, or -ENOMEM.
+ * Adds to `out_streams` what a call waits for. Returns whether that is known, or -ENOMEM.
  *
  * call  place of a span of a thread whose name says that it waits
  */
 int host_waits_of(const struct spans_answer *answer, const struct stream_waits *waits,
-                  uint32_t call, struct awaited_streams *out);
+                  uint32_t call, struct awaited_streams *out_streams);
 
 #endif

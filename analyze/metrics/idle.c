@@ -229,7 +229,8 @@ static bool is_lane_shown(const struct spans_answer *spans, const struct span_ra
 
 /* `parts` knows what came before, and learns what comes after; NULL: these spans are all. */
 static int find_of_lane(const struct spans_answer *spans, struct idle_parts *parts,
-                        const struct stream_waits *waits, uint32_t lane, struct idle_gap_array *out)
+                        const struct stream_waits *waits, uint32_t lane,
+                        struct idle_gap_array *out_gaps)
 {
     const struct span_range *range = &spans->ranges[lane];
     struct idle_lane alone = {0}, *state = parts ? &parts->lanes[lane] : &alone;
@@ -250,7 +251,7 @@ static int find_of_lane(const struct spans_answer *spans, struct idle_parts *par
                                    .after = (uint32_t)i};
 
             judge(spans, parts, waits, &gap);
-            rc = array_push(out, gap);
+            rc = array_push(out_gaps, gap);
         }
         if (!state->has_op || span_end_ns(span) >= state->last_end_ns) {
             last = (uint32_t)i;
@@ -262,14 +263,14 @@ static int find_of_lane(const struct spans_answer *spans, struct idle_parts *par
     return rc;
 }
 
-int idle_find(const struct spans_answer *spans, struct idle_gap_array *out)
+int idle_find(const struct spans_answer *spans, struct idle_gap_array *out_gaps)
 {
     struct stream_waits waits = {0};
     int rc = spans->basis.is_flat ? 0 : stream_waits_make(spans, &waits);
 
     for (uint32_t lane = 0; lane < spans->lanes.count && rc == 0; lane++) {
         if (is_lane_shown(spans, &spans->ranges[lane]))
-            rc = find_of_lane(spans, NULL, &waits, lane, out);
+            rc = find_of_lane(spans, NULL, &waits, lane, out_gaps);
     }
     stream_waits_deinit(&waits);
     return rc;
@@ -288,13 +289,13 @@ void idle_parts_destroy(struct idle_parts **parts)
     *parts = NULL;
 }
 
-int idle_begin(const struct spans_answer *spans, struct idle_parts **out)
+int idle_begin(const struct spans_answer *spans, struct idle_parts **out_parts)
 {
     struct idle_parts *parts = calloc(1, sizeof(*parts));
-    bool is_whole = *out && (*out)->is_whole;
+    bool is_whole = *out_parts && (*out_parts)->is_whole;
 
-    idle_parts_destroy(out);
-    *out = parts;
+    idle_parts_destroy(out_parts);
+    *out_parts = parts;
     if (!parts)
         return -ENOMEM;
     parts->is_whole = is_whole;
@@ -396,7 +397,8 @@ static int keep_threads(struct idle_parts *parts, const struct spans_answer *spa
     return rc == 0 && count > KEPT_MAX ? SPAN_PARTS_WHOLE : rc;
 }
 
-int idle_add(struct idle_parts *parts, const struct spans_answer *spans, struct idle_gap_array *out)
+int idle_add(struct idle_parts *parts, const struct spans_answer *spans,
+             struct idle_gap_array *out_gaps)
 {
     struct stream_waits waits = {0};
     int rc = 0;
@@ -409,7 +411,7 @@ int idle_add(struct idle_parts *parts, const struct spans_answer *spans, struct 
         rc = stream_waits_make(spans, &waits);
     for (uint32_t lane = 0; lane < spans->lanes.count && rc == 0; lane++) {
         parts->lanes[lane].is_shown |= is_lane_shown(spans, &spans->ranges[lane]);
-        rc = find_of_lane(spans, parts, &waits, lane, out);
+        rc = find_of_lane(spans, parts, &waits, lane, out_gaps);
     }
     if (rc == 0 && !parts->is_whole)
         rc = keep_threads(parts, spans);

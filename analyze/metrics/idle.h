@@ -36,17 +36,17 @@ struct idle_gap {
 };
 struct idle_gap_array ARRAY_FIELDS(struct idle_gap);
 
-/** Gaps of the lanes on which a span is shown. Returns 0 or -ENOMEM; the caller gives *out to
+/** Gaps of the lanes on which a span is shown. Returns 0 or -ENOMEM; the caller gives *out_gaps to
  *  array_deinit() after either. */
-int idle_find(const struct spans_answer *spans, struct idle_gap_array *out);
+int idle_find(const struct spans_answer *spans, struct idle_gap_array *out_gaps);
 
 /** Gaps of spans in parts (query_span_parts()): begin, which forgets what *out was, add each part.
  *  They are those of all lanes; idle_is_shown() tells in the end which count. Return 0 or -ENOMEM,
  *  idle_add() also SPAN_PARTS_WHOLE; idle_parts_destroy() after any. */
 struct idle_parts;
-int idle_begin(const struct spans_answer *spans, struct idle_parts **out);
+int idle_begin(const struct spans_answer *spans, struct idle_parts **out_parts);
 int idle_add(struct idle_parts *parts, const struct spans_answer *spans,
-             struct idle_gap_array *out);
+             struct idle_gap_array *out_gaps);
 bool idle_is_shown(const struct idle_parts *parts, uint32_t lane);
 void idle_parts_destroy(struct idle_parts **parts);
 

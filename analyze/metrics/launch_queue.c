@@ -24,7 +24,7 @@ static int gather(const struct spans_answer *spans, uint32_t lane, struct launch
     return rc;
 }
 
-int launch_queues_make(const struct spans_answer *spans, struct launch_queue_array *out)
+int launch_queues_make(const struct spans_answer *spans, struct launch_queue_array *out_queues)
 {
     struct lane_use *uses = NULL;
     int rc = lane_use_make(spans, &uses);
@@ -39,7 +39,7 @@ int launch_queues_make(const struct spans_answer *spans, struct launch_queue_arr
         queue.length = step_curve_summarize(&queue.curve, LAUNCH_QUEUE_FULL);
         queue.wall_ns = uses[i].wall_end_ns - uses[i].wall_start_ns;
         if (rc == 0 && queue.launch_count)
-            rc = array_push(out, queue);
+            rc = array_push(out_queues, queue);
         else
             step_curve_deinit(&queue.curve);
         if (rc < 0)

@@ -23,7 +23,7 @@ struct launch_queue_array ARRAY_FIELDS(struct launch_queue);
 
 /** Of what is shown and has a launch, a queue for each lane with any. Returns 0 or -ENOMEM; for
  *  launch_queues_deinit() after either. */
-int launch_queues_make(const struct spans_answer *spans, struct launch_queue_array *out);
+int launch_queues_make(const struct spans_answer *spans, struct launch_queue_array *out_queues);
 void launch_queues_deinit(struct launch_queue_array *queues);
 
 #endif

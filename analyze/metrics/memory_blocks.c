@@ -14,19 +14,20 @@ static bool is_same_device(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
-static int find_pool(struct memory_blocks *out, const struct lane_row *lane, uint32_t *out_pool)
+static int find_pool(struct memory_blocks *out_blocks, const struct lane_row *lane,
+                     uint32_t *out_pool)
 {
     struct memory_pool pool = {.session_id = lane->session_id, .device = lane->device};
 
-    for (size_t i = 0; i < out->pools.count; i++) {
-        if (out->pools.items[i].session_id == pool.session_id &&
-            is_same_device(out->pools.items[i].device, pool.device)) {
+    for (size_t i = 0; i < out_blocks->pools.count; i++) {
+        if (out_blocks->pools.items[i].session_id == pool.session_id &&
+            is_same_device(out_blocks->pools.items[i].device, pool.device)) {
             *out_pool = (uint32_t)i;
             return 0;
         }
     }
-    *out_pool = (uint32_t)out->pools.count;
-    return array_push(&out->pools, pool);
+    *out_pool = (uint32_t)out_blocks->pools.count;
+    return array_push(&out_blocks->pools, pool);
 }
 
 /* --- Pairing. --- */
@@ -170,13 +171,13 @@ static int64_t base_of(const struct counter_row_array *totals, const struct memo
 }
 
 /* What of it is given back later is there already, block by block. */
-static int add_rest(struct memory_blocks *out, uint32_t pool, uint32_t lane)
+static int add_rest(struct memory_blocks *out_blocks, uint32_t pool, uint32_t lane)
 {
     struct memory_block block = {
         .pool = pool,
         .op = SPAN_NONE,
         .lane = lane,
-        .bytes = out->pools.items[pool].base_bytes - memory_bytes_before(out, pool),
+        .bytes = out_blocks->pools.items[pool].base_bytes - memory_bytes_before(out_blocks, pool),
         .start_ns = MEMORY_BEFORE,
         .end_ns = MEMORY_NEVER,
         .start_row = -1,
@@ -184,39 +185,39 @@ static int add_rest(struct memory_blocks *out, uint32_t pool, uint32_t lane)
         .is_shown = true,
     };
 
-    return block.bytes > 0 ? array_push(&out->blocks, block) : 0;
+    return block.bytes > 0 ? array_push(&out_blocks->blocks, block) : 0;
 }
 
-static int add_bases(struct memory_blocks *out, const struct spans_answer *spans,
+static int add_bases(struct memory_blocks *out_blocks, const struct spans_answer *spans,
                      const struct memory_row_array *rows, const struct counter_row_array *totals)
 {
     size_t found = 0;
     int rc = 0;
 
-    for (size_t i = 0; i < rows->count && found < out->pools.count && rc == 0; i++) {
+    for (size_t i = 0; i < rows->count && found < out_blocks->pools.count && rc == 0; i++) {
         struct memory_pool *pool;
         uint32_t place;
 
-        rc = find_pool(out, &spans->lanes.items[rows->items[i].lane], &place);
-        pool = &out->pools.items[place];
+        rc = find_pool(out_blocks, &spans->lanes.items[rows->items[i].lane], &place);
+        pool = &out_blocks->pools.items[place];
         if (rc < 0 || pool->is_begun)
             continue;
         pool->is_begun = true;
         found++;
         pool->base_bytes = base_of(totals, &rows->items[i]);
-        rc = add_rest(out, place, rows->items[i].lane);
+        rc = add_rest(out_blocks, place, rows->items[i].lane);
     }
     return rc;
 }
 
-int memory_blocks_init(struct memory_blocks *out, const struct spans_answer *spans,
+int memory_blocks_init(struct memory_blocks *out_blocks, const struct spans_answer *spans,
                        const struct memory_row_array *rows, const struct counter_row_array *totals)
 {
-    struct pairing pairing = {.out = out, .rows = rows};
+    struct pairing pairing = {.out = out_blocks, .rows = rows};
     struct keyed_row *keyed = calloc(rows->count ? rows->count : 1, sizeof(*keyed));
     int rc = keyed ? 0 : -ENOMEM;
 
-    *out = (struct memory_blocks){0};
+    *out_blocks = (struct memory_blocks){0};
     for (size_t i = 0; i < rows->count && rc == 0; i++) {
         const struct memory_row *row = &rows->items[i];
         bool has_address = row->address != STORE_NULL;
@@ -226,16 +227,16 @@ int memory_blocks_init(struct memory_blocks *out, const struct spans_answer *spa
             .key = has_address ? row->address : size_of(row),
             .row = (int64_t)i,
         };
-        rc = find_pool(out, &spans->lanes.items[row->lane], &keyed[i].pool);
+        rc = find_pool(out_blocks, &spans->lanes.items[row->lane], &keyed[i].pool);
         if (rc == 0) {
-            out->pools.items[keyed[i].pool].row_count++;
-            out->pools.items[keyed[i].pool].bare_count += !has_address;
+            out_blocks->pools.items[keyed[i].pool].row_count++;
+            out_blocks->pools.items[keyed[i].pool].bare_count += !has_address;
         }
     }
     if (rc == 0)
         rc = pair_rows(&pairing, keyed, rows->count);
     if (rc == 0 && totals)
-        rc = add_bases(out, spans, rows, totals);
+        rc = add_bases(out_blocks, spans, rows, totals);
     array_deinit(&pairing.open);
     free(keyed);
     return rc;
@@ -258,7 +259,7 @@ static int compare_points(const void *a, const void *b)
     return left->is_start - right->is_start; /* an address that is taken again: first its end */
 }
 
-int memory_points_of(const struct memory_blocks *blocks, struct memory_points *out)
+int memory_points_of(const struct memory_blocks *blocks, struct memory_points *out_points)
 {
     for (size_t i = 0; i < blocks->blocks.count; i++) {
         const struct memory_block *block = &blocks->blocks.items[i];
@@ -267,13 +268,13 @@ int memory_points_of(const struct memory_blocks *blocks, struct memory_points *o
 
         if (!block->is_shown)
             continue;
-        if (block->start_ns != MEMORY_BEFORE && array_push(out, start) < 0)
+        if (block->start_ns != MEMORY_BEFORE && array_push(out_points, start) < 0)
             return -ENOMEM;
-        if (block->end_ns != MEMORY_NEVER && array_push(out, end) < 0)
+        if (block->end_ns != MEMORY_NEVER && array_push(out_points, end) < 0)
             return -ENOMEM;
     }
-    if (out->count)
-        qsort(out->items, out->count, sizeof(*out->items), compare_points);
+    if (out_points->count)
+        qsort(out_points->items, out_points->count, sizeof(*out_points->items), compare_points);
     return 0;
 }
 
@@ -291,7 +292,8 @@ int64_t memory_bytes_before(const struct memory_blocks *blocks, uint32_t pool)
 }
 
 bool memory_find_peak(const struct memory_blocks *blocks, const struct memory_points *points,
-                      uint32_t pool, int64_t from_ns, int64_t until_ns, struct memory_peak *out)
+                      uint32_t pool, int64_t from_ns, int64_t until_ns,
+                      struct memory_peak *out_peak)
 {
     int64_t alive = memory_bytes_before(blocks, pool);
     struct memory_peak peak = {alive, from_ns, -1};
@@ -310,6 +312,6 @@ bool memory_find_peak(const struct memory_blocks *blocks, const struct memory_po
             peak = (struct memory_peak){alive, point->time_ns, point->row};
         any = true;
     }
-    *out = peak;
+    *out_peak = peak;
     return any;
 }

@@ -48,7 +48,7 @@ struct memory_blocks {
 
 /** rows: by time, of query_memory() on `spans`; totals: of query_memory_totals(), NULL: none.
  *  Returns 0 or -ENOMEM; for memory_blocks_deinit() after either. */
-int memory_blocks_init(struct memory_blocks *out, const struct spans_answer *spans,
+int memory_blocks_init(struct memory_blocks *out_blocks, const struct spans_answer *spans,
                        const struct memory_row_array *rows, const struct counter_row_array *totals);
 void memory_blocks_deinit(struct memory_blocks *blocks);
 
@@ -62,7 +62,7 @@ struct memory_points ARRAY_FIELDS(struct memory_point);
 
 /** Starts and ends of the blocks shown, in their order; what is held since before the recording or
  *  is never given back has no point there. Returns 0 or -ENOMEM. */
-int memory_points_of(const struct memory_blocks *blocks, struct memory_points *out);
+int memory_points_of(const struct memory_blocks *blocks, struct memory_points *out_points);
 
 /** Bytes of a pool that are alive before the first point. */
 int64_t memory_bytes_before(const struct memory_blocks *blocks, uint32_t pool);
@@ -76,7 +76,8 @@ struct memory_peak {
  *  from_ns where it is what the window begins with. Returns false when no point of the pool is
  *  before `until`. */
 bool memory_find_peak(const struct memory_blocks *blocks, const struct memory_points *points,
-                      uint32_t pool, int64_t from_ns, int64_t until_ns, struct memory_peak *out);
+                      uint32_t pool, int64_t from_ns, int64_t until_ns,
+                      struct memory_peak *out_peak);
 
 static inline bool memory_is_alive(const struct memory_block *block, int64_t row)
 {

@@ -150,27 +150,27 @@ static int measure_unions(struct finding *finding)
     return rc;
 }
 
-int model_phases_find(const struct spans_answer *spans, struct model_phases *out)
+int model_phases_find(const struct spans_answer *spans, struct model_phases *out_phases)
 {
     size_t count = spans->spans.count ? spans->spans.count : 1;
     struct finding finding = {
         .spans = spans,
-        .out = out,
+        .out = out_phases,
         .phase_of = malloc(count),
         .in_step = calloc(count, sizeof(*finding.in_step)),
     };
     int rc = finding.phase_of && finding.in_step ? 0 : -ENOMEM;
 
-    *out = (struct model_phases){0};
+    *out_phases = (struct model_phases){0};
     if (rc == 0)
         rc = find_labels(&finding);
     if (rc == 0)
         rc = measure_unions(&finding);
     if (rc == 0)
         add_device_time(&finding);
-    out->has_steps = out->phases[MODEL_STEP].calls > 0;
+    out_phases->has_steps = out_phases->phases[MODEL_STEP].calls > 0;
     for (int i = MODEL_STEP + 1; i < MODEL_OTHERS; i++)
-        out->has_phases |= out->phases[i].calls > 0;
+        out_phases->has_phases |= out_phases->phases[i].calls > 0;
     for (int i = 0; i < MODEL_PHASES; i++)
         array_deinit(&finding.lists[i]);
     free(finding.phase_of);

@@ -36,7 +36,7 @@ struct model_phases {
 };
 
 /** Look at the labels on threads that are shown. Returns 0 or -ENOMEM. */
-int model_phases_find(const struct spans_answer *spans, struct model_phases *out);
+int model_phases_find(const struct spans_answer *spans, struct model_phases *out_phases);
 
 /** Add those of another part of the spans (query_span_parts()). */
 void model_phases_add(struct model_phases *into, const struct model_phases *part);

@@ -131,7 +131,7 @@ static int add_span(const struct measuring *measuring, const struct span *span, 
 /* What joined parts come to within the wall time. The lists of communication, copies and labels
  * take in what they are told apart from, and are of no use then. */
 static int measure_parts(const struct measuring *measuring, struct parts *parts,
-                         struct overhead_times *out)
+                         struct overhead_times *out_times)
 {
     const struct interval_array *wall = &measuring->wall;
     struct interval_array *lists = parts->lists;
@@ -149,7 +149,7 @@ static int measure_parts(const struct measuring *measuring, struct parts *parts,
     times.copies_ns =
         interval_list_common(&lists[COPIES], wall) - times.computation_ns - times.exposed_ns;
     times.labels_ns = interval_list_common(&lists[LABELS], wall) - times.recorded_ns;
-    *out = times;
+    *out_times = times;
     return 0;
 }
 
@@ -274,7 +274,7 @@ static int measure_side(const struct measuring *measuring, const char *device,
 
 /* The runs of the session that are time to fill. */
 static int find_runs(const struct spans_answer *spans, int64_t session_id, struct interval within,
-                     struct interval_array *out)
+                     struct interval_array *out_intervals)
 {
     int rc = 0;
 
@@ -283,9 +283,9 @@ static int find_runs(const struct spans_answer *spans, int64_t session_id, struc
 
         if (run->session_id == session_id && run->selected && run->end_ns != STORE_NULL &&
             run->start_ns < within.end_ns && run->end_ns > within.start_ns)
-            rc = array_push(out, ((struct interval){run->start_ns, run->end_ns}));
+            rc = array_push(out_intervals, ((struct interval){run->start_ns, run->end_ns}));
     }
-    interval_list_join(out);
+    interval_list_join(out_intervals);
     return rc;
 }
 
@@ -407,16 +407,19 @@ static int measure_session(struct measuring *measuring)
 
 /* --- Copies. --- */
 
-static struct overhead_copies *find_copies(struct overhead *out, struct overhead_copies key)
+static struct overhead_copies *find_copies(struct overhead *out_overhead,
+                                           struct overhead_copies key)
 {
-    for (size_t i = 0; i < out->copies.count; i++) {
-        struct overhead_copies *copies = &out->copies.items[i];
+    for (size_t i = 0; i < out_overhead->copies.count; i++) {
+        struct overhead_copies *copies = &out_overhead->copies.items[i];
 
         if (copies->mode == key.mode && copies->direction == key.direction &&
             copies->is_fill == key.is_fill)
             return copies;
     }
-    return array_push(&out->copies, key) < 0 ? NULL : &out->copies.items[out->copies.count - 1];
+    return array_push(&out_overhead->copies, key) < 0
+               ? NULL
+               : &out_overhead->copies.items[out_overhead->copies.count - 1];
 }
 
 static int sum_copies(struct measuring *measuring)
@@ -528,12 +531,12 @@ static double count_lanes(const struct spans_answer *spans, int64_t session_id, 
 }
 
 int overhead_finish(struct overhead_parts *parts, const struct spans_answer *spans,
-                    struct overhead *out)
+                    struct overhead *out_overhead)
 {
     struct interval_array wall = {0};
     int rc = 0;
 
-    *out = parts->sums;
+    *out_overhead = parts->sums;
     parts->sums = (struct overhead){0};
     for (size_t i = 0; i < spans->windows.count && rc == 0; i++) {
         int64_t session_id = spans->windows.items[i].session_id;
@@ -547,17 +550,18 @@ int overhead_finish(struct overhead_parts *parts, const struct spans_answer *spa
         } else if (bounds->end_ns > bounds->start_ns) {
             wall_ns = (double)(bounds->end_ns - bounds->start_ns);
         }
-        out->times.wall_ns += wall_ns;
-        out->lanes.wall_ns +=
+        out_overhead->times.wall_ns += wall_ns;
+        out_overhead->lanes.wall_ns +=
             wall_ns *
             count_lanes(spans, session_id, spans->basis.is_flat && parts->has_device_work[i]);
-        for (size_t k = 0; k < out->sides.count; k++) {
-            if (out->sides.items[k].session_id == session_id)
-                out->sides.items[k].wall_ns = wall_ns;
+        for (size_t k = 0; k < out_overhead->sides.count; k++) {
+            if (out_overhead->sides.items[k].session_id == session_id)
+                out_overhead->sides.items[k].wall_ns = wall_ns;
         }
     }
-    if (out->sides.count)
-        qsort(out->sides.items, out->sides.count, sizeof(*out->sides.items), compare_sides);
+    if (out_overhead->sides.count)
+        qsort(out_overhead->sides.items, out_overhead->sides.count,
+              sizeof(*out_overhead->sides.items), compare_sides);
     return rc;
 }
 
@@ -572,16 +576,16 @@ void overhead_parts_deinit(struct overhead_parts *parts)
     *parts = (struct overhead_parts){0};
 }
 
-int overhead_measure(const struct spans_answer *spans, struct overhead *out)
+int overhead_measure(const struct spans_answer *spans, struct overhead *out_overhead)
 {
     struct overhead_parts parts = {0};
     int rc = overhead_begin(spans, &parts);
 
-    *out = (struct overhead){0};
+    *out_overhead = (struct overhead){0};
     if (rc == 0)
         rc = overhead_add(&parts, spans);
     if (rc == 0)
-        rc = overhead_finish(&parts, spans, out);
+        rc = overhead_finish(&parts, spans, out_overhead);
     overhead_parts_deinit(&parts);
     return rc;
 }

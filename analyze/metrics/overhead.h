@@ -66,9 +66,9 @@ struct overhead {
     ARRAY_OF(struct overhead_copies) copies;
 };
 
-/** Measure the spans that are shown. Returns 0 or -ENOMEM; *out is for overhead_deinit() after
- *  either. Texts are those of `spans`. */
-int overhead_measure(const struct spans_answer *spans, struct overhead *out);
+/** Measure the spans that are shown. Returns 0 or -ENOMEM; *out_overhead is for overhead_deinit()
+ *  after either. Texts are those of `spans`. */
+int overhead_measure(const struct spans_answer *spans, struct overhead *out_overhead);
 void overhead_deinit(struct overhead *overhead);
 
 /* The same of spans in parts (query_span_parts()): {0}, overhead_begin(), overhead_add() with each
@@ -88,7 +88,7 @@ struct overhead_parts {
 int overhead_begin(const struct spans_answer *spans, struct overhead_parts *parts);
 int overhead_add(struct overhead_parts *parts, const struct spans_answer *spans);
 int overhead_finish(struct overhead_parts *parts, const struct spans_answer *spans,
-                    struct overhead *out);
+                    struct overhead *out_overhead);
 void overhead_parts_deinit(struct overhead_parts *parts);
 
 #endif

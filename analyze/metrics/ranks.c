@@ -301,19 +301,19 @@ static void rate_rank(const struct making *making, uint32_t place, double *sorte
     }
 }
 
-int ranks_make(const struct ranks_question *question, struct ranks *out)
+int ranks_make(const struct ranks_question *question, struct ranks *out_ranks)
 {
-    struct making making = {.question = question, .out = out};
+    struct making making = {.question = question, .out = out_ranks};
     size_t runs = question->run_count, ranks = question->rank_count;
     size_t parts = rank_part_count(question->op_count);
     int rc = 0;
 
-    *out = (struct ranks){0};
+    *out_ranks = (struct ranks){0};
     making.between_ns = malloc((runs + 1) * sizeof(double));
     making.more_ns = calloc(ranks * parts + 1, sizeof(double));
     making.values = malloc((2 * ranks + runs + 1) * sizeof(double));
-    out->ranks = calloc(ranks + 1, sizeof(*out->ranks));
-    if (!making.between_ns || !making.more_ns || !making.values || !out->ranks)
+    out_ranks->ranks = calloc(ranks + 1, sizeof(*out_ranks->ranks));
+    if (!making.between_ns || !making.more_ns || !making.values || !out_ranks->ranks)
         rc = -ENOMEM;
     if (rc == 0)
         rc = gather_candidates(&making);
@@ -321,8 +321,8 @@ int ranks_make(const struct ranks_question *question, struct ranks *out)
         rc = make_steps(&making);
     if (rc == 0)
         sum_between(&making);
-    for (size_t i = 0; i < out->steps.count && rc == 0; i++)
-        rate_step(&making, &out->steps.items[i]);
+    for (size_t i = 0; i < out_ranks->steps.count && rc == 0; i++)
+        rate_step(&making, &out_ranks->steps.items[i]);
     for (uint32_t i = 0; i < ranks && rc == 0; i++)
         rate_rank(&making, i, making.values);
     array_deinit(&making.candidates);

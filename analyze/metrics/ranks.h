@@ -84,8 +84,8 @@ struct ranks {
     size_t skipped;     /* runs that are in no step */
 };
 
-/** Returns 0 or -ENOMEM. Give *out to ranks_deinit() after either. */
-int ranks_make(const struct ranks_question *question, struct ranks *out);
+/** Returns 0 or -ENOMEM. Give *out_ranks to ranks_deinit() after either. */
+int ranks_make(const struct ranks_question *question, struct ranks *out_ranks);
 void ranks_deinit(struct ranks *ranks);
 
 #endif

@@ -346,15 +346,15 @@ static void count_units(struct run_samples *samples)
     samples->unit_count = sessions > 1 ? sessions : samples->runs.count;
 }
 
-int run_samples_take(struct spans_answer *spans, enum op_side side, struct run_samples *out,
+int run_samples_take(struct spans_answer *spans, enum op_side side, struct run_samples *out_samples,
                      struct diag *diag)
 {
-    struct taking taking = {.samples = out};
+    struct taking taking = {.samples = out_samples};
     int rc;
 
-    *out = (struct run_samples){.spans = *spans};
+    *out_samples = (struct run_samples){.spans = *spans};
     *spans = (struct spans_answer){0};
-    out->side = side == OP_SIDES ? choose_side(&out->spans) : side;
+    out_samples->side = side == OP_SIDES ? choose_side(&out_samples->spans) : side;
     rc = make_places(&taking);
     if (rc == 0)
         rc = add_runs(&taking);
@@ -362,22 +362,23 @@ int run_samples_take(struct spans_answer *spans, enum op_side side, struct run_s
         rc = add_whole_sessions(&taking);
     if (rc == 0)
         rc = add_ops(&taking);
-    if (rc == 0 && out->runs.count && out->ops.count > RUN_SAMPLES_MAX / out->runs.count)
+    if (rc == 0 && out_samples->runs.count &&
+        out_samples->ops.count > RUN_SAMPLES_MAX / out_samples->runs.count)
         rc = -EFBIG;
     if (rc == 0)
         rc = add_times(&taking);
-    if (rc == 0 && out->spans.basis.is_flat)
-        sum_flat_runs(out);
-    count_units(out);
+    if (rc == 0 && out_samples->spans.basis.is_flat)
+        sum_flat_runs(out_samples);
+    count_units(out_samples);
     free_places(&taking);
-    array_deinit(&out->spans.spans);
+    array_deinit(&out_samples->spans.spans);
     if (rc == -ENOMEM)
         return diag_set(diag, rc, "no memory for the runs");
     if (rc == -EFBIG)
         return diag_set(diag, rc, "too many ops and runs to compare: choose some with --runs");
-    if (rc == 0 && !out->runs.count) {
+    if (rc == 0 && !out_samples->runs.count) {
         diag_set(diag, 0,
-                 out->spans.basis.lacks_whole_runs
+                 out_samples->spans.basis.lacks_whole_runs
                      ? "no run that is asked for has all of its events any more"
                      : "no run has ended in what is asked for");
         return 1;

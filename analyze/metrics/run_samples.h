@@ -54,10 +54,10 @@ struct run_samples {
  * spans  with is_shown set: the ops asked for; moved into the samples, also after a failure
  * side   whose times; OP_SIDES: as said above
  *
- * Returns 0; 1 with a sentence when there is no finished run; -EFBIG; -ENOMEM. Give *out to
+ * Returns 0; 1 with a sentence when there is no finished run; -EFBIG; -ENOMEM. Give *out_samples to
  * run_samples_deinit() after any of them.
  */
-int run_samples_take(struct spans_answer *spans, enum op_side side, struct run_samples *out,
+int run_samples_take(struct spans_answer *spans, enum op_side side, struct run_samples *out_samples,
                      struct diag *diag);
 void run_samples_deinit(struct run_samples *samples);
 

@@ -44,7 +44,7 @@ static bool is_part(const struct spans_answer *spans, const struct span *span)
 }
 
 /* The side whose lanes are looked at, beside lanes; lanes of a session stand together. */
-static int choose_sides(const struct spans_answer *spans, uint8_t **out)
+static int choose_sides(const struct spans_answer *spans, uint8_t **out_sides)
 {
     size_t count = spans->lanes.count, first = 0;
     uint8_t *sides = calloc(count + 1, 1);
@@ -67,7 +67,7 @@ static int choose_sides(const struct spans_answer *spans, uint8_t **out)
             has_device |= sides[first] == OP_DEVICE;
         memset(sides + i, has_device ? OP_DEVICE : OP_HOST, first - i);
     }
-    *out = sides;
+    *out_sides = sides;
     return 0;
 }
 
@@ -123,7 +123,7 @@ static int add_lane(struct search *search, const struct span_range *range, const
 }
 
 /* Numbers of types or names, beside ops. */
-static int number_symbols(const struct spans_answer *spans, bool by_name, uint32_t **out)
+static int number_symbols(const struct spans_answer *spans, bool by_name, uint32_t **out_symbols)
 {
     uint32_t *symbols = malloc((spans->ops.count + 1) * sizeof(*symbols));
     struct groups groups = {0};
@@ -137,7 +137,7 @@ static int number_symbols(const struct spans_answer *spans, bool by_name, uint32
         rc = groups_find(&groups, key, &symbols[i]);
     }
     groups_deinit(&groups);
-    *out = symbols;
+    *out_symbols = symbols;
     return rc < 0 ? rc : 0;
 }
 
@@ -185,7 +185,7 @@ static void count_gram(const struct search *search, struct gram *gram, uint32_t 
 }
 
 static int find_gram(struct search *search, struct place_map *map, uint32_t at, uint32_t length,
-                     uint32_t *out)
+                     uint32_t *out_gram)
 {
     struct gram gram = {
         .sequence = {.first = at, .length = length},
@@ -195,12 +195,12 @@ static int find_gram(struct search *search, struct place_map *map, uint32_t at, 
     struct place_key key = {.low = gram.start, .high = gram.end};
     int rc = 0;
 
-    *out = place_map_find(map, key);
-    if (*out == PLACE_NONE) {
-        *out = (uint32_t)search->grams.count;
+    *out_gram = place_map_find(map, key);
+    if (*out_gram == PLACE_NONE) {
+        *out_gram = (uint32_t)search->grams.count;
         rc = array_push(&search->grams, gram);
         if (rc == 0)
-            rc = place_map_set(map, key, *out);
+            rc = place_map_set(map, key, *out_gram);
     }
     return rc;
 }
@@ -290,12 +290,12 @@ static int tell(const struct search *search)
     return rc;
 }
 
-int sequences_find(const struct spans_answer *spans, bool by_name, struct sequences *out)
+int sequences_find(const struct spans_answer *spans, bool by_name, struct sequences *out_sequences)
 {
-    struct search search = {.spans = spans, .out = out};
+    struct search search = {.spans = spans, .out = out_sequences};
     int rc;
 
-    *out = (struct sequences){0};
+    *out_sequences = (struct sequences){0};
     rc = gather(&search, by_name);
     for (uint32_t length = SEQUENCE_MIN; length <= SEQUENCE_MAX && rc == 0; length++)
         rc = count_length(&search, length);

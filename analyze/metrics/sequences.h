@@ -40,9 +40,9 @@ struct sequences {
  * Operators are the same when they have the same type (op_group_name()), or, with `by_name`, the
  * same name. A sequence that occurs as often as a longer one that it begins or ends is left out.
  *
- * Returns 0 or -ENOMEM; give *out to sequences_deinit() after either.
+ * Returns 0 or -ENOMEM; give *out_sequences to sequences_deinit() after either.
  */
-int sequences_find(const struct spans_answer *spans, bool by_name, struct sequences *out);
+int sequences_find(const struct spans_answer *spans, bool by_name, struct sequences *out_sequences);
 void sequences_deinit(struct sequences *sequences);
 
 #endif

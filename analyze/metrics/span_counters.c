@@ -64,7 +64,7 @@ static int8_t *find_kinds(const struct spans_answer *spans, bool *out_is_user_on
 
 /* Rows come by time, so that a pass over them per counter keeps that order within each lane. */
 static int sort_in(const struct spans_answer *spans, const struct counter_row_array *rows,
-                   const int8_t *kinds, int counter, struct readings *out)
+                   const int8_t *kinds, int counter, struct readings *out_readings)
 {
     const size_t lanes = spans->lanes.count;
     size_t count = 0, *next;
@@ -73,26 +73,26 @@ static int sort_in(const struct spans_answer *spans, const struct counter_row_ar
         count += kinds[rows->items[i].op] == counter;
     if (count == 0)
         return 0;
-    out->items = malloc(count * sizeof(*out->items));
-    out->first = calloc(lanes + 1, sizeof(*out->first));
+    out_readings->items = malloc(count * sizeof(*out_readings->items));
+    out_readings->first = calloc(lanes + 1, sizeof(*out_readings->first));
     next = calloc(lanes + 1, sizeof(*next));
-    if (!out->items || !out->first || !next) {
+    if (!out_readings->items || !out_readings->first || !next) {
         free(next);
         return -ENOMEM;
     }
     for (size_t i = 0; i < rows->count; i++) {
         if (kinds[rows->items[i].op] == counter)
-            out->first[rows->items[i].lane + 1]++;
+            out_readings->first[rows->items[i].lane + 1]++;
     }
     for (size_t i = 0; i < lanes; i++) {
-        out->first[i + 1] += out->first[i];
-        next[i] = out->first[i];
+        out_readings->first[i + 1] += out_readings->first[i];
+        next[i] = out_readings->first[i];
     }
     for (size_t i = 0; i < rows->count; i++) {
         const struct counter_row *row = &rows->items[i];
 
         if (kinds[row->op] == counter)
-            out->items[next[row->lane]++] = (struct reading){row->time_ns, row->value};
+            out_readings->items[next[row->lane]++] = (struct reading){row->time_ns, row->value};
     }
     free(next);
     return 0;
@@ -175,36 +175,36 @@ static void find_owns(const struct spans_answer *spans, const double *totals, do
 }
 
 static int make_one(const struct spans_answer *spans, const struct readings *readings, int counter,
-                    struct span_counters *out)
+                    struct span_counters *out_counters)
 {
     const size_t count = spans->spans.count ? spans->spans.count : 1;
 
-    out->totals[counter] = malloc(count * sizeof(*out->totals[counter]));
-    out->owns[counter] = malloc(count * sizeof(*out->owns[counter]));
-    if (!out->totals[counter] || !out->owns[counter])
+    out_counters->totals[counter] = malloc(count * sizeof(*out_counters->totals[counter]));
+    out_counters->owns[counter] = malloc(count * sizeof(*out_counters->owns[counter]));
+    if (!out_counters->totals[counter] || !out_counters->owns[counter])
         return -ENOMEM;
-    measure(spans, readings, out->totals[counter], out->is_read);
-    find_owns(spans, out->totals[counter], out->owns[counter]);
+    measure(spans, readings, out_counters->totals[counter], out_counters->is_read);
+    find_owns(spans, out_counters->totals[counter], out_counters->owns[counter]);
     return 0;
 }
 
 int span_counters_make(const struct spans_answer *spans, const struct counter_row_array *rows,
-                       struct span_counters *out)
+                       struct span_counters *out_counters)
 {
     bool is_user_only;
     int8_t *kinds = find_kinds(spans, &is_user_only);
     int rc = kinds ? 0 : -ENOMEM;
 
-    *out = (struct span_counters){.is_read = calloc(spans->lanes.count + 1, sizeof(bool)),
-                                  .is_user_only = is_user_only};
-    if (!out->is_read)
+    *out_counters = (struct span_counters){.is_read = calloc(spans->lanes.count + 1, sizeof(bool)),
+                                           .is_user_only = is_user_only};
+    if (!out_counters->is_read)
         rc = -ENOMEM;
     for (int i = 0; i < SPAN_COUNTERS && rc == 0; i++) {
         struct readings readings = {NULL, NULL};
 
         rc = sort_in(spans, rows, kinds, i, &readings);
         if (rc == 0 && readings.items)
-            rc = make_one(spans, &readings, i, out);
+            rc = make_one(spans, &readings, i, out_counters);
         drop(&readings);
     }
     free(kinds);

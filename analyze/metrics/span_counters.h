@@ -36,10 +36,10 @@ struct span_counters {
 /** What the op of a counter is called: "perf.instructions". */
 const char *span_counter_name(enum span_counter counter);
 
-/** rows  by time, as query_counters() gives them. Returns 0 or -ENOMEM; give *out to
+/** rows  by time, as query_counters() gives them. Returns 0 or -ENOMEM; give *out_counters to
  *  span_counters_deinit() after either. */
 int span_counters_make(const struct spans_answer *spans, const struct counter_row_array *rows,
-                       struct span_counters *out);
+                       struct span_counters *out_counters);
 void span_counters_deinit(struct span_counters *counters);
 
 /** Of a counter of what a device counted in a kernel, "KERNEL METRIC" with params.metric, the

@@ -88,7 +88,7 @@ static uint32_t find_source(const struct spans_answer *answer, const struct span
 }
 
 static int add_wait(const struct spans_answer *answer, const struct span *span,
-                    struct stream_waits *out)
+                    struct stream_waits *out_waits)
 {
     const struct span *record;
     struct stream_wait wait = {
@@ -111,9 +111,9 @@ static int add_wait(const struct spans_answer *answer, const struct span *span,
     if (wait.source == SPAN_NONE)
         return 0;
     if (strcmp(span_op(answer, span)->name, "Event Sync") == 0)
-        return array_push(&out->syncs, ((struct event_sync){span->start_ns, span_end_ns(span),
-                                                            wait.source, wait.recorded_ns}));
-    return array_push(&out->waits, wait);
+        return array_push(&out_waits->syncs, ((struct event_sync){span->start_ns, span_end_ns(span),
+                                                                  wait.source, wait.recorded_ns}));
+    return array_push(&out_waits->waits, wait);
 }
 
 /* --- What was launched when. --- */
@@ -146,22 +146,23 @@ static int compare_waits(const void *a, const void *b)
                           &(struct issued_op){right->lane, right->span, right->issued_ns});
 }
 
-int stream_waits_issue(struct stream_waits *out, const struct spans_answer *answer)
+int stream_waits_issue(struct stream_waits *out_waits, const struct spans_answer *answer)
 {
     const struct span *items = answer->spans.items;
     int rc = 0;
 
-    if (out->issued.count)
+    if (out_waits->issued.count)
         return 0;
     for (uint32_t i = 0; i < answer->spans.count && rc == 0; i++) {
         if (span_is_device(answer, &items[i]) && span_is_op(answer, &items[i]) &&
             items[i].launch != SPAN_NONE)
             rc =
-                array_push(&out->issued,
+                array_push(&out_waits->issued,
                            ((struct issued_op){items[i].lane, i, items[items[i].launch].start_ns}));
     }
-    if (out->issued.count)
-        qsort(out->issued.items, out->issued.count, sizeof(*out->issued.items), compare_issued);
+    if (out_waits->issued.count)
+        qsort(out_waits->issued.items, out_waits->issued.count, sizeof(*out_waits->issued.items),
+              compare_issued);
     return rc;
 }
 
@@ -285,24 +286,26 @@ static int resolve_all(const struct spans_answer *answer, struct stream_waits *w
     return 0;
 }
 
-int stream_waits_make(const struct spans_answer *answer, struct stream_waits *out)
+int stream_waits_make(const struct spans_answer *answer, struct stream_waits *out_waits)
 {
     int rc = 0;
 
-    *out = (struct stream_waits){0};
+    *out_waits = (struct stream_waits){0};
     for (size_t i = 0; i < answer->spans.count && rc == 0; i++) {
         const struct span *span = &answer->spans.items[i];
 
         if (answer->op_kinds[span->op] == SPAN_PHASE && span_is_device(answer, span))
-            rc = add_wait(answer, span, out);
+            rc = add_wait(answer, span, out_waits);
     }
-    if (out->syncs.count)
-        qsort(out->syncs.items, out->syncs.count, sizeof(*out->syncs.items), compare_syncs);
-    if (rc < 0 || !out->waits.count)
+    if (out_waits->syncs.count)
+        qsort(out_waits->syncs.items, out_waits->syncs.count, sizeof(*out_waits->syncs.items),
+              compare_syncs);
+    if (rc < 0 || !out_waits->waits.count)
         return rc;
-    qsort(out->waits.items, out->waits.count, sizeof(*out->waits.items), compare_waits);
-    rc = stream_waits_issue(out, answer);
-    return rc ? rc : resolve_all(answer, out);
+    qsort(out_waits->waits.items, out_waits->waits.count, sizeof(*out_waits->waits.items),
+          compare_waits);
+    rc = stream_waits_issue(out_waits, answer);
+    return rc ? rc : resolve_all(answer, out_waits);
 }
 
 void stream_waits_deinit(struct stream_waits *waits)

@@ -46,7 +46,7 @@ struct stream_waits {
 };
 
 /** Of an answer that is not flat. Returns 0 or -ENOMEM; for stream_waits_deinit() after either. */
-int stream_waits_make(const struct spans_answer *answer, struct stream_waits *out);
+int stream_waits_make(const struct spans_answer *answer, struct stream_waits *out_waits);
 void stream_waits_deinit(struct stream_waits *waits);
 
 /** Finds out what was issued when, where there are no waits of streams that need it. 0 or -ENOMEM. */

@@ -437,13 +437,13 @@ void summary_parts_destroy(struct summary_parts **parts)
     *parts = NULL;
 }
 
-int summary_begin(const struct spans_answer *spans, struct summary_parts **out)
+int summary_begin(const struct spans_answer *spans, struct summary_parts **out_parts)
 {
     size_t op_count = spans->ops.count ? spans->ops.count : 1;
     struct summary_parts *parts = calloc(1, sizeof(*parts));
 
-    summary_parts_destroy(out);
-    *out = parts;
+    summary_parts_destroy(out_parts);
+    *out_parts = parts;
     if (!parts)
         return -ENOMEM;
     parts->seen = calloc(op_count, sizeof(*parts->seen));
@@ -465,48 +465,50 @@ int summary_add(struct summary_parts *parts, const struct spans_answer *spans)
 }
 
 int summary_finish(struct summary_parts *parts, const struct spans_answer *spans, bool is_detailed,
-                   struct summary *out)
+                   struct summary *out_summary)
 {
     struct summary_side *side;
     int rc;
 
-    *out = (struct summary){.side = parts->has_device ? OP_DEVICE : OP_HOST, .run_count = 1};
-    side = &parts->sides[out->side];
-    out->ops.items = side->ops.items;
-    out->ops.count = side->ops.count;
-    out->ops.capacity = side->ops.capacity;
+    *out_summary =
+        (struct summary){.side = parts->has_device ? OP_DEVICE : OP_HOST, .run_count = 1};
+    side = &parts->sides[out_summary->side];
+    out_summary->ops.items = side->ops.items;
+    out_summary->ops.count = side->ops.count;
+    out_summary->ops.capacity = side->ops.capacity;
     side->ops.items = NULL;
     array_deinit(&side->ops);
     if (spans->basis.is_per_run)
-        out->run_count =
+        out_summary->run_count =
             spans->basis.run_ns_count ? spans->basis.run_ns_count : (size_t)spans->basis.runs;
     sort_samples(&side->samples);
-    rc = measure_ops(&side->samples, out);
-    if (rc == 0 && out->ops.count)
-        qsort(out->ops.items, out->ops.count, sizeof(*out->ops.items), compare_starts);
-    for (size_t i = 0; i < out->ops.count && rc == 0; i++)
-        out->ops.items[i].position = i;
+    rc = measure_ops(&side->samples, out_summary);
+    if (rc == 0 && out_summary->ops.count)
+        qsort(out_summary->ops.items, out_summary->ops.count, sizeof(*out_summary->ops.items),
+              compare_starts);
+    for (size_t i = 0; i < out_summary->ops.count && rc == 0; i++)
+        out_summary->ops.items[i].position = i;
     if (rc == 0)
-        rc = sum_types(out, is_detailed);
+        rc = sum_types(out_summary, is_detailed);
     if (rc == 0)
-        rc = measure_launches(&parts->launches, out);
+        rc = measure_launches(&parts->launches, out_summary);
     if (rc == 0) {
-        count_not_run(spans, parts->seen, out);
-        find_batch(out);
+        count_not_run(spans, parts->seen, out_summary);
+        find_batch(out_summary);
     }
     return rc;
 }
 
-int summary_make(const struct spans_answer *spans, bool is_detailed, struct summary *out)
+int summary_make(const struct spans_answer *spans, bool is_detailed, struct summary *out_summary)
 {
     struct summary_parts *parts = NULL;
     int rc = summary_begin(spans, &parts);
 
-    *out = (struct summary){0};
+    *out_summary = (struct summary){0};
     if (rc == 0)
         rc = summary_add(parts, spans);
     if (rc == 0)
-        rc = summary_finish(parts, spans, is_detailed, out);
+        rc = summary_finish(parts, spans, is_detailed, out_summary);
     summary_parts_destroy(&parts);
     return rc;
 }

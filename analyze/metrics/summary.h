@@ -56,19 +56,19 @@ struct summary {
  * is_detailed  ops of a type whose shapes differ are types of their own: "Conv<f32(1x3x8x8,
  * 4x3x3x3)>"
  *
- * Returns 0 or -ENOMEM; *out is for summary_deinit() after either.
+ * Returns 0 or -ENOMEM; *out_summary is for summary_deinit() after either.
  * For tests.
  */
-int summary_make(const struct spans_answer *spans, bool is_detailed, struct summary *out);
+int summary_make(const struct spans_answer *spans, bool is_detailed, struct summary *out_summary);
 void summary_deinit(struct summary *summary);
 
 /** The same of spans in parts (query_span_parts()): begin, which forgets what *out was, add each
  *  part, finish. Each returns 0 or -ENOMEM; summary_parts_destroy() after any. */
 struct summary_parts;
-int summary_begin(const struct spans_answer *spans, struct summary_parts **out);
+int summary_begin(const struct spans_answer *spans, struct summary_parts **out_parts);
 int summary_add(struct summary_parts *parts, const struct spans_answer *spans);
 int summary_finish(struct summary_parts *parts, const struct spans_answer *spans, bool is_detailed,
-                   struct summary *out);
+                   struct summary *out_summary);
 void summary_parts_destroy(struct summary_parts **parts);
 
 /* Times of whole runs. NaN without any. */

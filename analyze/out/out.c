@@ -56,7 +56,7 @@ struct out_value out_part(int64_t part, int64_t whole)
     return (struct out_value){.kind = OUT_PART, .known = true, .integer = part, .whole = whole};
 }
 
-int out_open(const struct out_options *options, struct out **out)
+int out_open(const struct out_options *options, struct out **out_made)
 {
     static const struct out_printer *const printers[] = {
         [OUT_FORMAT_TABLE] = &out_table_printer, [OUT_FORMAT_JSON] = &out_json_printer,
@@ -78,7 +78,7 @@ int out_open(const struct out_options *options, struct out **out)
         free(made);
         return rc;
     }
-    *out = made;
+    *out_made = made;
     return 0;
 }
 

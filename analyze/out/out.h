@@ -180,7 +180,7 @@ struct out_options {
 struct out;
 
 /** out  written only on success; give it to out_close(). Returns 0 or -ENOMEM. */
-int out_open(const struct out_options *options, struct out **out);
+int out_open(const struct out_options *options, struct out **out_made);
 
 /** Times are counts from now on, each of so many ns: people see "12 samples". */
 void out_count_samples(struct out *out, double sample_ns);

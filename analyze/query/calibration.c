@@ -6,17 +6,17 @@
 
 #include "analyze/query/private.h"
 
-static void set_value(struct calibration *out, const char *name, double value)
+static void set_value(struct calibration *out_calibration, const char *name, double value)
 {
     const struct {
         const char *name;
         double *value;
     } all[] = {
-        {"calibration.threads", &out->threads},
-        {"calibration.flop_per_s_1_thread", &out->one.flop_per_s},
-        {"calibration.bytes_per_s_1_thread", &out->one.bytes_per_s},
-        {"calibration.flop_per_s_all_threads", &out->all.flop_per_s},
-        {"calibration.bytes_per_s_all_threads", &out->all.bytes_per_s},
+        {"calibration.threads", &out_calibration->threads},
+        {"calibration.flop_per_s_1_thread", &out_calibration->one.flop_per_s},
+        {"calibration.bytes_per_s_1_thread", &out_calibration->one.bytes_per_s},
+        {"calibration.flop_per_s_all_threads", &out_calibration->all.flop_per_s},
+        {"calibration.bytes_per_s_all_threads", &out_calibration->all.bytes_per_s},
     };
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
@@ -25,13 +25,13 @@ static void set_value(struct calibration *out, const char *name, double value)
     }
 }
 
-int query_calibration(struct store *store, const char *host, struct calibration *out,
+int query_calibration(struct store *store, const char *host, struct calibration *out_calibration,
                       struct diag *diag)
 {
     sqlite3_stmt *statement = NULL;
     int rc;
 
-    *out = (struct calibration){STORE_NULL, NAN, {NAN, NAN}, {NAN, NAN}};
+    *out_calibration = (struct calibration){STORE_NULL, NAN, {NAN, NAN}, {NAN, NAN}};
     rc = query_prepare(store,
                        "SELECT o.name, c.value, s.session_id FROM op o"
                        "  JOIN counter c ON c.op_id = o.op_id"
@@ -44,8 +44,8 @@ int query_calibration(struct store *store, const char *host, struct calibration 
     while (rc == 0 && (rc = query_step(store, statement, diag)) == 1) {
         const char *name = (const char *)sqlite3_column_text(statement, 0);
 
-        set_value(out, name ? name : "", sqlite3_column_double(statement, 1));
-        out->session_id = query_int(statement, 2);
+        set_value(out_calibration, name ? name : "", sqlite3_column_double(statement, 1));
+        out_calibration->session_id = query_int(statement, 2);
         rc = 0;
     }
     sqlite3_finalize(statement);

@@ -106,26 +106,26 @@ static int gather(struct store *store, const char *sql, bool is_bytes, const int
 }
 
 int query_environment(struct store *store, const int64_t *session_ids, size_t session_count,
-                      struct environment *out, struct diag *diag)
+                      struct environment *out_environment, struct diag *diag)
 {
     int rc = 0;
 
-    *out = (struct environment){0};
+    *out_environment = (struct environment){0};
     for (int fact = 0; fact < ENVIRONMENT_FACTS && rc == 0; fact++) {
         struct text_buffer values = {0};
 
         rc = gather(store, statements[fact], environment_names[fact].is_bytes, session_ids,
                     session_count, &values, diag);
         if (rc == 0 && values.length)
-            out->facts[fact] = query_keep(&out->texts, values.text);
+            out_environment->facts[fact] = query_keep(&out_environment->texts, values.text);
         text_buffer_deinit(&values);
     }
-    if (rc == 0 && out->texts.failed)
+    if (rc == 0 && out_environment->texts.failed)
         rc = -ENOMEM;
     return rc == -ENOMEM ? diag_set(diag, rc, "no memory for the sessions") : rc;
 }
 
-int query_world_place(struct store *store, int64_t session_id, struct world_place *out,
+int query_world_place(struct store *store, int64_t session_id, struct world_place *out_place,
                       struct diag *diag)
 {
     sqlite3_stmt *statement = NULL;
@@ -135,14 +135,14 @@ int query_world_place(struct store *store, int64_t session_id, struct world_plac
                            "  FROM session WHERE session_id = ?1 AND json_valid(environment)",
                            &statement, diag);
 
-    *out = (struct world_place){STORE_NULL, STORE_NULL};
+    *out_place = (struct world_place){STORE_NULL, STORE_NULL};
     if (rc == 0)
         sqlite3_bind_int64(statement, 1, session_id);
     if (rc == 0 && (rc = query_step(store, statement, diag)) == 1) {
         if (sqlite3_column_type(statement, 0) == SQLITE_INTEGER)
-            out->rank = sqlite3_column_int64(statement, 0);
+            out_place->rank = sqlite3_column_int64(statement, 0);
         if (sqlite3_column_type(statement, 1) == SQLITE_INTEGER)
-            out->size = sqlite3_column_int64(statement, 1);
+            out_place->size = sqlite3_column_int64(statement, 1);
         rc = 0;
     }
     sqlite3_finalize(statement);

@@ -41,7 +41,7 @@ struct environment {
 
 /** Of these sessions together. environment_deinit() after success and failure. */
 int query_environment(struct store *store, const int64_t *session_ids, size_t session_count,
-                      struct environment *out, struct diag *diag);
+                      struct environment *out_environment, struct diag *diag);
 void environment_deinit(struct environment *environment);
 
 /* Which of how many processes a session is, as in torch.distributed; STORE_NULL: not known. */
@@ -50,7 +50,7 @@ struct world_place {
 };
 
 /** Returns 0 or a negative errno with a sentence. */
-int query_world_place(struct store *store, int64_t session_id, struct world_place *out,
+int query_world_place(struct store *store, int64_t session_id, struct world_place *out_place,
                       struct diag *diag);
 
 #endif

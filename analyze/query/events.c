@@ -42,15 +42,15 @@ static void finish(sqlite3_context *context)
 }
 
 /* The window that encloses those of all sessions. */
-static void find_bounds(const struct scan *scan, int64_t *from_ns, int64_t *until_ns)
+static void find_bounds(const struct scan *scan, int64_t *out_from_ns, int64_t *out_until_ns)
 {
-    *from_ns = INT64_MAX;
-    *until_ns = INT64_MIN;
+    *out_from_ns = INT64_MAX;
+    *out_until_ns = INT64_MIN;
     for (size_t i = 0; i < scan->session_count; i++) {
-        if (scan->sessions[i].from_ns < *from_ns)
-            *from_ns = scan->sessions[i].from_ns;
-        if (scan->sessions[i].until_ns > *until_ns)
-            *until_ns = scan->sessions[i].until_ns;
+        if (scan->sessions[i].from_ns < *out_from_ns)
+            *out_from_ns = scan->sessions[i].from_ns;
+        if (scan->sessions[i].until_ns > *out_until_ns)
+            *out_until_ns = scan->sessions[i].until_ns;
     }
 }
 

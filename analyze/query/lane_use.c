@@ -67,7 +67,7 @@ void lane_use_add(struct lane_use *uses, const struct spans_answer *spans)
     }
 }
 
-int lane_use_make(const struct spans_answer *spans, struct lane_use **out)
+int lane_use_make(const struct spans_answer *spans, struct lane_use **out_use)
 {
     size_t count = spans->lanes.count ? spans->lanes.count : 1;
     struct lane_use *uses = calloc(count, sizeof(*uses));
@@ -76,7 +76,7 @@ int lane_use_make(const struct spans_answer *spans, struct lane_use **out)
         return -ENOMEM;
     lane_use_add(uses, spans);
     lane_use_find_walls(uses, spans);
-    *out = uses;
+    *out_use = uses;
     return 0;
 }
 

@@ -15,8 +15,8 @@ struct lane_use {
     int64_t wall_end_ns;      /* and device have clocks of their own, over those of its side */
 };
 
-/** Beside spans->lanes; the caller frees *out. Returns 0 or -ENOMEM. */
-int lane_use_make(const struct spans_answer *spans, struct lane_use **out);
+/** Beside spans->lanes; the caller frees *out_use. Returns 0 or -ENOMEM. */
+int lane_use_make(const struct spans_answer *spans, struct lane_use **out_use);
 
 /** The same of spans in parts: into zeros beside spans->lanes, each part; then walls. */
 void lane_use_add(struct lane_use *uses, const struct spans_answer *spans);

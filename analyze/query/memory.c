@@ -57,14 +57,14 @@ static bool is_asked_for(const struct places *places, uint32_t lane, int64_t tim
 }
 
 int query_memory(struct store *store, const struct spans_answer *spans,
-                 struct memory_row_array *out, struct diag *diag)
+                 struct memory_row_array *out_rows, struct diag *diag)
 {
     struct places places;
     sqlite3_stmt *statement = NULL;
     int64_t sum = 0;
     int rc = places_init(&places, spans);
 
-    *out = (struct memory_row_array){0};
+    *out_rows = (struct memory_row_array){0};
     if (rc == 0)
         rc = query_prepare(store,
                            "SELECT lane_id, op_id, run, time_ns, address, bytes FROM memory_event"
@@ -86,7 +86,7 @@ int query_memory(struct store *store, const struct spans_answer *spans,
             continue;
         row.bytes = believed_in_sum(row.bytes, &sum);
         if (!is_taken || row.bytes != STORE_NULL) /* taken, and nobody knows how much: damage */
-            rc = array_push(out, row);
+            rc = array_push(out_rows, row);
     }
     sqlite3_finalize(statement);
     places_deinit(&places);
@@ -108,14 +108,14 @@ static const char *const counter_choices[] = {
 };
 
 static int read_counters(struct store *store, const struct spans_answer *spans,
-                         enum counter_choice choice, struct counter_row_array *out,
+                         enum counter_choice choice, struct counter_row_array *out_rows,
                          struct diag *diag)
 {
     struct places places;
     sqlite3_stmt *statement = NULL;
     int rc = places_init(&places, spans);
 
-    *out = (struct counter_row_array){0};
+    *out_rows = (struct counter_row_array){0};
     if (rc == 0)
         rc = query_prepare(store, counter_choices[choice], &statement, diag);
     while (rc == 0 && (rc = query_step(store, statement, diag)) == 1) {
@@ -129,8 +129,9 @@ static int read_counters(struct store *store, const struct spans_answer *spans,
         bool is_wanted =
             choice == COUNTERS_READINGS || is_asked_for(&places, row.lane, row.time_ns);
 
-        rc = row.op != ID_MAP_NONE && row.lane != ID_MAP_NONE && is_wanted ? array_push(out, row)
-                                                                           : 0;
+        rc = row.op != ID_MAP_NONE && row.lane != ID_MAP_NONE && is_wanted
+                 ? array_push(out_rows, row)
+                 : 0;
     }
     sqlite3_finalize(statement);
     places_deinit(&places);
@@ -138,21 +139,21 @@ static int read_counters(struct store *store, const struct spans_answer *spans,
 }
 
 int query_counters(struct store *store, const struct spans_answer *spans,
-                   struct counter_row_array *out, struct diag *diag)
+                   struct counter_row_array *out_rows, struct diag *diag)
 {
-    return read_counters(store, spans, COUNTERS_ALL, out, diag);
+    return read_counters(store, spans, COUNTERS_ALL, out_rows, diag);
 }
 
 int query_readings(struct store *store, const struct spans_answer *spans,
-                   struct counter_row_array *out, struct diag *diag)
+                   struct counter_row_array *out_rows, struct diag *diag)
 {
-    return read_counters(store, spans, COUNTERS_READINGS, out, diag);
+    return read_counters(store, spans, COUNTERS_READINGS, out_rows, diag);
 }
 
 int query_memory_totals(struct store *store, const struct spans_answer *spans,
-                        struct counter_row_array *out, struct diag *diag)
+                        struct counter_row_array *out_rows, struct diag *diag)
 {
-    return read_counters(store, spans, COUNTERS_TOTALS, out, diag);
+    return read_counters(store, spans, COUNTERS_TOTALS, out_rows, diag);
 }
 
 /* --- Plans. --- */
@@ -258,17 +259,17 @@ static int read_plan(struct store *store, struct memory_plan *plan, struct diag 
 }
 
 int query_memory_plans(struct store *store, const struct ops_question *question,
-                       struct memory_plan_array *out, struct diag *diag)
+                       struct memory_plan_array *out_plans, struct diag *diag)
 {
     int rc = 0;
 
-    *out = (struct memory_plan_array){0};
+    *out_plans = (struct memory_plan_array){0};
     for (size_t i = 0; i < question->session_count && rc == 0; i++) {
         struct memory_plan plan = {.session_id = question->session_ids[i]};
 
         rc = read_plan(store, &plan, diag);
         if (rc == 0 && plan.chunk_count)
-            rc = array_push(out, plan);
+            rc = array_push(out_plans, plan);
     }
     return rc == -ENOMEM ? diag_set(diag, rc, "no memory for the memory plan") : rc;
 }

@@ -114,18 +114,19 @@ static const char *find_strides(struct query_texts *texts, const char *params)
     return kept;
 }
 
-static void read_params(struct op_reader *reader, sqlite3_stmt *row, int column, struct op_row *out)
+static void read_params(struct op_reader *reader, sqlite3_stmt *row, int column,
+                        struct op_row *out_row)
 {
     struct long_text *shared;
 
-    out->params = read_text(reader, row, column, &shared);
+    out_row->params = read_text(reader, row, column, &shared);
     if (shared && shared->has_strides) {
-        out->input_strides = shared->strides;
+        out_row->input_strides = shared->strides;
         return;
     }
-    out->input_strides = find_strides(reader->texts, out->params);
+    out_row->input_strides = find_strides(reader->texts, out_row->params);
     if (shared) {
-        shared->strides = out->input_strides;
+        shared->strides = out_row->input_strides;
         shared->has_strides = true;
     }
 }
@@ -137,12 +138,12 @@ static const char ops_sql[] =
     "       memory_bytes"
     "  FROM op_row r WHERE session_id = ?1 ORDER BY client_op";
 
-static void read_op(struct op_reader *reader, sqlite3_stmt *row, struct op_row *out)
+static void read_op(struct op_reader *reader, sqlite3_stmt *row, struct op_row *out_row)
 {
     struct query_texts *texts = reader->texts;
     struct long_text *shared;
 
-    *out = (struct op_row){
+    *out_row = (struct op_row){
         .op_id = query_int(row, 0),
         .session_id = reader->session_id,
         .name = read_text(reader, row, 1, &shared),
@@ -158,11 +159,11 @@ static void read_op(struct op_reader *reader, sqlite3_stmt *row, struct op_row *
         .computation_flop = query_int(row, 12),
         .memory_bytes = believed_bytes(query_int(row, 13)),
     };
-    read_params(reader, row, 11, out);
-    out->name = out->name ? out->name : "";
-    out->type = out->type ? out->type : "";
-    out->is_label = strcmp(out->type, "label") == 0;
-    op_class_note(out);
+    read_params(reader, row, 11, out_row);
+    out_row->name = out_row->name ? out_row->name : "";
+    out_row->type = out_row->type ? out_row->type : "";
+    out_row->is_label = strcmp(out_row->type, "label") == 0;
+    op_class_note(out_row);
 }
 
 /* Types that stand for something else than an op. */

@@ -100,21 +100,21 @@ static int make_rows(struct reading *reading, const struct cost_source *source,
 
 /* Returns 1 when totals were asked for and do not tell enough. */
 static int answer_ops(struct store *store, const struct ops_question *question, bool from_totals,
-                      struct ops_answer *out, struct diag *diag)
+                      struct ops_answer *out_answer, struct diag *diag)
 {
     struct reading reading = {.from_totals = from_totals,
                               .store = store,
                               .question = question,
-                              .texts = &out->texts,
-                              .basis = &out->basis};
+                              .texts = &out_answer->texts,
+                              .basis = &out_answer->basis};
     struct cost_source source = {0};
     struct rollups rollups = {0};
     struct scan scan;
     int rc;
 
-    *out = (struct ops_answer){0};
+    *out_answer = (struct ops_answer){0};
     rc = reading_open(&reading, diag);
-    out->basis.lacks_whole_runs &= !from_totals;
+    out_answer->basis.lacks_whole_runs &= !from_totals;
     if (rc == 0)
         rc = reading_prepare_scan(&reading, &scan);
     if (rc == 0)
@@ -122,37 +122,37 @@ static int answer_ops(struct store *store, const struct ops_question *question, 
     if (rc == 0)
         rc = reading_finish_scan(&reading, &scan, diag);
     if (rc == 0 && from_totals)
-        totals_finish(&out->basis);
+        totals_finish(&out_answer->basis);
     source.scan = &scan;
     if (rc == 0 && !from_totals && rollups_are_needed(&reading, &scan)) {
         source.rollups = &rollups;
         rc = rollups_read(&reading, &scan, &rollups, diag);
     }
     if (rc == 0)
-        rc = make_rows(&reading, &source, out);
+        rc = make_rows(&reading, &source, out_answer);
     rollups_deinit(&rollups);
     reading_close(&reading);
-    if (rc == 0 && out->texts.failed)
+    if (rc == 0 && out_answer->texts.failed)
         rc = -ENOMEM;
     return rc == -ENOMEM ? diag_set(diag, rc, "no memory for the ops of this source") : rc;
 }
 
-int query_ops(struct store *store, const struct ops_question *question, struct ops_answer *out,
-              struct diag *diag)
+int query_ops(struct store *store, const struct ops_question *question,
+              struct ops_answer *out_answer, struct diag *diag)
 {
     int rc = totals_may_answer(store, question, diag);
 
-    *out = (struct ops_answer){0};
+    *out_answer = (struct ops_answer){0};
     if (rc < 0)
         return rc;
     if (rc == 1)
-        rc = answer_ops(store, question, true, out, diag);
+        rc = answer_ops(store, question, true, out_answer, diag);
     else
         rc = 1;
     if (rc != 1)
         return rc;
-    ops_answer_deinit(out);
-    return answer_ops(store, question, false, out, diag);
+    ops_answer_deinit(out_answer);
+    return answer_ops(store, question, false, out_answer, diag);
 }
 
 int query_has_op(struct store *store, const int64_t *session_ids, size_t session_count,

@@ -64,13 +64,13 @@ static int find_durations(const struct spans_answer *spans, struct op_durations 
 }
 
 /* Hands over the rows that are ops here, with the durations beside them. */
-static void take_rows(const struct spans_answer *spans, bool labels, struct ops_answer *out,
+static void take_rows(const struct spans_answer *spans, bool labels, struct ops_answer *out_answer,
                       struct op_durations *durations)
 {
     size_t kept = 0;
 
-    for (size_t i = 0; i < out->rows.count; i++) {
-        struct op_row row = out->rows.items[i];
+    for (size_t i = 0; i < out_answer->rows.count; i++) {
+        struct op_row row = out_answer->rows.items[i];
         struct op_durations swapped = durations[i];
         enum span_kind kind = (enum span_kind)spans->op_kinds[i];
 
@@ -79,28 +79,30 @@ static void take_rows(const struct spans_answer *spans, bool labels, struct ops_
         for (int side = 0; side < OP_SIDES; side++) {
             struct op_cost *cost = &row.cost[side];
 
-            finish_cost(&row, cost, out->basis.divisor);
+            finish_cost(&row, cost, out_answer->basis.divisor);
             if (!cost->calls)
                 continue;
             scan_percentiles(&swapped.of[side], cost->min_ns, cost->max_ns, cost->percentile_ns);
             if (kind == SPAN_OP)
-                out->basis.total_ns[side] = add_known(out->basis.total_ns[side], cost->end_ns);
+                out_answer->basis.total_ns[side] =
+                    add_known(out_answer->basis.total_ns[side], cost->end_ns);
         }
         durations[i] = durations[kept];
         durations[kept] = swapped;
-        out->rows.items[kept++] = row;
+        out_answer->rows.items[kept++] = row;
     }
-    out->rows.count = kept;
+    out_answer->rows.count = kept;
 }
 
 int ops_of_spans(struct spans_answer *spans, bool labels, enum query_merge merge,
-                 struct ops_answer *out)
+                 struct ops_answer *out_answer)
 {
     size_t count = spans->ops.count;
     struct op_durations *durations = calloc(count + 1, sizeof(*durations));
     int rc = durations ? find_durations(spans, durations) : -ENOMEM;
 
-    *out = (struct ops_answer){.rows = spans->ops, .basis = spans->basis, .texts = spans->texts};
+    *out_answer =
+        (struct ops_answer){.rows = spans->ops, .basis = spans->basis, .texts = spans->texts};
     spans->ops = (struct op_row_array){0};
     spans->basis = (struct basis){0};
     spans->texts = (struct query_texts){0};
@@ -109,16 +111,17 @@ int ops_of_spans(struct spans_answer *spans, bool labels, enum query_merge merge
         enum op_side side = spans->lanes.items[span->lane].side;
 
         if (span->is_shown)
-            add_span(&out->rows.items[span->op].cost[side], span,
+            add_span(&out_answer->rows.items[span->op].cost[side], span,
                      (double)(spans->op_kinds[span->op] == SPAN_LABEL ? span->dur_ns
                                                                       : span_own_ns(spans, span)));
     }
     for (int side = 0; side < OP_SIDES; side++)
-        out->basis.total_ns[side] = NAN;
+        out_answer->basis.total_ns[side] = NAN;
     if (rc == 0)
-        take_rows(spans, labels, out, durations);
-    if (rc == 0 && merges_ops(out->rows.items, out->rows.count, spans->windows.count, merge))
-        rc = merge_equal_ops(out, durations, spans->windows.count, merge);
+        take_rows(spans, labels, out_answer, durations);
+    if (rc == 0 &&
+        merges_ops(out_answer->rows.items, out_answer->rows.count, spans->windows.count, merge))
+        rc = merge_equal_ops(out_answer, durations, spans->windows.count, merge);
     op_durations_free(durations, count);
     return rc;
 }

@@ -13,10 +13,10 @@
  * spans   gives its ops, basis and texts away, and is good for spans_answer_deinit() only then
  * labels  rows for labels too
  *
- * Rows of several sessions that are the same op become one. Returns 0 or -ENOMEM; *out is for
- * ops_answer_deinit() after either.
+ * Rows of several sessions that are the same op become one. Returns 0 or -ENOMEM; *out_answer is
+ * for ops_answer_deinit() after either.
  */
 int ops_of_spans(struct spans_answer *spans, bool labels, enum query_merge merge,
-                 struct ops_answer *out);
+                 struct ops_answer *out_answer);
 
 #endif

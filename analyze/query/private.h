@@ -114,7 +114,7 @@ bool rollups_are_needed(const struct reading *reading, const struct scan *scan);
 
 /** Returns 0 or a negative errno; rollups_deinit() is right after either. The basis becomes that of
  *  the roll-ups. */
-int rollups_read(struct reading *reading, const struct scan *scan, struct rollups *out,
+int rollups_read(struct reading *reading, const struct scan *scan, struct rollups *out_rollups,
                  struct diag *diag);
 struct scan_cost rollups_cost(const struct rollups *rollups, const struct scan *scan, uint32_t op,
                               enum op_side side);

@@ -51,7 +51,7 @@ struct session_rows {
     ARRAY_OF(struct session_row) rows; /* by start */
     struct query_texts texts;
 };
-int query_sessions(struct store *store, struct session_rows *out, struct diag *diag);
+int query_sessions(struct store *store, struct session_rows *out_rows, struct diag *diag);
 void session_rows_deinit(struct session_rows *sessions);
 
 /* --- What answers on events have in common: reading.c --- */
@@ -184,9 +184,9 @@ struct counted_run {
 struct counted_runs ARRAY_FIELDS(struct counted_run);
 
 /** The runs that a question counts, by session and number: those that begin in its window. The
- *  caller gives *out to array_deinit(), also after a failure. */
-int query_runs(struct store *store, const struct ops_question *question, struct counted_runs *out,
-               struct diag *diag);
+ *  caller gives *out_runs to array_deinit(), also after a failure. */
+int query_runs(struct store *store, const struct ops_question *question,
+               struct counted_runs *out_runs, struct diag *diag);
 
 /* --- What a host can do at best: calibration.c --- */
 
@@ -201,7 +201,7 @@ struct calibration {
 
 /** The last one of a host (NULL: one that has no name), of what load_and_run --calibrate and others
  *  record as counters called "calibration....". */
-int query_calibration(struct store *store, const char *host, struct calibration *out,
+int query_calibration(struct store *store, const char *host, struct calibration *out_calibration,
                       struct diag *diag);
 
 /* --- Ops: ops.c --- */
@@ -249,8 +249,8 @@ struct ops_answer {
 int query_event_count(struct store *store, int64_t session_id, int64_t *out_count,
                       struct diag *diag);
 
-int query_ops(struct store *store, const struct ops_question *question, struct ops_answer *out,
-              struct diag *diag);
+int query_ops(struct store *store, const struct ops_question *question,
+              struct ops_answer *out_answer, struct diag *diag);
 void ops_answer_deinit(struct ops_answer *answer);
 
 /** Whether some op of these sessions is of a kind, whatever was recorded of it: 1 or 0, or a

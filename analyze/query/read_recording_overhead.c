@@ -28,16 +28,16 @@ static void set_rate(struct recording_overhead_rate *plain, struct recording_ove
 }
 
 static void set_session(const struct spans_answer *spans, int64_t session_id, const char *name,
-                        double value, struct recording_overhead *out)
+                        double value, struct recording_overhead *out_overhead)
 {
     for (size_t i = 0; i < spans->lanes.count; i++) {
         if (spans->lanes.items[i].session_id == session_id)
-            set_rate(&out->plain[i], &out->counted[i], name, value);
+            set_rate(&out_overhead->plain[i], &out_overhead->counted[i], name, value);
     }
 }
 
 static int read_rates(struct store *store, const struct spans_answer *spans,
-                      struct recording_overhead *out, struct diag *diag)
+                      struct recording_overhead *out_overhead, struct diag *diag)
 {
     sqlite3_stmt *statement = NULL;
     int rc = query_prepare(store,
@@ -52,7 +52,7 @@ static int read_rates(struct store *store, const struct spans_answer *spans,
         const char *name = (const char *)sqlite3_column_text(statement, 1);
 
         set_session(spans, query_int(statement, 0), name ? name : "",
-                    sqlite3_column_double(statement, 2), out);
+                    sqlite3_column_double(statement, 2), out_overhead);
         rc = 0;
     }
     sqlite3_finalize(statement);
@@ -61,7 +61,7 @@ static int read_rates(struct store *store, const struct spans_answer *spans,
 
 /* Lanes without readings have no counted spans, whatever their session measured. */
 static int keep_counted(struct store *store, const struct spans_answer *spans,
-                        struct recording_overhead *out, struct diag *diag)
+                        struct recording_overhead *out_overhead, struct diag *diag)
 {
     bool *is_counted = calloc(spans->lanes.count + 1, sizeof(*is_counted));
     sqlite3_stmt *statement = NULL;
@@ -79,7 +79,7 @@ static int keep_counted(struct store *store, const struct spans_answer *spans,
     }
     for (size_t i = 0; i < spans->lanes.count && rc == 0; i++) {
         if (!is_counted[i])
-            out->counted[i] = (struct recording_overhead_rate){NAN, NAN};
+            out_overhead->counted[i] = (struct recording_overhead_rate){NAN, NAN};
     }
     sqlite3_finalize(statement);
     free(is_counted);
@@ -87,23 +87,24 @@ static int keep_counted(struct store *store, const struct spans_answer *spans,
 }
 
 int query_recording_overhead(struct store *store, const struct spans_answer *spans,
-                             struct recording_overhead *out, struct diag *diag)
+                             struct recording_overhead *out_overhead, struct diag *diag)
 {
     const size_t count = spans->lanes.count + 1;
     int rc;
 
-    *out = (struct recording_overhead){
-        .plain = malloc(count * sizeof(*out->plain)),
-        .counted = malloc(count * sizeof(*out->counted)),
+    *out_overhead = (struct recording_overhead){
+        .plain = malloc(count * sizeof(*out_overhead->plain)),
+        .counted = malloc(count * sizeof(*out_overhead->counted)),
     };
-    if (!out->plain || !out->counted)
+    if (!out_overhead->plain || !out_overhead->counted)
         return diag_set(diag, -ENOMEM, "no memory for the lanes");
     for (size_t i = 0; i < count; i++)
-        out->plain[i] = out->counted[i] = (struct recording_overhead_rate){NAN, NAN};
-    rc = read_rates(store, spans, out, diag);
+        out_overhead->plain[i] = out_overhead->counted[i] =
+            (struct recording_overhead_rate){NAN, NAN};
+    rc = read_rates(store, spans, out_overhead, diag);
     for (size_t i = 0; i < spans->lanes.count && rc == 0; i++) {
-        if (!isnan(out->counted[i].span_ns))
-            return keep_counted(store, spans, out, diag);
+        if (!isnan(out_overhead->counted[i].span_ns))
+            return keep_counted(store, spans, out_overhead, diag);
     }
     return rc;
 }

@@ -448,44 +448,44 @@ static int read_spans(struct store *store, struct taking *taking)
 }
 
 static int query(struct store *store, const struct ops_question *question,
-                 const struct span_parts *parts, struct spans_answer *out, struct diag *diag)
+                 const struct span_parts *parts, struct spans_answer *out_answer, struct diag *diag)
 {
     struct reading reading = {
         .store = store,
         .question = question,
         .every_span = true,
-        .texts = &out->texts,
-        .basis = &out->basis,
+        .texts = &out_answer->texts,
+        .basis = &out_answer->basis,
     };
     struct run_maps maps = {0};
     struct taking taking = {.maps = &maps,
-                            .answer = out,
+                            .answer = out_answer,
                             .diag = diag,
                             .parts = parts,
                             .is_whole = parts && parts->is_whole};
     struct scan scan;
     int rc;
 
-    *out = (struct spans_answer){0};
+    *out_answer = (struct spans_answer){0};
     rc = reading_open(&reading, diag);
     if (rc == 0)
         rc = reading_prepare_scan(&reading, &scan);
     taking.scan = &scan;
     if (rc == 0)
-        rc = read_runs(&reading, &scan, out, &maps, diag);
+        rc = read_runs(&reading, &scan, out_answer, &maps, diag);
     if (rc == 0)
-        rc = lend_rows(&reading, out);
+        rc = lend_rows(&reading, out_answer);
     if (rc == 0)
         rc = read_spans(store, &taking);
     if (rc == 0)
         rc = reading_finish_scan(&reading, &scan, diag);
-    give_rows(&reading, out, rc == 0);
+    give_rows(&reading, out_answer, rc == 0);
     reading_close(&reading);
     deinit_run_maps(&maps);
     if (rc == 0 && !parts)
-        rc = span_tree_build(out, out->basis.is_flat);
-    out->basis.clipped_count = out->clipped_count;
-    if (rc == 0 && out->texts.failed)
+        rc = span_tree_build(out_answer, out_answer->basis.is_flat);
+    out_answer->basis.clipped_count = out_answer->clipped_count;
+    if (rc == 0 && out_answer->texts.failed)
         rc = -ENOMEM;
     return rc == -ENOMEM ? diag_set(diag, rc,
                                     "no memory for the events: choose some of them with "
@@ -493,16 +493,17 @@ static int query(struct store *store, const struct ops_question *question,
                          : rc;
 }
 
-int query_spans(struct store *store, const struct ops_question *question, struct spans_answer *out,
-                struct diag *diag)
+int query_spans(struct store *store, const struct ops_question *question,
+                struct spans_answer *out_answer, struct diag *diag)
 {
-    return query(store, question, NULL, out, diag);
+    return query(store, question, NULL, out_answer, diag);
 }
 
 int query_span_parts(struct store *store, const struct ops_question *question,
-                     const struct span_parts *parts, struct spans_answer *out, struct diag *diag)
+                     const struct span_parts *parts, struct spans_answer *out_answer,
+                     struct diag *diag)
 {
-    return query(store, question, parts, out, diag);
+    return query(store, question, parts, out_answer, diag);
 }
 
 void spans_answer_deinit(struct spans_answer *answer)

@@ -22,9 +22,9 @@ struct recording_overhead {
     struct recording_overhead_rate *plain, *counted;
 };
 
-/** Give *out to recording_overhead_deinit() after any result. Errors as in query.h. */
+/** Give *out_overhead to recording_overhead_deinit() after any result. Errors as in query.h. */
 int query_recording_overhead(struct store *store, const struct spans_answer *spans,
-                             struct recording_overhead *out, struct diag *diag);
+                             struct recording_overhead *out_overhead, struct diag *diag);
 void recording_overhead_deinit(struct recording_overhead *costs);
 
 /** The rate of a span; NaN on streams too. */

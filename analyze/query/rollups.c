@@ -138,22 +138,22 @@ static void sum_up(struct reading *reading, const struct scan *scan, const struc
     }
 }
 
-int rollups_read(struct reading *reading, const struct scan *scan, struct rollups *out,
+int rollups_read(struct reading *reading, const struct scan *scan, struct rollups *out_rollups,
                  struct diag *diag)
 {
     int rc;
 
-    out->op_count = scan->op_count;
-    out->costs = calloc(scan->op_count ? scan->op_count : 1, sizeof(*out->costs));
-    if (!out->costs)
+    out_rollups->op_count = scan->op_count;
+    out_rollups->costs = calloc(scan->op_count ? scan->op_count : 1, sizeof(*out_rollups->costs));
+    if (!out_rollups->costs)
         return -ENOMEM;
     rc = count_runs(reading);
     for (size_t i = 0; i < reading->sessions.count && rc == 0; i++)
-        rc = read_session(reading, scan, reading->sessions.items[i].session_id, out, diag);
+        rc = read_session(reading, scan, reading->sessions.items[i].session_id, out_rollups, diag);
     if (rc == 0)
-        rc = read_waiting(reading, scan, out, diag);
+        rc = read_waiting(reading, scan, out_rollups, diag);
     if (rc == 0)
-        sum_up(reading, scan, out);
+        sum_up(reading, scan, out_rollups);
     reading->basis->is_of_rollups = true;
     reading->basis->may_nest = scan->counted == 0;
     return rc;

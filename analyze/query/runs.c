@@ -5,7 +5,8 @@
 #include "analyze/query/private.h"
 
 /* others_have: there are runs with ops, so that those without lack something. */
-static int take_runs(const struct scan_session *session, bool others_have, struct counted_runs *out)
+static int take_runs(const struct scan_session *session, bool others_have,
+                     struct counted_runs *out_runs)
 {
     for (size_t i = 0; i < session->run_count; i++) {
         const struct scan_run *run = &session->runs[i];
@@ -18,14 +19,14 @@ static int take_runs(const struct scan_session *session, bool others_have, struc
                                   .without_ops = run->without_ops};
 
         if (run->selected && run->start_ns >= session->from_ns &&
-            run->start_ns < session->until_ns && array_push(out, row) < 0)
+            run->start_ns < session->until_ns && array_push(out_runs, row) < 0)
             return -ENOMEM;
     }
     return 0;
 }
 
-int query_runs(struct store *store, const struct ops_question *question, struct counted_runs *out,
-               struct diag *diag)
+int query_runs(struct store *store, const struct ops_question *question,
+               struct counted_runs *out_runs, struct diag *diag)
 {
     struct query_texts texts = {0};
     struct basis basis = {0};
@@ -33,10 +34,10 @@ int query_runs(struct store *store, const struct ops_question *question, struct 
         .store = store, .question = question, .texts = &texts, .basis = &basis};
     int rc;
 
-    *out = (struct counted_runs){0};
+    *out_runs = (struct counted_runs){0};
     rc = reading_open(&reading, diag);
     for (size_t i = 0; i < reading.sessions.count && rc == 0; i++)
-        rc = take_runs(&reading.sessions.items[i], basis.runs_with_ops > 0, out);
+        rc = take_runs(&reading.sessions.items[i], basis.runs_with_ops > 0, out_runs);
     reading_close(&reading);
     basis_deinit(&basis);
     query_texts_deinit(&texts);

@@ -94,9 +94,9 @@ static const char sessions_sql[] =
     "  FROM session s ORDER BY s.start_ns, s.session_id";
 
 static void read_session(struct query_texts *texts, sqlite3_stmt *row, bool has_writer,
-                         struct session_row *out)
+                         struct session_row *out_session)
 {
-    *out = (struct session_row){
+    *out_session = (struct session_row){
         .session_id = query_int(row, 0),
         .start_ns = query_int(row, 1),
         .end_ns = query_int(row, 2),
@@ -118,28 +118,28 @@ static void read_session(struct query_texts *texts, sqlite3_stmt *row, bool has_
         .lost_unknown_since_ns = query_int(row, 18),
         .damage_count = (uint64_t)sqlite3_column_int64(row, 21),
     };
-    out->complete_ns =
-        sqlite3_column_type(row, 20) == SQLITE_NULL ? out->end_ns : query_int(row, 20);
+    out_session->complete_ns =
+        sqlite3_column_type(row, 20) == SQLITE_NULL ? out_session->end_ns : query_int(row, 20);
     if (!has_writer && sqlite3_column_int(row, 19) != 0) {
-        out->is_abandoned = true;
-        if (out->lost_unknown_since_ns == STORE_NULL)
-            out->lost_unknown_since_ns = out->complete_ns;
+        out_session->is_abandoned = true;
+        if (out_session->lost_unknown_since_ns == STORE_NULL)
+            out_session->lost_unknown_since_ns = out_session->complete_ns;
     }
 }
 
-int query_sessions(struct store *store, struct session_rows *out, struct diag *diag)
+int query_sessions(struct store *store, struct session_rows *out_rows, struct diag *diag)
 {
     const bool has_writer = store_has_writer(store);
     sqlite3_stmt *statement = NULL;
     int rc;
 
-    *out = (struct session_rows){0};
+    *out_rows = (struct session_rows){0};
     rc = query_prepare(store, sessions_sql, &statement, diag);
     while (rc == 0 && (rc = query_step(store, statement, diag)) == 1) {
         struct session_row row;
 
-        read_session(&out->texts, statement, has_writer, &row);
-        rc = out->texts.failed ? -ENOMEM : array_push(&out->rows, row);
+        read_session(&out_rows->texts, statement, has_writer, &row);
+        rc = out_rows->texts.failed ? -ENOMEM : array_push(&out_rows->rows, row);
     }
     sqlite3_finalize(statement);
     return rc == -ENOMEM ? diag_set(diag, rc, "no memory for the list of sessions") : rc;

@@ -73,7 +73,7 @@ static int compare_scopes(const void *a, const void *b)
 }
 
 static int find_scopes(const struct spans_answer *answer, const struct verdicts *verdicts,
-                       struct scope_array *out)
+                       struct scope_array *out_scopes)
 {
     int rc = 0;
 
@@ -85,12 +85,12 @@ static int find_scopes(const struct spans_answer *answer, const struct verdicts 
                               .lane = span->lane};
 
         if (verdicts->is_label[span->op] && !span_is_device(answer, span))
-            rc = array_push(out, scope);
+            rc = array_push(out_scopes, scope);
     }
-    if (out->count)
-        qsort(out->items, out->count, sizeof(*out->items), compare_scopes);
-    for (size_t i = 0; i < out->count; i++) {
-        struct scope *scope = &out->items[i], *before = i ? &out->items[i - 1] : NULL;
+    if (out_scopes->count)
+        qsort(out_scopes->items, out_scopes->count, sizeof(*out_scopes->items), compare_scopes);
+    for (size_t i = 0; i < out_scopes->count; i++) {
+        struct scope *scope = &out_scopes->items[i], *before = i ? &out_scopes->items[i - 1] : NULL;
 
         scope->latest_ns = scope->end_ns;
         if (before && before->session_id == scope->session_id &&

@@ -89,8 +89,8 @@ struct spans_answer {
  * All finished spans that the question selects; `question->labels` makes no difference: every kind
  * is there. Errors as in query.h, and -EFBIG when there are more than SPANS_MAX.
  */
-int query_spans(struct store *store, const struct ops_question *question, struct spans_answer *out,
-                struct diag *diag);
+int query_spans(struct store *store, const struct ops_question *question,
+                struct spans_answer *out_answer, struct diag *diag);
 void spans_answer_deinit(struct spans_answer *answer);
 
 /* What a consumer of parts says when it has to see all spans at once. */
@@ -115,11 +115,12 @@ struct span_parts {
 
 /**
  * The spans of query_spans() in parts, in the order of time, so that memory is bounded: cut where
- * nothing runs on any lane. Where there is no such time, parts are as large as need be. In *out are
- * no spans in the end, but all else that query_spans() tells.
+ * nothing runs on any lane. Where there is no such time, parts are as large as need be. In
+ * *out_answer are no spans in the end, but all else that query_spans() tells.
  */
 int query_span_parts(struct store *store, const struct ops_question *question,
-                     const struct span_parts *parts, struct spans_answer *out, struct diag *diag);
+                     const struct span_parts *parts, struct spans_answer *out_answer,
+                     struct diag *diag);
 
 /** Whether a span is on a device or a queue. */
 static inline bool span_is_device(const struct spans_answer *answer, const struct span *span)
@@ -180,27 +181,27 @@ struct memory_plan {
 };
 struct memory_plan_array ARRAY_FIELDS(struct memory_plan);
 
-/** The plans of the question's sessions that have one. The caller gives *out to array_deinit(),
- *  also after a failure. */
+/** The plans of the question's sessions that have one. The caller gives *out_plans to
+ *  array_deinit(), also after a failure. */
 int query_memory_plans(struct store *store, const struct ops_question *question,
-                       struct memory_plan_array *out, struct diag *diag);
+                       struct memory_plan_array *out_plans, struct diag *diag);
 
 /** Rows of the sessions and windows of `spans`, by time; runs do not narrow them, because what is
- *  alive in a run was taken before it too. Places are those of `spans`. The caller gives *out to
- *  array_deinit(), also after a failure. */
+ *  alive in a run was taken before it too. Places are those of `spans`. The caller gives *out_rows
+ *  to array_deinit(), also after a failure. */
 int query_memory(struct store *store, const struct spans_answer *spans,
-                 struct memory_row_array *out, struct diag *diag);
+                 struct memory_row_array *out_rows, struct diag *diag);
 int query_counters(struct store *store, const struct spans_answer *spans,
-                   struct counter_row_array *out, struct diag *diag);
+                   struct counter_row_array *out_rows, struct diag *diag);
 
 /** The first counter "Total Allocated" of each lane: what its allocator held in all after that
  *  event of it. Else the same. */
 int query_memory_totals(struct store *store, const struct spans_answer *spans,
-                        struct counter_row_array *out, struct diag *diag);
+                        struct counter_row_array *out_rows, struct diag *diag);
 
 /** The same of counters called "perf....", also outside of the windows: a span that begins in one
  *  may end behind it. */
 int query_readings(struct store *store, const struct spans_answer *spans,
-                   struct counter_row_array *out, struct diag *diag);
+                   struct counter_row_array *out_rows, struct diag *diag);
 
 #endif

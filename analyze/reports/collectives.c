@@ -245,7 +245,7 @@ static int emit_stragglers(const struct report *report, const struct spans_answe
 /* --- The report. --- */
 
 static int find(const struct report *report, const struct spans_answer *spans,
-                struct collectives *out, struct diag *diag)
+                struct collectives *out_collectives, struct diag *diag)
 {
     double *sizes = malloc((spans->windows.count + 1) * sizeof(*sizes));
     struct world_place place;
@@ -257,7 +257,7 @@ static int find(const struct report *report, const struct spans_answer *spans,
         sizes[i] = place.size == STORE_NULL ? NAN : (double)place.size;
     }
     if (rc == 0)
-        rc = collectives_find(spans, sizes, out);
+        rc = collectives_find(spans, sizes, out_collectives);
     free(sizes);
     return rc;
 }

@@ -111,7 +111,7 @@ static int gather_sessions(struct past *past, struct diag *diag)
 
 /* Returns 1 when the session has no run to show. */
 static int read_session(const struct past *past, const struct past_session *session,
-                        enum op_side side, struct run_samples *out, struct diag *diag)
+                        enum op_side side, struct run_samples *out_samples, struct diag *diag)
 {
     struct report of_session = *past->report;
     struct report_selection selection;
@@ -119,7 +119,7 @@ static int read_session(const struct past *past, const struct past_session *sess
     struct diag nothing = {0};
     int rc;
 
-    *out = (struct run_samples){0};
+    *out_samples = (struct run_samples){0};
     of_session.session_ids = &session->row->session_id;
     of_session.session_count = 1;
     rc = report_select(&of_session, &selection, diag);
@@ -132,12 +132,12 @@ static int read_session(const struct past *past, const struct past_session *sess
     if (rc < 0)
         diag_set(diag, rc, "%s", nothing.text);
     if (rc == 0)
-        rc = run_samples_take(&spans, side, out, &nothing);
+        rc = run_samples_take(&spans, side, out_samples, &nothing);
     if (rc < 0)
         diag_set(diag, rc, "%s", nothing.text);
     report_selection_deinit(&selection);
     spans_answer_deinit(&spans);
-    return rc == 0 && !out->has_runs ? 1 : rc;
+    return rc == 0 && !out_samples->has_runs ? 1 : rc;
 }
 
 static void count_losses(struct past *past, const struct basis *basis)

@@ -67,7 +67,7 @@ static const char *keep_member(struct query_texts *texts, const cJSON *object, c
 }
 
 static int find_line(struct kernel_lines *all, const struct op_row *op, const char *device,
-                     uint32_t *out)
+                     uint32_t *out_line)
 {
     struct kernel_line line = {.name = op->name, .device = device};
     struct place_key key = {0};
@@ -81,7 +81,7 @@ static int find_line(struct kernel_lines *all, const struct op_row *op, const ch
     groups_add_text(&key, device);
     groups_add_text(&key, line.grid);
     groups_add_text(&key, line.block);
-    rc = all->texts.failed ? -ENOMEM : groups_find(&all->groups, key, out);
+    rc = all->texts.failed ? -ENOMEM : groups_find(&all->groups, key, out_line);
     return rc == 1 ? array_push(&all->lines, line) : rc;
 }
 

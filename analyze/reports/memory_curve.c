@@ -149,29 +149,30 @@ static int find_names(const struct memory_view *view, uint32_t pool, uint32_t *p
     return rc < 0 ? -ENOMEM : 0;
 }
 
-static void sum_groups(struct memory_groups *out, const struct name_walk *walk,
+static void sum_groups(struct memory_groups *out_groups, const struct name_walk *walk,
                        struct weighed_name *names)
 {
-    size_t groups = out->count + out->has_others;
+    size_t groups = out_groups->count + out_groups->has_others;
 
     for (size_t i = 0; i < walk->name_count; i++) {
-        for (size_t bin = 0; bin < out->bin_count; bin++)
+        for (size_t bin = 0; bin < out_groups->bin_count; bin++)
             names[i].weight += (double)walk->bins[bin * walk->name_count + names[i].place];
     }
     if (walk->name_count)
         qsort(names, walk->name_count, sizeof(*names), compare_weights);
     for (size_t i = 0; i < walk->name_count; i++) {
-        size_t group = i < out->count ? i : out->count;
+        size_t group = i < out_groups->count ? i : out_groups->count;
 
-        if (i < out->count)
-            out->names[i] = names[i].name;
-        for (size_t bin = 0; bin < out->bin_count; bin++)
-            out->bytes[bin * groups + group] += walk->bins[bin * walk->name_count + names[i].place];
+        if (i < out_groups->count)
+            out_groups->names[i] = names[i].name;
+        for (size_t bin = 0; bin < out_groups->bin_count; bin++)
+            out_groups->bytes[bin * groups + group] +=
+                walk->bins[bin * walk->name_count + names[i].place];
     }
 }
 
-int memory_groups_init(struct memory_groups *out, const struct memory_view *view, uint32_t pool,
-                       size_t bin_count)
+int memory_groups_init(struct memory_groups *out_groups, const struct memory_view *view,
+                       uint32_t pool, size_t bin_count)
 {
     size_t all = view->lines.count ? view->lines.count : 1;
     uint32_t *places = calloc(all, sizeof(*places));
@@ -179,21 +180,21 @@ int memory_groups_init(struct memory_groups *out, const struct memory_view *view
     struct name_walk walk = {.view = view, .places = places};
     int rc = places && names ? 0 : -ENOMEM;
 
-    *out = (struct memory_groups){.bin_count = bin_count};
+    *out_groups = (struct memory_groups){.bin_count = bin_count};
     if (rc == 0)
         rc = find_names(view, pool, places, names, &walk.name_count);
     if (rc == 0) {
-        out->has_others = walk.name_count > MEMORY_GROUPS_MAX;
-        out->count = out->has_others ? MEMORY_GROUPS_MAX : walk.name_count;
+        out_groups->has_others = walk.name_count > MEMORY_GROUPS_MAX;
+        out_groups->count = out_groups->has_others ? MEMORY_GROUPS_MAX : walk.name_count;
         walk.alive = calloc(walk.name_count + 1, sizeof(*walk.alive));
         walk.bins = calloc(walk.name_count * bin_count + 1, sizeof(*walk.bins));
-        out->bytes = calloc((out->count + 1) * bin_count, sizeof(*out->bytes));
-        rc = walk.alive && walk.bins && out->bytes ? 0 : -ENOMEM;
+        out_groups->bytes = calloc((out_groups->count + 1) * bin_count, sizeof(*out_groups->bytes));
+        rc = walk.alive && walk.bins && out_groups->bytes ? 0 : -ENOMEM;
     }
     if (rc == 0) {
         begin_names(&walk, pool);
         walk_over(view, pool, bin_count, &(struct walk){keep_names, change_name, &walk});
-        sum_groups(out, &walk, names);
+        sum_groups(out_groups, &walk, names);
     }
     free(places);
     free(names);

@@ -28,8 +28,8 @@ struct memory_groups {
  *
  * Returns 0 or -ENOMEM; for memory_groups_deinit() after either.
  */
-int memory_groups_init(struct memory_groups *out, const struct memory_view *view, uint32_t pool,
-                       size_t bin_count);
+int memory_groups_init(struct memory_groups *out_groups, const struct memory_view *view,
+                       uint32_t pool, size_t bin_count);
 void memory_groups_deinit(struct memory_groups *groups);
 
 #endif

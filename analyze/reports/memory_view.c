@@ -71,14 +71,15 @@ static int read_runs(struct memory_view *view, const struct report *report,
 /* Bounds of --time, or of the runs of --runs. */
 static int bound_session(const struct memory_view *view, const struct report *report,
                          const struct report_selection *selection,
-                         const struct session_row *session, int64_t *from_ns, int64_t *until_ns)
+                         const struct session_row *session, int64_t *out_from_ns,
+                         int64_t *out_until_ns)
 {
-    *from_ns = INT64_MIN;
-    *until_ns = INT64_MAX;
+    *out_from_ns = INT64_MIN;
+    *out_until_ns = INT64_MAX;
     if (report->options->time) {
-        selection_resolve_window(&selection->window, session->start_ns, session->end_ns, from_ns,
-                                 until_ns);
-        return *from_ns > session->end_ns ? REPORT_NOTHING : 0;
+        selection_resolve_window(&selection->window, session->start_ns, session->end_ns,
+                                 out_from_ns, out_until_ns);
+        return *out_from_ns > session->end_ns ? REPORT_NOTHING : 0;
     }
     if (!selection->question.first_run)
         return 0;
@@ -87,10 +88,10 @@ static int bound_session(const struct memory_view *view, const struct report *re
 
         if (run->session_id != session->session_id)
             continue;
-        if (*from_ns == INT64_MIN || run->start_ns < *from_ns)
-            *from_ns = run->start_ns;
-        if (*until_ns == INT64_MAX || run->end_ns > *until_ns)
-            *until_ns = run->end_ns;
+        if (*out_from_ns == INT64_MIN || run->start_ns < *out_from_ns)
+            *out_from_ns = run->start_ns;
+        if (*out_until_ns == INT64_MAX || run->end_ns > *out_until_ns)
+            *out_until_ns = run->end_ns;
     }
     return 0;
 }

@@ -320,18 +320,18 @@ static void emit_summary(const struct report *report, const struct ops_answer *a
 
 /* --- The report. --- */
 
-static void make_view(const struct report *report, struct ops_view_options *view)
+static void make_view(const struct report *report, struct ops_view_options *out_view)
 {
     const struct analyze_options *options = report->options;
 
-    *view = (struct ops_view_options){
+    *out_view = (struct ops_view_options){
         .time = (enum ops_time)options->top_end_key,
         .order_by = report_order_by(report),
         .top = report_top(report),
     };
     if (options->aggregate != CHOICE_NONE) {
-        view->reduction = (enum stats_reduction)options->aggregate;
-        view->grouping = options->aggregate_by == CHOICE_NONE ? OPS_ALL_IN_ONE : OPS_BY_TYPE;
+        out_view->reduction = (enum stats_reduction)options->aggregate;
+        out_view->grouping = options->aggregate_by == CHOICE_NONE ? OPS_ALL_IN_ONE : OPS_BY_TYPE;
     }
 }
 

@@ -239,34 +239,34 @@ enum op_side ops_side(const struct ops_answer *answer, struct filter *filter)
 }
 
 int ops_view(const struct ops_answer *answer, struct filter *filter,
-             const struct ops_view_options *options, struct ops_lines *out)
+             const struct ops_view_options *options, struct ops_lines *out_lines)
 {
     struct groups groups = {0};
     int rc = 0;
 
-    *out = (struct ops_lines){0};
+    *out_lines = (struct ops_lines){0};
     for (size_t i = 0; i < answer->rows.count && rc == 0; i++) {
         const struct op_row *op = &answer->rows.items[i];
         struct ops_line line;
 
         if (!op->cost[options->side].calls)
             continue;
-        out->present++;
+        out_lines->present++;
         line = line_of(answer, op, options);
         if (!filter_passes(filter, op, line.time_ns))
             continue;
-        out->matched++;
+        out_lines->matched++;
         if (options->grouping == OPS_EACH)
-            rc = array_push(&out->lines, line);
+            rc = array_push(&out_lines->lines, line);
         else
             rc = add_line_to_groups(&groups, &line, options->grouping);
     }
     for (size_t i = 0; i < groups.count && rc == 0; i++)
-        rc = array_push(&out->lines, line_of_group(&groups.items[i], options->reduction));
+        rc = array_push(&out_lines->lines, line_of_group(&groups.items[i], options->reduction));
     array_deinit(&groups);
-    out->line_count = out->lines.count;
+    out_lines->line_count = out_lines->lines.count;
     if (rc == 0)
-        rc = sort_and_cut(out, options);
+        rc = sort_and_cut(out_lines, options);
     return rc;
 }
 

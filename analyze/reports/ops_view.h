@@ -62,7 +62,7 @@ struct ops_lines {
 /** Ops without a call on this side are left out. Lines point into `answer`. Returns 0 or -ENOMEM;
  *  lines are for ops_lines_deinit() after either. */
 int ops_view(const struct ops_answer *answer, struct filter *filter,
-             const struct ops_view_options *options, struct ops_lines *out);
+             const struct ops_view_options *options, struct ops_lines *out_lines);
 void ops_lines_deinit(struct ops_lines *lines);
 
 /** The side that is shown unless one is asked for: the device, but the host where no device time

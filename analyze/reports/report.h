@@ -188,9 +188,9 @@ int report_check_selection(const struct report *report, struct diag *diag);
 bool report_bounds_ops(const struct report_kind *kind, const struct analyze_options *options);
 
 /** The spans selected, is_shown set by the filter. Returns 0, REPORT_NOTHING when no span is shown,
- *  or a negative errno. Give *out to spans_answer_deinit() in any case. */
+ *  or a negative errno. Give *out_answer to spans_answer_deinit() in any case. */
 int report_query_spans(const struct report *report, struct report_selection *selection,
-                       struct spans_answer *out, struct diag *diag);
+                       struct spans_answer *out_answer, struct diag *diag);
 
 /** For reports on single spans: select, query, `emit`, footer. `emit` returns 0, REPORT_NOTHING or
  *  a negative errno, as run() does; what it changes in the spans' basis the footer then says. */
@@ -213,9 +213,9 @@ int report_on_span_parts(const struct report *report, const struct report_parts 
                          struct diag *diag);
 
 /** The ops selected, with their costs; the filter's patterns on ops are still to be applied. Errors
- *  are those of report_query_spans(). Give *out to ops_answer_deinit() in any case. */
+ *  are those of report_query_spans(). Give *out_answer to ops_answer_deinit() in any case. */
 int report_query_ops(const struct report *report, struct report_selection *selection,
-                     struct ops_answer *out, struct diag *diag);
+                     struct ops_answer *out_answer, struct diag *diag);
 
 /** Whether the output is JSON or CSV, where names are not indented. */
 bool report_is_for_programs(const struct report *report);

@@ -23,7 +23,7 @@ static const struct session_row *first_session(const struct report *report)
 }
 
 int roofline_find_machine(const struct report *report, double fastest_flop_per_s,
-                          struct roofline_machine *out, struct diag *diag)
+                          struct roofline_machine *out_machine, struct diag *diag)
 {
     const struct analyze_options *options = report->options;
     const char *host = first_session(report)->host;
@@ -36,18 +36,18 @@ int roofline_find_machine(const struct report *report, double fastest_flop_per_s
     /* Faster than one thread can be: it was not one thread. */
     if (fastest_flop_per_s > 1.05 * calibration.one.flop_per_s)
         peaks = &calibration.all;
-    *out = (struct roofline_machine){
+    *out_machine = (struct roofline_machine){
         .peaks = {peaks->flop_per_s, peaks->bytes_per_s},
         .threads = peaks == &calibration.one ? "1 thread" : "all threads",
         .host = host ? host : "it",
         .session_id = calibration.session_id,
     };
     if (!isnan(options->peak_flops))
-        out->peaks.flop_per_s = options->peak_flops;
+        out_machine->peaks.flop_per_s = options->peak_flops;
     if (!isnan(options->peak_bandwidth))
-        out->peaks.bytes_per_s = options->peak_bandwidth;
+        out_machine->peaks.bytes_per_s = options->peak_bandwidth;
     if (!isnan(options->peak_flops) || !isnan(options->peak_bandwidth))
-        out->threads = NULL;
+        out_machine->threads = NULL;
     return 0;
 }
 
@@ -68,9 +68,10 @@ static void add_guide(struct roofline_guides *guides, const char *threads, enum 
         (struct out_guide){title, peak, .is_slope = kind == OUT_BYTE_RATE};
 }
 
-void roofline_make_guides(const struct roofline_machine *machine, struct roofline_guides *out)
+void roofline_make_guides(const struct roofline_machine *machine,
+                          struct roofline_guides *out_guides)
 {
-    out->count = 0;
-    add_guide(out, machine->threads, OUT_FLOP_RATE, machine->peaks.flop_per_s);
-    add_guide(out, machine->threads, OUT_BYTE_RATE, machine->peaks.bytes_per_s);
+    out_guides->count = 0;
+    add_guide(out_guides, machine->threads, OUT_FLOP_RATE, machine->peaks.flop_per_s);
+    add_guide(out_guides, machine->threads, OUT_BYTE_RATE, machine->peaks.bytes_per_s);
 }

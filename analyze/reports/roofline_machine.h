@@ -25,7 +25,7 @@ bool roofline_is_of_host(const struct op_row *op);
  * Returns 0 or a negative errno with a sentence; unknown peaks are NaN.
  */
 int roofline_find_machine(const struct report *report, double fastest_flop_per_s,
-                          struct roofline_machine *out, struct diag *diag);
+                          struct roofline_machine *out_machine, struct diag *diag);
 
 /* The roof, for a chart of FLOP/s over FLOP/byte; do not move it. */
 struct roofline_guides {
@@ -33,6 +33,7 @@ struct roofline_guides {
     char titles[2][64];
     size_t count; /* of peaks that are known */
 };
-void roofline_make_guides(const struct roofline_machine *machine, struct roofline_guides *out);
+void roofline_make_guides(const struct roofline_machine *machine,
+                          struct roofline_guides *out_guides);
 
 #endif

@@ -288,7 +288,7 @@ static int compare_keys(const void *a, const void *b)
 
 /* The spans of these runs, which are put in order. */
 static int read_runs(struct runs_state *state, struct run_key *keys, size_t count,
-                     struct spans_answer *out, struct diag *diag)
+                     struct spans_answer *out_answer, struct diag *diag)
 {
     struct ops_question question = state->selection.question;
     int rc;
@@ -297,13 +297,13 @@ static int read_runs(struct runs_state *state, struct run_key *keys, size_t coun
     question.chosen_runs = keys;
     question.chosen_run_count = count;
     question.window = NULL;
-    rc = query_spans(state->report->source->store, &question, out, diag);
-    if (rc == 0 && span_filter(out, &state->selection.filter) < 0)
+    rc = query_spans(state->report->source->store, &question, out_answer, diag);
+    if (rc == 0 && span_filter(out_answer, &state->selection.filter) < 0)
         rc = diag_set(diag, -ENOMEM, "no memory for the events");
     if (rc == 0 && state->selection.filter.gave_up)
         rc = filter_complain(&state->selection.filter, diag);
-    for (size_t i = 0; i < out->spans.count && rc == 0; i++)
-        state->shown_spans += out->spans.items[i].is_shown;
+    for (size_t i = 0; i < out_answer->spans.count && rc == 0; i++)
+        state->shown_spans += out_answer->spans.items[i].is_shown;
     return rc;
 }
 

@@ -36,20 +36,20 @@ bool report_shows_labels(const struct analyze_options *options)
     return false;
 }
 
-static int make_filter(const struct analyze_options *options, struct filter *filter,
+static int make_filter(const struct analyze_options *options, struct filter *out_filter,
                        struct diag *diag)
 {
     int rc = 0;
 
-    *filter = (struct filter){
+    *out_filter = (struct filter){
         .min_ns = analyze_bound_ns(options->min_time_s),
         .max_ns = analyze_bound_ns(options->max_time_s),
         .has_min = !isnan(options->min_time_s),
         .has_max = !isnan(options->max_time_s),
     };
     for (enum filter_id id = 0; id < FILTERS && rc == 0; id++)
-        rc = filter_set(filter, id, options->filters[id].items, report_filter_words(options, id),
-                        diag);
+        rc = filter_set(out_filter, id, options->filters[id].items,
+                        report_filter_words(options, id), diag);
     return rc;
 }
 
@@ -141,19 +141,19 @@ static int explain_no_span(const struct spans_answer *spans, size_t count, struc
 }
 
 int report_query_spans(const struct report *report, struct report_selection *selection,
-                       struct spans_answer *out, struct diag *diag)
+                       struct spans_answer *out_answer, struct diag *diag)
 {
-    int rc = query_spans(report->source->store, &selection->question, out, diag);
+    int rc = query_spans(report->source->store, &selection->question, out_answer, diag);
 
-    if (rc == 0 && span_filter(out, &selection->filter) < 0)
+    if (rc == 0 && span_filter(out_answer, &selection->filter) < 0)
         rc = diag_set(diag, -ENOMEM, "no memory for the events");
     if (rc == 0 && selection->filter.gave_up)
         rc = filter_complain(&selection->filter, diag);
-    for (size_t i = 0; i < out->spans.count && rc == 0; i++) {
-        if (out->spans.items[i].is_shown)
+    for (size_t i = 0; i < out_answer->spans.count && rc == 0; i++) {
+        if (out_answer->spans.items[i].is_shown)
             return 0;
     }
-    return rc ? rc : explain_no_span(out, out->spans.count, diag);
+    return rc ? rc : explain_no_span(out_answer, out_answer->spans.count, diag);
 }
 
 /* Between the query and a report: filters. */
@@ -185,10 +185,10 @@ static int take_filtered(void *user, struct spans_answer *spans)
     return filtering->parts->take(filtering->parts->user, spans);
 }
 
-/* As report_query_spans(), the spans to `parts` and none in *out. What begin() and take() return
- * below 0 is -ENOMEM. */
+/* As report_query_spans(), the spans to `parts` and none in *out_answer. What begin() and take()
+ * return below 0 is -ENOMEM. */
 static int query_parts(const struct report *report, struct report_selection *selection,
-                       const struct report_parts *parts, struct spans_answer *out,
+                       const struct report_parts *parts, struct spans_answer *out_answer,
                        struct diag *diag)
 {
     struct filtering filtering = {.parts = parts, .filter = &selection->filter};
@@ -198,17 +198,17 @@ static int query_parts(const struct report *report, struct report_selection *sel
         .take = take_filtered,
         .is_whole = filter_is_of(&selection->filter, FILTER_OF_LABELS), /* the basis tells of all */
     };
-    int rc = query_span_parts(report->source->store, &selection->question, &to, out, diag);
+    int rc = query_span_parts(report->source->store, &selection->question, &to, out_answer, diag);
 
-    int64_t elsewhere_ns = out->basis.backward_elsewhere_ns;
+    int64_t elsewhere_ns = out_answer->basis.backward_elsewhere_ns;
 
-    if (rc == 0 && span_filter(out, &selection->filter) < 0) /* those that never ended */
+    if (rc == 0 && span_filter(out_answer, &selection->filter) < 0) /* those that never ended */
         rc = diag_set(diag, -ENOMEM, "no memory for the events");
-    out->basis.backward_elsewhere_ns = elsewhere_ns; /* of the part */
+    out_answer->basis.backward_elsewhere_ns = elsewhere_ns; /* of the part */
     if (rc == 0 && selection->filter.gave_up)
         rc = filter_complain(&selection->filter, diag);
     if (rc == 0 && !filtering.is_any_shown)
-        rc = explain_no_span(out, filtering.count, diag);
+        rc = explain_no_span(out_answer, filtering.count, diag);
     return rc;
 }
 
@@ -253,17 +253,18 @@ int report_on_spans(const struct report *report,
 }
 
 int report_query_ops(const struct report *report, struct report_selection *selection,
-                     struct ops_answer *out, struct diag *diag)
+                     struct ops_answer *out_answer, struct diag *diag)
 {
     struct spans_answer spans;
     int rc;
 
     if (!filter_needs_spans(&selection->filter))
-        return query_ops(report->source->store, &selection->question, out, diag);
-    *out = (struct ops_answer){0};
+        return query_ops(report->source->store, &selection->question, out_answer, diag);
+    *out_answer = (struct ops_answer){0};
     rc = report_query_spans(report, selection, &spans, diag);
     if (rc == 0)
-        rc = ops_of_spans(&spans, selection->question.labels, selection->question.merge, out);
+        rc =
+            ops_of_spans(&spans, selection->question.labels, selection->question.merge, out_answer);
     if (rc == -ENOMEM)
         diag_set(diag, rc, "no memory for the ops of this source");
     spans_answer_deinit(&spans);

@@ -76,14 +76,14 @@ static const struct line_column columns[] = {
 
 /* The line of an op on a side. */
 static int find_line(struct type_lines *all, const struct op_row *op, enum op_side side,
-                     uint32_t *out)
+                     uint32_t *out_line)
 {
     struct place_key key = {.low = side};
     struct type_line line = {.type = op->type, .side = side};
     int rc;
 
     groups_add_text(&key, op->type);
-    rc = groups_find(&all->groups, key, out);
+    rc = groups_find(&all->groups, key, out_line);
     return rc == 1 ? array_push(&all->lines, line) : rc;
 }
 

@@ -89,12 +89,12 @@ static struct bootstrap_interval interval_of(double *values, double confidence)
 }
 
 int bootstrap_change(const struct bootstrap_sample *a, const struct bootstrap_sample *b,
-                     double confidence, uint64_t seed, struct bootstrap_change *out)
+                     double confidence, uint64_t seed, struct bootstrap_change *out_change)
 {
     const struct bootstrap_interval unknown = {NAN, NAN};
     double *drawn;
 
-    *out = (struct bootstrap_change){unknown, unknown};
+    *out_change = (struct bootstrap_change){unknown, unknown};
     if (a->count < 2 || b->count < 2)
         return 0;
     drawn = malloc(2 * BOOTSTRAP_RESAMPLES * sizeof(*drawn));
@@ -106,9 +106,9 @@ int bootstrap_change(const struct bootstrap_sample *a, const struct bootstrap_sa
         drawn[i] = to - from;
         drawn[BOOTSTRAP_RESAMPLES + i] = to / from;
     }
-    out->difference = interval_of(drawn, confidence);
+    out_change->difference = interval_of(drawn, confidence);
     if (a->values[0] > 0)
-        out->ratio = interval_of(drawn + BOOTSTRAP_RESAMPLES, confidence);
+        out_change->ratio = interval_of(drawn + BOOTSTRAP_RESAMPLES, confidence);
     free(drawn);
     return 0;
 }

@@ -52,7 +52,7 @@ struct bootstrap_sample {
  * Returns 0 or -ENOMEM.
  */
 int bootstrap_change(const struct bootstrap_sample *a, const struct bootstrap_sample *b,
-                     double confidence, uint64_t seed, struct bootstrap_change *out);
+                     double confidence, uint64_t seed, struct bootstrap_change *out_change);
 
 /** The regularised incomplete beta function I(x; a, b): x in [0, 1], a and b > 0. Outside of its
  *  file, for tests. */

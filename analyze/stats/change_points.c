@@ -116,7 +116,7 @@ static int settle_place(const double *values, size_t count, size_t *place)
 
 /* Searches values[first .. end) and adds what it finds in order. */
 static int search(const double *values, size_t first, size_t end, double alpha, uint64_t *state,
-                  struct change_point_array *out, double *out_p)
+                  struct change_point_array *out_points, double *out_p)
 {
     double ignored;
     struct change_point point = {0};
@@ -131,14 +131,14 @@ static int search(const double *values, size_t first, size_t end, double alpha, 
         return rc;
     /* Too short for a level, and no part of the other. */
     if (place < CHANGE_SEGMENT_MIN)
-        return search(values, first + place, end, alpha, state, out, &ignored);
+        return search(values, first + place, end, alpha, state, out_points, &ignored);
     if (end - first - place < CHANGE_SEGMENT_MIN)
-        return search(values, first, first + place, alpha, state, out, &ignored);
+        return search(values, first, first + place, alpha, state, out_points, &ignored);
     point.place = first + place;
-    rc = search(values, first, point.place, alpha, state, out, &ignored);
+    rc = search(values, first, point.place, alpha, state, out_points, &ignored);
     if (rc == 0)
-        rc = array_push(out, point);
-    return rc ? rc : search(values, point.place, end, alpha, state, out, &ignored);
+        rc = array_push(out_points, point);
+    return rc ? rc : search(values, point.place, end, alpha, state, out_points, &ignored);
 }
 
 static int set_levels(const double *values, size_t count, struct change_point_array *points)
@@ -165,11 +165,11 @@ static int set_levels(const double *values, size_t count, struct change_point_ar
 }
 
 int change_points_find(const double *values, size_t count, double alpha, uint64_t seed,
-                       struct change_point_array *out, double *out_p)
+                       struct change_point_array *out_points, double *out_p)
 {
     int rc;
 
-    *out = (struct change_point_array){0};
-    rc = search(values, 0, count, alpha, &seed, out, out_p);
-    return rc ? rc : set_levels(values, count, out);
+    *out_points = (struct change_point_array){0};
+    rc = search(values, 0, count, alpha, &seed, out_points, out_p);
+    return rc ? rc : set_levels(values, count, out_points);
 }

@@ -44,12 +44,12 @@ struct change_point_array ARRAY_FIELDS(struct change_point);
 /**
  * values  none NaN, in order
  * seed    the same one gives the same answer
- * out     by place; array_deinit() after success and failure
+ * out_points  by place; array_deinit() after success and failure
  * out_p   of the best place to part the whole series: whether there is any change at all
  *
  * Returns 0 or -ENOMEM.
  */
 int change_points_find(const double *values, size_t count, double alpha, uint64_t seed,
-                       struct change_point_array *out, double *out_p);
+                       struct change_point_array *out_points, double *out_p);
 
 #endif

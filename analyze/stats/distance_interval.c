@@ -29,7 +29,7 @@ static void count_ways(size_t a_count, size_t b_count, size_t last, double *ways
 }
 
 /* How many distances stand outside on each side, plus one; 0: none may. */
-static int find_outside(size_t a_count, size_t b_count, double confidence, size_t *out)
+static int find_outside(size_t a_count, size_t b_count, double confidence, size_t *out_count)
 {
     size_t last = a_count * b_count / 2;
     double tail = 0, all = 1, *ways;
@@ -40,7 +40,7 @@ static int find_outside(size_t a_count, size_t b_count, double confidence, size_
         double z = confidence >= 0.99 ? 2.5758 : 1.96;
         double middle = pairs / 2 - z * sqrt(pairs * (double)(a_count + b_count + 1) / 12);
 
-        *out = middle >= 1 ? (size_t)middle : 0;
+        *out_count = middle >= 1 ? (size_t)middle : 0;
         return 0;
     }
     ways = malloc((last + 1) * sizeof(*ways));
@@ -52,19 +52,19 @@ static int find_outside(size_t a_count, size_t b_count, double confidence, size_
     while (k <= last && (tail += ways[k]) / all <= (1 - confidence) / 2 + 1e-12)
         k++;
     free(ways);
-    *out = k;
+    *out_count = k;
     return 0;
 }
 
 int distance_interval(const double *a, size_t a_count, const double *b, size_t b_count,
-                      double confidence, struct distance_interval *out)
+                      double confidence, struct distance_interval *out_interval)
 {
     const struct bootstrap_interval unknown = {NAN, NAN};
     size_t pairs, outside = 0, at = 0;
     bool has_ratio = true;
     double *distances;
 
-    *out = (struct distance_interval){unknown, unknown};
+    *out_interval = (struct distance_interval){unknown, unknown};
     if (!a_count || !b_count || a_count > PAIRS_MAX / b_count)
         return 0;
     if (find_outside(a_count, b_count, confidence, &outside) < 0)
@@ -81,7 +81,7 @@ int distance_interval(const double *a, size_t a_count, const double *b, size_t b
             distances[at++] = b[j] - a[i];
     }
     stats_sort(distances, pairs);
-    out->difference =
+    out_interval->difference =
         (struct bootstrap_interval){distances[outside - 1], distances[pairs - outside]};
     for (size_t i = 0, k = 0; i < a_count && has_ratio; i++) {
         for (size_t j = 0; j < b_count; j++)
@@ -89,7 +89,7 @@ int distance_interval(const double *a, size_t a_count, const double *b, size_t b
     }
     if (has_ratio) {
         stats_sort(distances, pairs);
-        out->ratio =
+        out_interval->ratio =
             (struct bootstrap_interval){distances[outside - 1], distances[pairs - outside]};
     }
     free(distances);

@@ -22,6 +22,6 @@ struct distance_interval {
 /** NaN where the samples are too small for this confidence: 3 and 3 values are for 95 %. Returns 0
  *  or -ENOMEM. */
 int distance_interval(const double *a, size_t a_count, const double *b, size_t b_count,
-                      double confidence, struct distance_interval *out);
+                      double confidence, struct distance_interval *out_interval);
 
 #endif

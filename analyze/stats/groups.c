@@ -63,7 +63,7 @@ static void spread(const struct groups *groups, size_t *ends, double *values)
         values[ends[groups->values.items[i].group]++] = groups->values.items[i].value;
 }
 
-int groups_summarize(struct groups *groups, struct group_summary **out)
+int groups_summarize(struct groups *groups, struct group_summary **out_summaries)
 {
     size_t *ends = calloc(groups->count + 1, sizeof(*ends));
     double *values = malloc((groups->values.count + 1) * sizeof(*values));
@@ -86,7 +86,7 @@ int groups_summarize(struct groups *groups, struct group_summary **out)
     }
     free(ends);
     free(values);
-    *out = summaries;
+    *out_summaries = summaries;
     return 0;
 }
 

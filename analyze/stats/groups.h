@@ -40,8 +40,8 @@ int groups_find(struct groups *groups, struct place_key key, uint32_t *out_group
 /** NaN does not count. Returns 0 or -ENOMEM. */
 int groups_add(struct groups *groups, uint32_t group, double value);
 
-/** One summary for each group; the caller frees *out. Returns 0 or -ENOMEM. */
-int groups_summarize(struct groups *groups, struct group_summary **out);
+/** One summary for each group; the caller frees *out_summaries. Returns 0 or -ENOMEM. */
+int groups_summarize(struct groups *groups, struct group_summary **out_summaries);
 
 void groups_deinit(struct groups *groups);
 

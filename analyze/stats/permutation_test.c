@@ -244,18 +244,18 @@ static double striking_ranks(const struct test *test, size_t line)
     return variance > 0 ? fabs(sum_of_new(test, &test->ranked, line)) / sqrt(variance) : 0;
 }
 
-static void measure(const struct test *test, double *out)
+static void measure(const struct test *test, double *out_values)
 {
     double prior = deal(test, &test->plain);
 
     for (size_t line = 0; line < test->count; line++)
-        out[line] = fmax(striking(test, line, prior), striking_ranks(test, line));
+        out_values[line] = fmax(striking(test, line, prior), striking_ranks(test, line));
     if (!test->levelled.values)
         return;
     prior = deal(test, &test->levelled);
     for (size_t line = 0; line < test->count; line++) {
         if (test->lines[line].is_op)
-            out[line] = fmax(out[line], striking(test, line, prior));
+            out_values[line] = fmax(out_values[line], striking(test, line, prior));
     }
 }
 

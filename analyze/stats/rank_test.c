@@ -90,7 +90,7 @@ static double normal_p(double u, double a_count, double b_count, double ties)
 }
 
 int rank_test(const double *a, size_t a_count, const double *b, size_t b_count,
-              struct rank_result *out)
+              struct rank_result *out_result)
 {
     size_t count = a_count + b_count, sum = 0, *ranks = malloc(count * sizeof(*ranks));
     double *both = malloc(count * sizeof(*both)), ties = -1, pairs;
@@ -104,7 +104,7 @@ int rank_test(const double *a, size_t a_count, const double *b, size_t b_count,
     }
     if (ties < 0) {
         rc = -ENOMEM;
-        goto out;
+        goto out_result;
     }
     for (size_t i = a_count; i < count; i++)
         sum += ranks[i];
@@ -117,8 +117,8 @@ int rank_test(const double *a, size_t a_count, const double *b, size_t b_count,
         rc = exact_share(ranks, count, a_count < b_count ? a_count : b_count,
                          fabs(2 * result.u - pairs), &result.p);
     if (rc == 0)
-        *out = result;
-out:
+        *out_result = result;
+out_result:
     free(ranks);
     free(both);
     return rc;

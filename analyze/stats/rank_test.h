@@ -32,7 +32,7 @@ struct rank_result {
 
 /** a, b: at least one value each, none NaN, in any order. Returns 0 or -ENOMEM. */
 int rank_test(const double *a, size_t a_count, const double *b, size_t b_count,
-              struct rank_result *out);
+              struct rank_result *out_result);
 
 /** Twice the mid-rank of each value, from 2: an integer. Returns the sum of t^3 - t over groups of
  *  equal values, or a negative number when memory is short. */

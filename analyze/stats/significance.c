@@ -172,7 +172,7 @@ static size_t sessions_of(size_t count, bool is_one)
     return count && is_one ? 1 : count;
 }
 
-static int median_of(const double *values, const bool *counts, size_t count, double *out)
+static int median_of(const double *values, const bool *counts, size_t count, double *out_median)
 {
     double *copy = malloc((count ? count : 1) * sizeof(*copy));
     size_t kept = 0;
@@ -184,19 +184,19 @@ static int median_of(const double *values, const bool *counts, size_t count, dou
             copy[kept++] = values[i];
     }
     stats_sort(copy, kept);
-    *out = percentile_of(copy, kept, percents[P50]);
+    *out_median = percentile_of(copy, kept, percents[P50]);
     free(copy);
     return 0;
 }
 
 /* Samples by session behind each other; returns how many, or -ENOMEM. */
-static int64_t put_sessions(const double *samples, size_t count, bool is_one, double *out)
+static int64_t put_sessions(const double *samples, size_t count, bool is_one, double *out_values)
 {
     if (!is_one) {
-        memcpy(out, samples, count * sizeof(*out));
+        memcpy(out_values, samples, count * sizeof(*out_values));
         return (int64_t)count;
     }
-    return median_of(samples, NULL, count, out) < 0 ? -ENOMEM : 1;
+    return median_of(samples, NULL, count, out_values) < 0 ? -ENOMEM : 1;
 }
 
 static int add_line(struct judging *judging, size_t place, double *values)

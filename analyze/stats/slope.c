@@ -8,12 +8,12 @@
 
 #include "analyze/stats/describe.h"
 
-int slope_fit(const double *x, const double *y, size_t count, struct slope *out)
+int slope_fit(const double *x, const double *y, size_t count, struct slope *out_slope)
 {
     size_t pairs = count * (count - 1) / 2, used = 0;
     double n = (double)count, half, *slopes;
 
-    *out = (struct slope){NAN, NAN, NAN};
+    *out_slope = (struct slope){NAN, NAN, NAN};
     if (count < SLOPE_POINTS_MIN)
         return 0;
     slopes = malloc(pairs * sizeof(*slopes));
@@ -26,9 +26,9 @@ int slope_fit(const double *x, const double *y, size_t count, struct slope *out)
     stats_sort(slopes, pairs);
     /* Kendall's S has the variance n (n - 1) (2 n + 5) / 18. */
     half = 1.959964 * sqrt(n * (n - 1) * (2 * n + 5) / 18) / 2;
-    out->slope = stats_median(slopes, pairs);
-    out->low = slopes[(size_t)fmax(0, floor((double)pairs / 2 - half - 1))];
-    out->high = slopes[(size_t)fmin((double)pairs - 1, ceil((double)pairs / 2 + half))];
+    out_slope->slope = stats_median(slopes, pairs);
+    out_slope->low = slopes[(size_t)fmax(0, floor((double)pairs / 2 - half - 1))];
+    out_slope->high = slopes[(size_t)fmin((double)pairs - 1, ceil((double)pairs / 2 + half))];
     free(slopes);
     return 0;
 }

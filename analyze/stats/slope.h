@@ -23,6 +23,6 @@ struct slope {
  * Returns 0 or -ENOMEM. All is NaN below SLOPE_POINTS_MIN points; count must not be above
  * SLOPE_POINTS_MAX, as the pairs are held in memory.
  */
-int slope_fit(const double *x, const double *y, size_t count, struct slope *out);
+int slope_fit(const double *x, const double *y, size_t count, struct slope *out_slope);
 
 #endif

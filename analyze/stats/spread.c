@@ -69,18 +69,19 @@ static double autocorrelation_of(const double *values, size_t count)
     return squares > 0 ? neighbours / squares : 0;
 }
 
-int spread_of(const double *values, size_t count, struct spread *out)
+int spread_of(const double *values, size_t count, struct spread *out_spread)
 {
     double mean;
 
-    *out = (struct spread){NAN, NAN, NAN, NAN};
+    *out_spread = (struct spread){NAN, NAN, NAN, NAN};
     if (count < 2)
         return 0;
     mean = mean_of(values, count);
     if (mean > 0)
-        out->variation = sqrt(sum_of_squares(values, count, mean) / (double)(count - 1)) / mean;
-    out->autocorrelation = autocorrelation_of(values, count);
-    return count < SERIES_MIN ? 0 : find_drift(values, count, out);
+        out_spread->variation =
+            sqrt(sum_of_squares(values, count, mean) / (double)(count - 1)) / mean;
+    out_spread->autocorrelation = autocorrelation_of(values, count);
+    return count < SERIES_MIN ? 0 : find_drift(values, count, out_spread);
 }
 
 bool spread_drifts(const struct spread *spread, double threshold)

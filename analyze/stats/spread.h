@@ -30,7 +30,7 @@ struct spread {
 };
 
 /** values: in the order in which they were measured. Returns 0 or -ENOMEM. */
-int spread_of(const double *values, size_t count, struct spread *out);
+int spread_of(const double *values, size_t count, struct spread *out_spread);
 
 /** Whether the level moved while it was measured: drift by more than `threshold` with p below 0.01.
  */

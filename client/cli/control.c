@@ -215,21 +215,21 @@ static int fill_schedule(const struct control_options *options, struct ot_wire_p
 }
 
 static int fill_plan(const struct control_options *options, uint32_t level,
-                     struct ot_wire_plan *plan, struct diag *diag)
+                     struct ot_wire_plan *out_plan, struct diag *diag)
 {
     uint64_t length;
     uint32_t unit;
     int rc;
 
-    *plan = (struct ot_wire_plan){.level = level};
-    rc = fill_start(options->at, plan, diag);
+    *out_plan = (struct ot_wire_plan){.level = level};
+    rc = fill_start(options->at, out_plan, diag);
     if (rc == 0 && options->duration) {
         if (ot_schedule_parse_length(options->duration, &length, &unit) < 0 || unit != OT_UNIT_NS)
             return diag_set(diag, -EINVAL, "--for takes a time such as 30s, not '%s'",
                             options->duration);
-        plan->end_ns = plan->start_ns + length;
+        out_plan->end_ns = out_plan->start_ns + length;
     }
-    return rc < 0 ? rc : fill_schedule(options, plan, diag);
+    return rc < 0 ? rc : fill_schedule(options, out_plan, diag);
 }
 
 /* --- What came of it --- */

@@ -74,7 +74,7 @@ static bool query_store(const char *store, const char *query, char answer[ANSWER
            WEXITSTATUS(status) == 0;
 }
 
-static bool read_numbers(const struct run_summary *summary, struct numbers *out)
+static bool read_numbers(const struct run_summary *summary, struct numbers *out_numbers)
 {
     char query[sizeof(query_format) + 32], answer[ANSWER_BYTES];
     const char *line;
@@ -83,9 +83,9 @@ static bool read_numbers(const struct run_summary *summary, struct numbers *out)
     if (!query_store(summary->store, query, answer))
         return false;
     line = strchr(answer, '\n');
-    return line &&
-           sscanf(line + 1, "%" SCNu64 ",%" SCNu64 ",%" SCNu64 ",%u,%lf,%lf", &out->sessions,
-                  &out->events, &out->lost, &out->unknown, &out->cost_ns, &out->wall_ns) == 6;
+    return line && sscanf(line + 1, "%" SCNu64 ",%" SCNu64 ",%" SCNu64 ",%u,%lf,%lf",
+                          &out_numbers->sessions, &out_numbers->events, &out_numbers->lost,
+                          &out_numbers->unknown, &out_numbers->cost_ns, &out_numbers->wall_ns) == 6;
 }
 
 static void print_cost(const struct numbers *numbers)

@@ -214,7 +214,8 @@ static int fetch(const struct desk_copy *copy, int fd, const char *path, struct 
 }
 
 static int save(const struct save_options *options, const struct desk_select *selects,
-                size_t select_count, uint64_t since_ns, struct desk_copy *copy, struct diag *diag)
+                size_t select_count, uint64_t since_ns, struct desk_copy *out_copy,
+                struct diag *diag)
 {
     struct saying saying = {.is_shown = options->progress,
                             .start_ns = ot_clock_ns(CLOCK_MONOTONIC)};
@@ -226,11 +227,12 @@ static int save(const struct save_options *options, const struct desk_select *se
         return rc;
     rc = begin_file(options, &fd, diag);
     if (rc == 0) {
-        rc = desk_save(&desk, selects, select_count, since_ns, say_copying, &saying, copy, diag);
+        rc =
+            desk_save(&desk, selects, select_count, since_ns, say_copying, &saying, out_copy, diag);
         rc = rc == -ENOENT ? -ENODATA : rc; /* -ENOENT: no daemon */
     }
     if (rc == 0)
-        rc = fetch(copy, fd, options->output, &saying, diag);
+        rc = fetch(out_copy, fd, options->output, &saying, diag);
     if (rc == 0)
         rc = end_file(options, diag);
     end_saying(&saying);
@@ -238,8 +240,8 @@ static int save(const struct save_options *options, const struct desk_select *se
         unlink(unfinished);
     if (fd >= 0)
         close(fd);
-    if (copy->fd >= 0)
-        close(copy->fd);
+    if (out_copy->fd >= 0)
+        close(out_copy->fd);
     desk_close(&desk);
     return rc;
 }

@@ -93,14 +93,14 @@ static void print_picture(const struct desk_picture *now, const struct desk_pict
     show_deinit(&table);
 }
 
-static int look(const char *socket, struct desk_picture *out, struct diag *diag)
+static int look(const char *socket, struct desk_picture *out_picture, struct diag *diag)
 {
     struct desk desk;
     int rc = desk_open(&desk, socket, diag);
 
     if (rc < 0)
         return rc;
-    rc = desk_ask(&desk, out, diag);
+    rc = desk_ask(&desk, out_picture, diag);
     desk_close(&desk);
     return rc;
 }

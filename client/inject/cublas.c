@@ -324,7 +324,7 @@ struct reader {
 };
 
 /* Of the library that computes. */
-static bool find_reader(void (*function)(void), struct reader *out)
+static bool find_reader(void (*function)(void), struct reader *out_reader)
 {
     Dl_info place;
     void *handle = NULL;
@@ -333,15 +333,15 @@ static bool find_reader(void (*function)(void), struct reader *out)
         handle = dlopen(place.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     if (!handle)
         return false;
-    *(void **)&out->layout = dlsym(handle, "cublasLtMatrixLayoutGetAttribute");
-    *(void **)&out->matmul = dlsym(handle, "cublasLtMatmulDescGetAttribute");
+    *(void **)&out_reader->layout = dlsym(handle, "cublasLtMatrixLayoutGetAttribute");
+    *(void **)&out_reader->matmul = dlsym(handle, "cublasLtMatmulDescGetAttribute");
     dlclose(handle);
-    return out->layout && out->matmul;
+    return out_reader->layout && out_reader->matmul;
 }
 
 /* False where something cannot be read. */
 static bool read_product(const struct reader *reader, const void *description, const void *a,
-                         const void *b, const void *d, struct product *out)
+                         const void *b, const void *d, struct product *out_product)
 {
     uint64_t m = 0, n = 0, rows = 0, columns = 0;
     int32_t batches = 1, a_op = 0, b_op = 0;
@@ -357,9 +357,9 @@ static bool read_product(const struct reader *reader, const void *description, c
         {a, LAYOUT_ROWS, &rows, sizeof(rows)},
         {a, LAYOUT_COLUMNS, &columns, sizeof(columns)},
         {d, LAYOUT_BATCHES, &batches, sizeof(batches)},
-        {a, LAYOUT_TYPE, &out->a_type, sizeof(out->a_type)},
-        {b, LAYOUT_TYPE, &out->b_type, sizeof(out->b_type)},
-        {d, LAYOUT_TYPE, &out->c_type, sizeof(out->c_type)},
+        {a, LAYOUT_TYPE, &out_product->a_type, sizeof(out_product->a_type)},
+        {b, LAYOUT_TYPE, &out_product->b_type, sizeof(out_product->b_type)},
+        {d, LAYOUT_TYPE, &out_product->c_type, sizeof(out_product->c_type)},
     };
 
     for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
@@ -370,12 +370,12 @@ static bool read_product(const struct reader *reader, const void *description, c
     if (reader->matmul(description, MATMUL_A_OPERATION, &a_op, sizeof(a_op), &written) != 0 ||
         reader->matmul(description, MATMUL_B_OPERATION, &b_op, sizeof(b_op), &written) != 0)
         return false;
-    out->m = (int64_t)m;
-    out->n = (int64_t)n;
-    out->k = (int64_t)(a_op == OPERATION_N ? columns : rows);
-    out->batches = batches;
-    out->a = letter_of(a_op);
-    out->b = letter_of(b_op);
+    out_product->m = (int64_t)m;
+    out_product->n = (int64_t)n;
+    out_product->k = (int64_t)(a_op == OPERATION_N ? columns : rows);
+    out_product->batches = batches;
+    out_product->a = letter_of(a_op);
+    out_product->b = letter_of(b_op);
     return true;
 }
 

@@ -174,7 +174,7 @@ static bool on_node(void *tensor, bool asks, void *context)
 }
 
 /* The functions of the library that computes; false when one is missing. */
-static bool find_library(compute_type *compute, struct library *out)
+static bool find_library(compute_type *compute, struct library *out_library)
 {
     Dl_info place;
     void *handle;
@@ -184,12 +184,13 @@ static bool find_library(compute_type *compute, struct library *out)
     handle = dlopen(place.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     if (!handle)
         return false;
-    *(void **)&out->set_callback = dlsym(handle, set_callback_real.name);
-    *(void **)&out->name = dlsym(handle, "ggml_get_name");
-    *(void **)&out->kind = dlsym(handle, "ggml_op_desc");
-    *(void **)&out->element_count = dlsym(handle, "ggml_nelements");
+    *(void **)&out_library->set_callback = dlsym(handle, set_callback_real.name);
+    *(void **)&out_library->name = dlsym(handle, "ggml_get_name");
+    *(void **)&out_library->kind = dlsym(handle, "ggml_op_desc");
+    *(void **)&out_library->element_count = dlsym(handle, "ggml_nelements");
     dlclose(handle);
-    return out->set_callback && out->name && out->kind && out->element_count;
+    return out_library->set_callback && out_library->name && out_library->kind &&
+           out_library->element_count;
 }
 
 /* --- Runs --- */

@@ -128,33 +128,34 @@ static const struct library *find_library(execute_type *execute)
 /* --- Primitives --- */
 
 static void fill_tensor(const struct library *library, const void *description, int what,
-                        struct tensor *out)
+                        struct tensor *out_tensor)
 {
     const struct descriptor *descriptor = library->query_tensor(description, what, 0);
 
     if (library->major != 2 || !descriptor || descriptor->rank <= 0 || descriptor->rank > DIMS_MAX)
         return;
-    out->rank = descriptor->rank;
-    out->type = descriptor->type;
-    memcpy(out->dims, descriptor->dims, (size_t)descriptor->rank * sizeof(out->dims[0]));
+    out_tensor->rank = descriptor->rank;
+    out_tensor->type = descriptor->type;
+    memcpy(out_tensor->dims, descriptor->dims,
+           (size_t)descriptor->rank * sizeof(out_tensor->dims[0]));
 }
 
-static bool fill_key(const struct library *library, const void *primitive, struct key *out)
+static bool fill_key(const struct library *library, const void *primitive, struct key *out_key)
 {
     static const int which[TENSORS] = {QUERY_SRC, QUERY_WEIGHTS, QUERY_DST};
     const void *description;
     int kind;
 
-    memset(out, 0, sizeof(*out));
-    out->kind = KEY_PRIMITIVE;
+    memset(out_key, 0, sizeof(*out_key));
+    out_key->kind = KEY_PRIMITIVE;
     if (library->get_description(primitive, &description) != 0 ||
         library->query(description, QUERY_KIND, 0, &kind) != 0 ||
-        library->query(description, QUERY_IMPLEMENTATION, 0, &out->implementation) != 0)
+        library->query(description, QUERY_IMPLEMENTATION, 0, &out_key->implementation) != 0)
         return false;
-    out->name = library->kind_name(kind);
+    out_key->name = library->kind_name(kind);
     for (int i = 0; i < TENSORS; i++)
-        fill_tensor(library, description, which[i], &out->tensors[i]);
-    return out->name != NULL;
+        fill_tensor(library, description, which[i], &out_key->tensors[i]);
+    return out_key->name != NULL;
 }
 
 static uint32_t dtype_of(int type)

@@ -36,7 +36,7 @@ static_assert(sizeof(symbols) / sizeof(symbols[0]) * sizeof(void *) == sizeof(st
               "a symbol for each member");
 
 /* The program's own liboptrace, if it has all that is needed. Ours exports none of this. */
-static bool find_theirs(struct recorder *out)
+static bool find_theirs(struct recorder *out_recorder)
 {
     void *places[sizeof(symbols) / sizeof(symbols[0])];
 
@@ -45,7 +45,7 @@ static bool find_theirs(struct recorder *out)
         if (!places[i])
             return false;
     }
-    memcpy(out, places, sizeof(*out));
+    memcpy(out_recorder, places, sizeof(*out_recorder));
     return true;
 }
 

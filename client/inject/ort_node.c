@@ -42,10 +42,10 @@ static uint32_t dtype_of(const char *text, size_t length)
 }
 
 /* One {"float":[1,2]} from behind its brace on; NULL where it is none. */
-static const char *read_tensor(const char *at, struct tensors *out)
+static const char *read_tensor(const char *at, struct tensors *out_tensors)
 {
-    struct optrace_tensor *tensor = &out->tensors[out->count];
-    int64_t *dims = out->dims[out->count];
+    struct optrace_tensor *tensor = &out_tensors->tensors[out_tensors->count];
+    int64_t *dims = out_tensors->dims[out_tensors->count];
     size_t length;
 
     *tensor = (struct optrace_tensor){NULL, dims, 0, OPTRACE_DTYPE_UNKNOWN};
@@ -68,12 +68,12 @@ static const char *read_tensor(const char *at, struct tensors *out)
     return *at ? at : NULL;
 }
 
-static void read_tensors(const char *text, struct tensors *out)
+static void read_tensors(const char *text, struct tensors *out_tensors)
 {
-    out->count = 0;
-    while (text && out->count < TENSORS_MAX && (text = strchr(text, '{')) != NULL) {
-        text = read_tensor(text + 1, out);
-        out->count += text != NULL;
+    out_tensors->count = 0;
+    while (text && out_tensors->count < TENSORS_MAX && (text = strchr(text, '{'))) {
+        text = read_tensor(text + 1, out_tensors);
+        out_tensors->count += text != NULL;
     }
 }
 

@@ -172,25 +172,25 @@ static const struct {
 };
 
 /* "float[64,256]"; returns what follows, NULL where it is nothing of this kind. */
-static const char *read_shape(const char *text, struct shape *out)
+static const char *read_shape(const char *text, struct shape *out_shape)
 {
     const size_t length = strcspn(text, "[");
     char *end;
 
     if (text[length] != '[')
         return NULL;
-    out->dtype = OPTRACE_DTYPE_UNKNOWN;
+    out_shape->dtype = OPTRACE_DTYPE_UNKNOWN;
     for (size_t i = 0; i < sizeof(dtypes) / sizeof(dtypes[0]); i++) {
         if (strlen(dtypes[i].name) == length && strncmp(dtypes[i].name, text, length) == 0)
-            out->dtype = (int32_t)dtypes[i].dtype;
+            out_shape->dtype = (int32_t)dtypes[i].dtype;
     }
-    out->rank = 0;
+    out_shape->rank = 0;
     for (text += length + 1; *text != ']'; text += *text == ',') {
         const long long dim = strtoll(text, &end, 10);
 
-        if (end == text || (*end != ',' && *end != ']') || out->rank == DIMS_MAX)
+        if (end == text || (*end != ',' && *end != ']') || out_shape->rank == DIMS_MAX)
             return NULL;
-        out->dims[out->rank++] = dim;
+        out_shape->dims[out_shape->rank++] = dim;
         text = end;
     }
     return text + 1;
@@ -402,17 +402,17 @@ static bool is_function(const char *name)
     return false;
 }
 
-static void fill_input(void *handle, void *status, struct shape *out)
+static void fill_input(void *handle, void *status, struct shape *out_shape)
 {
     const int rank = library.dim_count(handle, status);
     const int dtype = library.dtype(handle);
 
-    out->rank = rank >= 0 && rank <= DIMS_MAX ? rank : -1;
-    for (int i = 0; i < out->rank; i++)
-        out->dims[i] = library.dim(handle, i, status);
+    out_shape->rank = rank >= 0 && rank <= DIMS_MAX ? rank : -1;
+    for (int i = 0; i < out_shape->rank; i++)
+        out_shape->dims[i] = library.dim(handle, i, status);
     for (size_t i = 0; i < sizeof(dtypes) / sizeof(dtypes[0]); i++) {
         if (dtypes[i].number == dtype)
-            out->dtype = (int32_t)dtypes[i].dtype;
+            out_shape->dtype = (int32_t)dtypes[i].dtype;
     }
 }
 

@@ -279,7 +279,7 @@ struct torch_values torch_layout_outputs(const void *function)
     return begin == end ? (struct torch_values){NULL, 0} : check(begin, (size_t)(end - begin));
 }
 
-static bool fill(const unsigned char *tensor, struct torch_tensor *out)
+static bool fill(const unsigned char *tensor, struct torch_tensor *out_tensor)
 {
     const unsigned char *const inside = tensor + layout.sizes;
     const int64_t *dims = (const int64_t *)(const void *)inside;
@@ -288,7 +288,7 @@ static bool fill(const unsigned char *tensor, struct torch_tensor *out)
 
     if (layout.has_dtype) {
         memcpy(&dtype, tensor + layout.dtype, sizeof(dtype));
-        out->dtype = dtype;
+        out_tensor->dtype = dtype;
     }
     if (tensor[layout.virtual] & layout.virtual_bit)
         return true;
@@ -299,30 +299,30 @@ static bool fill(const unsigned char *tensor, struct torch_tensor *out)
         return true;
     if (rank > INLINE_DIMS)
         memcpy(&dims, inside, sizeof(dims));
-    out->rank = (int16_t)rank;
+    out_tensor->rank = (int16_t)rank;
     for (int i = 0; i < rank; i++) {
-        out->dims[i] = dims[i];
+        out_tensor->dims[i] = dims[i];
         if (dims[i] < 0)
             return false;
     }
     return true;
 }
 
-bool torch_layout_read(struct torch_values values, size_t place, struct torch_tensor *out)
+bool torch_layout_read(struct torch_values values, size_t place, struct torch_tensor *out_tensor)
 {
     const struct torch_value *value = &values.items[place];
 
     if (value->tag != TAG_TENSOR && value->tag < TAG_MAX)
         return false;
-    out->place = (int16_t)place;
-    out->rank = -1;
-    out->dtype = -1;
+    out_tensor->place = (int16_t)place;
+    out_tensor->rank = -1;
+    out_tensor->dtype = -1;
     if (value->payload == layout.undefined)
         return true;
     if (value->tag == TAG_TENSOR && value->payload &&
-        (uintptr_t)value->payload % sizeof(void *) == 0 && fill(value->payload, out))
+        (uintptr_t)value->payload % sizeof(void *) == 0 && fill(value->payload, out_tensor))
         return true;
-    out->rank = -1;
+    out_tensor->rank = -1;
     __atomic_store_n(&is_broken, true, __ATOMIC_RELAXED);
     return false;
 }

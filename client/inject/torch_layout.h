@@ -47,7 +47,7 @@ struct torch_values torch_layout_outputs(const void *function);
 
 /** Fill in what a value has, if it is a tensor; `place` is its number. Returns false when it is
  *  none. */
-bool torch_layout_read(struct torch_values values, size_t place, struct torch_tensor *out);
+bool torch_layout_read(struct torch_values values, size_t place, struct torch_tensor *out_tensor);
 
 /** Whether an argument is true, of those that are truth values. */
 bool torch_layout_is_true(struct torch_values values, size_t place);

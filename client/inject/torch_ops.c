@@ -136,13 +136,13 @@ struct parts {
     size_t count;
 };
 
-static void take_apart(const struct torch_key *key, struct parts *out)
+static void take_apart(const struct torch_key *key, struct parts *out_parts)
 {
     const char *from = (const char *)key + sizeof(*key);
 
-    out->count = key->input_count + key->output_count;
-    for (size_t i = 0; i < out->count; i++) {
-        struct torch_tensor *tensor = &out->tensors[i];
+    out_parts->count = key->input_count + key->output_count;
+    for (size_t i = 0; i < out_parts->count; i++) {
+        struct torch_tensor *tensor = &out_parts->tensors[i];
 
         memcpy(tensor, from, offsetof(struct torch_tensor, dims));
         memcpy(tensor, from, TORCH_TENSOR_BYTES(tensor->rank));
@@ -150,11 +150,11 @@ static void take_apart(const struct torch_key *key, struct parts *out)
     }
 }
 
-static void put_shape(const struct torch_tensor *tensor, struct op_flop_shape *out)
+static void put_shape(const struct torch_tensor *tensor, struct op_flop_shape *out_shape)
 {
-    out->rank = tensor->rank;
+    out_shape->rank = tensor->rank;
     for (int i = 0; i < tensor->rank; i++)
-        out->dims[i] = tensor->dims[i];
+        out_shape->dims[i] = tensor->dims[i];
 }
 
 static int64_t flop_of(const struct torch_key *key, const struct parts *parts)

@@ -80,7 +80,7 @@ static void make_geometry(const struct kernel_conv *shape, struct geometry *g)
     }
 }
 
-static dnnl_status_t conv_desc(const struct geometry *g, bool has_bias, union description *out)
+static dnnl_status_t conv_desc(const struct geometry *g, bool has_bias, union description *out_desc)
 {
     dnnl_memory_desc_t x, y, w, bias;
     dnnl_format_tag_t w_tag = dnnl_format_tag_any;
@@ -94,11 +94,11 @@ static dnnl_status_t conv_desc(const struct geometry *g, bool has_bias, union de
         status = dnnl_memory_desc_init_by_tag(&bias, 1, g->bias, dnnl_f32, dnnl_x);
     if (status == dnnl_success && g->is_transposed)
         status = dnnl_dilated_deconvolution_forward_desc_init(
-            &out->transposed, dnnl_forward_inference, dnnl_deconvolution_direct, &x, &w,
+            &out_desc->transposed, dnnl_forward_inference, dnnl_deconvolution_direct, &x, &w,
             has_bias ? &bias : NULL, &y, g->strides, g->dilations, g->pad_begin, g->pad_end);
     else if (status == dnnl_success)
         status = dnnl_dilated_convolution_forward_desc_init(
-            &out->conv, dnnl_forward_inference, dnnl_convolution_direct, &x, &w,
+            &out_desc->conv, dnnl_forward_inference, dnnl_convolution_direct, &x, &w,
             has_bias ? &bias : NULL, &y, g->strides, g->dilations, g->pad_begin, g->pad_end);
     return status;
 }
@@ -280,13 +280,13 @@ static dnnl_status_t choose_kernel(struct dnnl_plan *plan, const struct conv_req
 }
 
 static dnnl_status_t plan_memory(struct dnnl_plan *plan, dnnl_query_t what, int arg, void *data,
-                                 dnnl_memory_t *out)
+                                 dnnl_memory_t *out_memory)
 {
     const dnnl_memory_desc_t *desc = dnnl_primitive_desc_query_md(plan->desc, what, 0);
-    dnnl_status_t status = dnnl_memory_create(out, desc, dnnl_cpu_engine(), data);
+    dnnl_status_t status = dnnl_memory_create(out_memory, desc, dnnl_cpu_engine(), data);
 
     if (status == dnnl_success)
-        plan->args[plan->arg_count++] = (dnnl_exec_arg_t){arg, *out};
+        plan->args[plan->arg_count++] = (dnnl_exec_arg_t){arg, *out_memory};
     return status;
 }
 

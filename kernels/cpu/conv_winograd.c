@@ -55,11 +55,11 @@ static bool is_possible(const struct kernel_conv *shape)
            shape->channels / shape->groups >= LEAST_CHANNELS && shape->filters > 0;
 }
 
-static void set_geometry(const struct kernel_conv *shape, int m, struct winograd *out)
+static void set_geometry(const struct kernel_conv *shape, int m, struct winograd *out_geometry)
 {
     const struct kernel_window *w = &shape->window;
 
-    *out = (struct winograd){
+    *out_geometry = (struct winograd){
         .m = m,
         .batch = shape->batch,
         .groups = shape->groups,
@@ -70,10 +70,10 @@ static void set_geometry(const struct kernel_conv *shape, int m, struct winograd
         .activation = shape->activation,
     };
     for (int i = 0; i < 2; i++) {
-        out->in[i] = w->in[1 + i];
-        out->out[i] = w->out[1 + i];
-        out->pad[i] = w->pad_begin[1 + i];
-        out->tiles[i] = (out->out[i] + m - 1) / m;
+        out_geometry->in[i] = w->in[1 + i];
+        out_geometry->out[i] = w->out[1 + i];
+        out_geometry->pad[i] = w->pad_begin[1 + i];
+        out_geometry->tiles[i] = (out_geometry->out[i] + m - 1) / m;
     }
 }
 

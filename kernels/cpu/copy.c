@@ -19,27 +19,27 @@ struct copy {
     int inner_axes;           /* done at once for each of the outer ones: 1, or 2 to transpose */
 };
 
-static void join_axes(const struct kernel_copy *shape, struct kernel_copy *out)
+static void join_axes(const struct kernel_copy *shape, struct kernel_copy *out_copy)
 {
-    *out = (struct kernel_copy){.element_bytes = shape->element_bytes};
+    *out_copy = (struct kernel_copy){.element_bytes = shape->element_bytes};
     for (int i = 0; i < shape->rank; i++) {
-        int last = out->rank - 1;
+        int last = out_copy->rank - 1;
 
         if (shape->dims[i] == 1)
             continue;
-        if (out->rank > 0 && out->y_stride[last] == shape->y_stride[i] * shape->dims[i] &&
-            out->x_stride[last] == shape->x_stride[i] * shape->dims[i]) {
-            out->dims[last] *= shape->dims[i];
+        if (out_copy->rank > 0 && out_copy->y_stride[last] == shape->y_stride[i] * shape->dims[i] &&
+            out_copy->x_stride[last] == shape->x_stride[i] * shape->dims[i]) {
+            out_copy->dims[last] *= shape->dims[i];
         } else {
-            out->dims[++last] = shape->dims[i];
-            out->rank++;
+            out_copy->dims[++last] = shape->dims[i];
+            out_copy->rank++;
         }
-        out->y_stride[last] = shape->y_stride[i];
-        out->x_stride[last] = shape->x_stride[i];
+        out_copy->y_stride[last] = shape->y_stride[i];
+        out_copy->x_stride[last] = shape->x_stride[i];
     }
-    if (out->rank == 0) {
-        out->rank = out->dims[0] = 1;
-        out->y_stride[0] = out->x_stride[0] = 1;
+    if (out_copy->rank == 0) {
+        out_copy->rank = out_copy->dims[0] = 1;
+        out_copy->y_stride[0] = out_copy->x_stride[0] = 1;
     }
 }
 

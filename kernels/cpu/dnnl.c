@@ -18,7 +18,7 @@ dnnl_engine_t dnnl_cpu_engine(void)
     return engine;
 }
 
-dnnl_status_t dnnl_image_desc(dnnl_memory_desc_t *out, int rank, const dnnl_dims_t dims,
+dnnl_status_t dnnl_image_desc(dnnl_memory_desc_t *out_desc, int rank, const dnnl_dims_t dims,
                               bool channels_last)
 {
     static const dnnl_format_tag_t tags[2][6] = {
@@ -26,7 +26,7 @@ dnnl_status_t dnnl_image_desc(dnnl_memory_desc_t *out, int rank, const dnnl_dims
         {[3] = dnnl_nwc, [4] = dnnl_nhwc, [5] = dnnl_ndhwc},
     };
 
-    return dnnl_memory_desc_init_by_tag(out, rank, dims, dnnl_f32, tags[channels_last][rank]);
+    return dnnl_memory_desc_init_by_tag(out_desc, rank, dims, dnnl_f32, tags[channels_last][rank]);
 }
 
 dnnl_status_t dnnl_reorder_now(const dnnl_memory_desc_t *to, void *y,
@@ -81,7 +81,7 @@ static dnnl_status_t append_activation(dnnl_post_ops_t ops, const struct kernel_
 }
 
 dnnl_status_t dnnl_fused_attr(const struct kernel_activation *activation, bool has_residual,
-                              dnnl_primitive_attr_t *out)
+                              dnnl_primitive_attr_t *out_attr)
 {
     dnnl_post_ops_t ops = NULL;
     dnnl_primitive_attr_t attr = NULL;
@@ -99,7 +99,7 @@ dnnl_status_t dnnl_fused_attr(const struct kernel_activation *activation, bool h
         status = dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user);
     dnnl_post_ops_destroy(ops);
     if (status == dnnl_success)
-        *out = attr;
+        *out_attr = attr;
     else
         dnnl_primitive_attr_destroy(attr);
     return status;

@@ -14,7 +14,7 @@
 dnnl_engine_t dnnl_cpu_engine(void);
 
 /** [batch, channels, spatial...] f32, rank 3 to 5, channels-last or row-major. */
-dnnl_status_t dnnl_image_desc(dnnl_memory_desc_t *out, int rank, const dnnl_dims_t dims,
+dnnl_status_t dnnl_image_desc(dnnl_memory_desc_t *out_desc, int rank, const dnnl_dims_t dims,
                               bool channels_last);
 
 /** Copy from one order to another, now. */
@@ -24,6 +24,6 @@ dnnl_status_t dnnl_reorder_now(const dnnl_memory_desc_t *to, void *y,
 /** What is done to the result: the residual, which is what y holds already, is added; then the
  *  activation. Scratch comes from the caller. */
 dnnl_status_t dnnl_fused_attr(const struct kernel_activation *activation, bool has_residual,
-                              dnnl_primitive_attr_t *out);
+                              dnnl_primitive_attr_t *out_attr);
 
 #endif

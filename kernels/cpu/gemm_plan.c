@@ -30,15 +30,16 @@ static size_t round_up(size_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
-static dnnl_status_t matrix_desc(dnnl_memory_desc_t *out, int64_t rows, int64_t columns,
+static dnnl_status_t matrix_desc(dnnl_memory_desc_t *out_desc, int64_t rows, int64_t columns,
                                  dnnl_format_tag_t tag)
 {
     dnnl_dims_t dims = {rows, columns};
 
-    return dnnl_memory_desc_init_by_tag(out, 2, dims, dnnl_f32, tag);
+    return dnnl_memory_desc_init_by_tag(out_desc, 2, dims, dnnl_f32, tag);
 }
 
-static dnnl_status_t make_desc(const struct kernel_gemm *s, bool has_bias, dnnl_matmul_desc_t *out)
+static dnnl_status_t make_desc(const struct kernel_gemm *s, bool has_bias,
+                               dnnl_matmul_desc_t *out_desc)
 {
     dnnl_memory_desc_t y, a, b, bias;
     dnnl_status_t status = matrix_desc(&y, s->m, s->n, dnnl_ab);
@@ -50,7 +51,7 @@ static dnnl_status_t make_desc(const struct kernel_gemm *s, bool has_bias, dnnl_
     if (status == dnnl_success)
         status = matrix_desc(&bias, 1, s->n, dnnl_ab);
     if (status == dnnl_success)
-        status = dnnl_matmul_desc_init(out, &a, &b, has_bias ? &bias : NULL, &y);
+        status = dnnl_matmul_desc_init(out_desc, &a, &b, has_bias ? &bias : NULL, &y);
     return status;
 }
 
@@ -87,12 +88,12 @@ static const dnnl_memory_desc_t *desc_of(const struct kernel_gemm_plan *plan, dn
 }
 
 static dnnl_status_t add_memory(struct kernel_gemm_plan *plan, const dnnl_memory_desc_t *desc,
-                                int arg, void *data, dnnl_memory_t *out)
+                                int arg, void *data, dnnl_memory_t *out_memory)
 {
-    dnnl_status_t status = dnnl_memory_create(out, desc, dnnl_cpu_engine(), data);
+    dnnl_status_t status = dnnl_memory_create(out_memory, desc, dnnl_cpu_engine(), data);
 
     if (status == dnnl_success)
-        plan->args[plan->arg_count++] = (dnnl_exec_arg_t){arg, *out};
+        plan->args[plan->arg_count++] = (dnnl_exec_arg_t){arg, *out_memory};
     return status;
 }
 

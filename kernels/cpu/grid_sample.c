@@ -76,7 +76,8 @@ ISA_BODY bool find_pair(double g, int64_t size, const struct kernel_grid_sample 
 }
 
 /* Between four pixels, the usual case. */
-ISA_BODY bool find_corners(struct point *out, const float *grid, const struct kernel_grid_sample *s)
+ISA_BODY bool find_corners(struct point *out_point, const float *grid,
+                           const struct kernel_grid_sample *s)
 {
     int64_t pixels[2][2];
     double weights[2][2];
@@ -85,36 +86,37 @@ ISA_BODY bool find_corners(struct point *out, const float *grid, const struct ke
         !find_pair((double)grid[1], s->in[0], s, pixels[0], weights[0]) ||
         !find_pair((double)grid[0], s->in[1], s, pixels[1], weights[1]))
         return false;
-    out->count = 0;
+    out_point->count = 0;
     for (int i = 0; i < 2; i++) {
         for (int j = 0; j < 2; j++) {
             double weight = weights[0][i] * weights[1][j];
 
-            out->at[out->count] = (int32_t)(pixels[0][i] * s->in[1] + pixels[1][j]);
-            out->weight[out->count] = (float)weight;
-            out->count += weight != 0.0;
+            out_point->at[out_point->count] = (int32_t)(pixels[0][i] * s->in[1] + pixels[1][j]);
+            out_point->weight[out_point->count] = (float)weight;
+            out_point->count += weight != 0.0;
         }
     }
     return true;
 }
 
-ISA_BODY void find_point(struct point *out, const float *grid, const struct kernel_grid_sample *s)
+ISA_BODY void find_point(struct point *out_point, const float *grid,
+                         const struct kernel_grid_sample *s)
 {
     double weights[PIXELS];
 
-    if (find_corners(out, grid, s))
+    if (find_corners(out_point, grid, s))
         return;
     weights[0] = 1.0;
-    out->count = 1;
-    out->at[0] = 0;
+    out_point->count = 1;
+    out_point->at[0] = 0;
     for (int axis = 0; axis < s->rank; axis++) {
         struct grid_axis along = {s->in[axis], s->mode, s->outside, s->align_corners};
         struct grid_taps taps = grid_taps_of((double)grid[s->rank - 1 - axis], &along);
 
-        add_axis(out, weights, &taps, s->in[axis]);
+        add_axis(out_point, weights, &taps, s->in[axis]);
     }
-    for (int i = 0; i < out->count; i++)
-        out->weight[i] = (float)weights[i];
+    for (int i = 0; i < out_point->count; i++)
+        out_point->weight[i] = (float)weights[i];
 }
 
 ISA_BODY float sum_pixels(const float *x, const struct point *point)

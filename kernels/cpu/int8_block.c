@@ -195,22 +195,22 @@ static void find_pieces(const struct int8_product *p, struct panel *panel)
 }
 
 ISA_BODY void begin_panel(const struct int8_product *p, int64_t begin, int64_t end,
-                          struct panel *out)
+                          struct panel *out_panel)
 {
-    *out = (struct panel){0};
-    out->begin = begin;
-    out->columns = (int)(end - begin < INT8_LINE ? end - begin : INT8_LINE);
-    for (int c = 0; c < out->columns; c++) {
-        out->zero[c] = p->b_zero ? (uint32_t)p->b_zero[(begin + c) * p->b_zero_step] : 0;
-        out->minus_a[c] = p->b_sums ? (uint32_t)p->b_sums[begin + c] : 0;
-        out->minus_a[c] -= (uint32_t)p->k * out->zero[c];
+    *out_panel = (struct panel){0};
+    out_panel->begin = begin;
+    out_panel->columns = (int)(end - begin < INT8_LINE ? end - begin : INT8_LINE);
+    for (int c = 0; c < out_panel->columns; c++) {
+        out_panel->zero[c] = p->b_zero ? (uint32_t)p->b_zero[(begin + c) * p->b_zero_step] : 0;
+        out_panel->minus_a[c] = p->b_sums ? (uint32_t)p->b_sums[begin + c] : 0;
+        out_panel->minus_a[c] -= (uint32_t)p->k * out_panel->zero[c];
     }
-    out->is_finite = true;
-    for (int c = 0; p->is_quantised && c < out->columns; c++) {
-        out->scale[c] = p->column_scale[(begin + c) * p->column_scale_step];
-        out->is_finite = out->is_finite && isfinite(out->scale[c]);
+    out_panel->is_finite = true;
+    for (int c = 0; p->is_quantised && c < out_panel->columns; c++) {
+        out_panel->scale[c] = p->column_scale[(begin + c) * p->column_scale_step];
+        out_panel->is_finite = out_panel->is_finite && isfinite(out_panel->scale[c]);
     }
-    find_pieces(p, out);
+    find_pieces(p, out_panel);
 }
 
 /* To the nearest, ties to even, within [low, high]: adding a large number rounds, in the lowest bits.

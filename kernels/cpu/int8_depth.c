@@ -32,7 +32,7 @@ struct band {
     int64_t rows;  /* outputs of which all rows fit */
 };
 
-static bool plan_band(const struct kernel_window *w, struct band *out)
+static bool plan_band(const struct kernel_window *w, struct band *out_band)
 {
     int64_t reach = (w->out[2] - 1) * w->stride[2] + (w->kernel[2] - 1) * w->dilation[2] + 1;
     int64_t high = (w->kernel[1] - 1) * w->dilation[1] + 1, room;
@@ -40,13 +40,13 @@ static bool plan_band(const struct kernel_window *w, struct band *out)
     if (w->out[2] < 1 || w->out[2] > ACC || reach > LINES || w->stride[2] > LINES || high > LINES ||
         w->kernel[1] * w->kernel[2] > AREA)
         return false;
-    out->phase = (reach - 1) / w->stride[2] + 1 + STEP;
-    out->row = out->phase * w->stride[2];
-    room = LINES / out->row - high;
-    out->rows = room < 0 ? 0 : room / w->stride[1] + 1;
-    if (out->rows > ACC / w->out[2])
-        out->rows = ACC / w->out[2];
-    return out->rows > 0;
+    out_band->phase = (reach - 1) / w->stride[2] + 1 + STEP;
+    out_band->row = out_band->phase * w->stride[2];
+    room = LINES / out_band->row - high;
+    out_band->rows = room < 0 ? 0 : room / w->stride[1] + 1;
+    if (out_band->rows > ACC / w->out[2])
+        out_band->rows = ACC / w->out[2];
+    return out_band->rows > 0;
 }
 
 bool int8_depth_fits(const struct kernel_convolve *s)
@@ -141,23 +141,26 @@ static int32_t byte_of(const void *x, int64_t i, bool is_signed)
 }
 
 /* The filter without its zero point. */
-static void widen_filter(struct filter *out, const struct int8_depth *d, int64_t f)
+static void widen_filter(struct filter *out_filter, const struct int8_depth *d, int64_t f)
 {
-    for (int64_t i = 0; i < out->area; i++)
-        out->weights[i] =
-            (float)(byte_of(d->w, f * out->area + i, d->shape->w_type == KERNEL_I8) - d->w_zero[f]);
+    for (int64_t i = 0; i < out_filter->area; i++)
+        out_filter->weights[i] =
+            (float)(byte_of(d->w, f * out_filter->area + i, d->shape->w_type == KERNEL_I8) -
+                    d->w_zero[f]);
 }
 
 /* Where an output's elements of the window lie. */
-static void find_offsets(struct filter *out, const struct kernel_window *w, const struct band *band)
+static void find_offsets(struct filter *out_filter, const struct kernel_window *w,
+                         const struct band *band)
 {
-    out->area = 0;
+    out_filter->area = 0;
     for (int64_t i = 0; i < w->kernel[1]; i++) {
         for (int64_t j = 0; j < w->kernel[2]; j++) {
             int64_t at = j * w->dilation[2];
 
-            out->offsets[out->area++] = i * w->dilation[1] * band->row +
-                                        at % w->stride[2] * band->phase + at / w->stride[2];
+            out_filter->offsets[out_filter->area++] = i * w->dilation[1] * band->row +
+                                                      at % w->stride[2] * band->phase +
+                                                      at / w->stride[2];
         }
     }
 }

@@ -80,18 +80,18 @@ struct room {
 };
 
 static size_t make_room(const struct kernel_product *s, bool is_packed, void *workspace,
-                        struct room *out)
+                        struct room *out_room)
 {
     uint8_t *start = workspace, *at = start;
     int64_t m = int8_round_up(s->m * 8), n = int8_round_up(s->n * 8);
 
-    out->row_scale = (void *)at;
-    out->column_scale = (void *)(at += m);
-    out->a_sums = (void *)(at += n);
-    out->a_zero = (void *)(at += m);
-    out->y_zero = (void *)(at += m);
-    out->b_zero = (void *)(at += m);
-    out->packed = at += n;
+    out_room->row_scale = (void *)at;
+    out_room->column_scale = (void *)(at += m);
+    out_room->a_sums = (void *)(at += n);
+    out_room->a_zero = (void *)(at += m);
+    out_room->y_zero = (void *)(at += m);
+    out_room->b_zero = (void *)(at += m);
+    out_room->packed = at += n;
     return (size_t)(at - start + (is_packed ? 0 : packed_bytes(s)));
 }
 

@@ -60,17 +60,18 @@ struct room {
     float *packed;
 };
 
-static int64_t make_room(const struct kernel_recurrent *s, float *workspace, struct room *out)
+static int64_t make_room(const struct kernel_recurrent *s, float *workspace, struct room *out_room)
 {
     int64_t gates = kernel_cell_gates(s->cell), state = s->batch * padded(s->hidden);
 
-    out->inputs = workspace;
-    out->sums = out->inputs + (s->steps * s->batch * gates * s->hidden + LANES - 1) / LANES * LANES;
-    out->h = out->sums + gates * state;
-    out->c = out->h + state;
-    out->reset = out->c + state;
-    out->packed = out->reset + state;
-    return out->packed + packed_floats(s) - workspace;
+    out_room->inputs = workspace;
+    out_room->sums =
+        out_room->inputs + (s->steps * s->batch * gates * s->hidden + LANES - 1) / LANES * LANES;
+    out_room->h = out_room->sums + gates * state;
+    out_room->c = out_room->h + state;
+    out_room->reset = out_room->c + state;
+    out_room->packed = out_room->reset + state;
+    return out_room->packed + packed_floats(s) - workspace;
 }
 
 /* One direction at work. */

@@ -97,17 +97,17 @@ struct block {
     float weights[TAPS][BLOCK];
 };
 
-static void make_block(const struct resampling *r, int64_t first, struct block *out)
+static void make_block(const struct resampling *r, int64_t first, struct block *out_block)
 {
     const struct kernel_resample_axis *a = r->along;
 
-    out->first = first;
-    out->count = (int)(r->y_columns - first < BLOCK ? r->y_columns - first : BLOCK);
-    out->taps = (int)a->taps;
-    for (int i = 0; i < out->count; i++) {
-        for (int t = 0; t < out->taps; t++) {
-            out->places[t][i] = (int32_t)a->places[(first + i) * a->taps + t];
-            out->weights[t][i] = (float)a->weights[(first + i) * a->taps + t];
+    out_block->first = first;
+    out_block->count = (int)(r->y_columns - first < BLOCK ? r->y_columns - first : BLOCK);
+    out_block->taps = (int)a->taps;
+    for (int i = 0; i < out_block->count; i++) {
+        for (int t = 0; t < out_block->taps; t++) {
+            out_block->places[t][i] = (int32_t)a->places[(first + i) * a->taps + t];
+            out_block->weights[t][i] = (float)a->weights[(first + i) * a->taps + t];
         }
     }
 }

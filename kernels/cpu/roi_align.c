@@ -22,7 +22,8 @@ struct region {
     int64_t samples[2];
 };
 
-static bool find_region(const float *roi, const struct kernel_roi_align *s, struct region *out)
+static bool find_region(const float *roi, const struct kernel_roi_align *s,
+                        struct region *out_region)
 {
     double offset = s->is_half_pixel ? 0.5 : 0.0;
 
@@ -32,14 +33,14 @@ static bool find_region(const float *roi, const struct kernel_roi_align *s, stru
 
         if (!s->is_half_pixel && !(size >= 1.0))
             size = 1.0;
-        out->start[axis] = first;
-        out->bin[axis] = size / (double)s->out[axis];
-        samples = s->samples > 0 ? (double)s->samples : ceil(out->bin[axis]);
+        out_region->start[axis] = first;
+        out_region->bin[axis] = size / (double)s->out[axis];
+        samples = s->samples > 0 ? (double)s->samples : ceil(out_region->bin[axis]);
         if (!(samples >= 1.0 && samples <= SAMPLES))
             return false;
-        out->samples[axis] = (int64_t)samples;
+        out_region->samples[axis] = (int64_t)samples;
     }
-    return out->samples[0] * out->samples[1] <= SAMPLES;
+    return out_region->samples[0] * out_region->samples[1] <= SAMPLES;
 }
 
 /* A place along one axis: two pixels and the weight of the second. Returns false outside. */
@@ -60,13 +61,13 @@ static bool find_between(double at, int64_t size, int64_t pixels[2], double *out
 
 /* The samples of one bin. */
 static int make_samples(const struct kernel_roi_align *s, const struct region *region,
-                        const int64_t o[2], struct sample *out)
+                        const int64_t o[2], struct sample *out_sample)
 {
     int count = 0;
 
     for (int64_t i = 0; i < region->samples[0]; i++) {
         for (int64_t j = 0; j < region->samples[1]; j++) {
-            struct sample *sample = &out[count++];
+            struct sample *sample = &out_sample[count++];
             int64_t step[2] = {i, j}, at[2][2];
             double weight[2];
             bool is_inside = true;

@@ -303,7 +303,7 @@ static bool lies_along_rows(const int64_t *dims, const int64_t *strides, int ran
 /* Whether scale (or bias) has one number for each place of axis 1, or of axes 1 and 2 together, as
  * group normalisation has it, the rows being that of `tail` axes behind the first two. */
 static bool lies_by_channel(const struct kernel_normalize *s, const int64_t *strides, int tail,
-                            struct normalization *out)
+                            struct normalization *out_plan)
 {
     int last = s->rank > 2 && strides[2] != 0 ? 2 : 1;
 
@@ -313,31 +313,31 @@ static bool lies_by_channel(const struct kernel_normalize *s, const int64_t *str
     for (int i = last + 1; i < s->rank; i++)
         if (strides[i] != 0)
             return false;
-    out->segment = product(s->dims, last + 1, s->rank);
-    out->scales = product(s->dims, 1, last + 1);
-    return out->segment > 0;
+    out_plan->segment = product(s->dims, last + 1, s->rank);
+    out_plan->scales = product(s->dims, 1, last + 1);
+    return out_plan->segment > 0;
 }
 
 static bool plan_rows(const struct kernel_normalize_data *data, const struct kernel_normalize *s,
-                      struct normalization *out)
+                      struct normalization *out_plan)
 {
     int tail = reduced_tail(s->rank, s->is_reduced);
 
-    *out = (struct normalization){.data = data, .shape = s};
+    *out_plan = (struct normalization){.data = data, .shape = s};
     if (s->dtype != KERNEL_F32 || tail <= 0 ||
         ((data->mean || data->inverse) && s->stat_dtype != KERNEL_F32))
         return false;
-    out->count = product(s->dims, s->rank - tail, s->rank);
-    if (out->count > 0 && data->scale && lies_by_channel(s, s->scale_stride, tail, out) &&
+    out_plan->count = product(s->dims, s->rank - tail, s->rank);
+    if (out_plan->count > 0 && data->scale && lies_by_channel(s, s->scale_stride, tail, out_plan) &&
         (!data->bias ||
          memcmp(s->scale_stride, s->bias_stride, (size_t)s->rank * sizeof(int64_t)) == 0))
         return true;
-    out->segment = 0;
-    return out->count > 0 &&
+    out_plan->segment = 0;
+    return out_plan->count > 0 &&
            (!data->scale ||
-            lies_along_rows(s->dims, s->scale_stride, s->rank, tail, &out->scale_stride)) &&
+            lies_along_rows(s->dims, s->scale_stride, s->rank, tail, &out_plan->scale_stride)) &&
            (!data->bias ||
-            lies_along_rows(s->dims, s->bias_stride, s->rank, tail, &out->bias_stride));
+            lies_along_rows(s->dims, s->bias_stride, s->rank, tail, &out_plan->bias_stride));
 }
 
 /* --- The logarithm of softmax. --- */

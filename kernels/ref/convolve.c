@@ -13,16 +13,16 @@ struct tap {
 
 /* Element k of the window at output o. Returns false outside. */
 static bool find_tap(const struct kernel_window *window, const int64_t o[3], const int64_t k[3],
-                     struct tap *out)
+                     struct tap *out_tap)
 {
-    out->x = out->w = 0;
+    out_tap->x = out_tap->w = 0;
     for (int axis = 0; axis < KERNEL_SPATIAL; axis++) {
         int64_t at = ref_window_at(window, axis, o[axis], k[axis]);
 
         if (at < 0)
             return false;
-        out->x = out->x * window->in[axis] + at;
-        out->w = out->w * window->kernel[axis] + k[axis];
+        out_tap->x = out_tap->x * window->in[axis] + at;
+        out_tap->w = out_tap->w * window->kernel[axis] + k[axis];
     }
     return true;
 }

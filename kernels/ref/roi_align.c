@@ -38,7 +38,7 @@ struct region {
 };
 
 static bool find_region(const void *rois, int64_t r, const struct kernel_roi_align *s,
-                        struct region *out)
+                        struct region *out_region)
 {
     double offset = s->is_half_pixel ? 0.5 : 0.0;
 
@@ -51,12 +51,12 @@ static bool find_region(const void *rois, int64_t r, const struct kernel_roi_ali
 
         if (!s->is_half_pixel && !(size >= 1.0))
             size = 1.0;
-        out->start[axis] = first;
-        out->bin[axis] = size / (double)s->out[axis];
-        samples = s->samples > 0 ? (double)s->samples : ceil(out->bin[axis]);
+        out_region->start[axis] = first;
+        out_region->bin[axis] = size / (double)s->out[axis];
+        samples = s->samples > 0 ? (double)s->samples : ceil(out_region->bin[axis]);
         if (samples > ROI_SAMPLES_MAX)
             return false;
-        out->samples[axis] = samples > 0.0 ? (int64_t)samples : 0;
+        out_region->samples[axis] = samples > 0.0 ? (int64_t)samples : 0;
     }
     return true;
 }

@@ -215,19 +215,20 @@ static bool is_op(const struct node *node, const char *op_type)
 }
 
 /* The layout under which the result of a Transpose shows the memory of its input. */
-static bool transposed_layout(const struct node *node, const struct layout *x, struct layout *out)
+static bool transposed_layout(const struct node *node, const struct layout *x,
+                              struct layout *out_layout)
 {
     int rank = node->outputs[0]->shape.rank;
     size_t count;
     const int64_t *perm = node_ints(node, "perm", &count);
 
-    *out = layout_row_major(rank);
+    *out_layout = layout_row_major(rank);
     if (x->rank != rank || (perm && count != (size_t)rank))
         return false;
     for (int k = 0; k < rank; k++)
         for (int i = 0; i < rank; i++)
             if ((perm ? perm[i] : rank - 1 - i) == x->order[k])
-                out->order[k] = (uint8_t)i;
+                out_layout->order[k] = (uint8_t)i;
     return true;
 }
 
@@ -310,33 +311,33 @@ static void choose_format(const struct binding *binding, const struct node *node
 }
 
 /* Row-major everywhere, then what the operator allows. */
-static int choose(struct binding *binding, const struct node *node, struct choice *choice)
+static int choose(struct binding *binding, const struct node *node, struct choice *out_choice)
 {
-    *choice = (struct choice){.in_place_input = NO_INPUT};
-    choice->y_layout = layout_row_major(node->outputs[0] ? node->outputs[0]->shape.rank : 0);
-    choice->input_layouts = calloc(node->input_count + 1, sizeof(*choice->input_layouts));
-    if (!choice->input_layouts)
+    *out_choice = (struct choice){.in_place_input = NO_INPUT};
+    out_choice->y_layout = layout_row_major(node->outputs[0] ? node->outputs[0]->shape.rank : 0);
+    out_choice->input_layouts = calloc(node->input_count + 1, sizeof(*out_choice->input_layouts));
+    if (!out_choice->input_layouts)
         return binding_no_memory(binding);
     for (uint32_t i = 0; i < node->input_count; i++)
         if (node->inputs[i])
-            choice->input_layouts[i] = layout_row_major(node->inputs[i]->shape.rank);
+            out_choice->input_layouts[i] = layout_row_major(node->inputs[i]->shape.rank);
     switch (call_layout_need(node)) {
     case LAYOUT_ANY:
-        choose_any(binding, node, choice);
+        choose_any(binding, node, out_choice);
         break;
     case LAYOUT_IMAGE:
     case LAYOUT_SAME:
         if (node_input(node, 0))
-            choose_same(binding, node, call_layout_need(node) == LAYOUT_IMAGE, choice);
+            choose_same(binding, node, call_layout_need(node) == LAYOUT_IMAGE, out_choice);
         break;
     case LAYOUT_ROW_MAJOR:
         if (takes_lines(node))
-            choose_product(binding, node, choice);
+            choose_product(binding, node, out_choice);
         if (call_in_place_input(node) >= 0)
-            choice->in_place_input = (uint32_t)call_in_place_input(node);
+            out_choice->in_place_input = (uint32_t)call_in_place_input(node);
         break;
     }
-    choose_format(binding, node, choice);
+    choose_format(binding, node, out_choice);
     return 0;
 }
 

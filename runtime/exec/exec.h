@@ -168,8 +168,10 @@ struct exec_operand {
  * until the memory is used for something else: read it before exec_run_step() of this or after it
  * of the step, not at the end of a run.
  */
-bool exec_step_input(const struct exec *exec, uint32_t step, uint32_t i, struct exec_operand *out);
-bool exec_step_output(const struct exec *exec, uint32_t step, uint32_t i, struct exec_operand *out);
+bool exec_step_input(const struct exec *exec, uint32_t step, uint32_t i,
+                     struct exec_operand *out_operand);
+bool exec_step_output(const struct exec *exec, uint32_t step, uint32_t i,
+                      struct exec_operand *out_operand);
 
 /** False for a parameter that the step's kernel has laid out for itself: the run does not read it.
  */

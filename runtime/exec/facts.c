@@ -49,7 +49,7 @@ uint32_t exec_threads(const struct exec *exec)
 /* Operands */
 
 static bool get_operand(const struct exec *exec, const struct value *value, uint32_t buffer,
-                        struct exec_operand *out)
+                        struct exec_operand *out_operand)
 {
     const struct plan *plan = &exec->bound->plan;
     size_t offset;
@@ -58,28 +58,29 @@ static bool get_operand(const struct exec *exec, const struct value *value, uint
     if (!value || buffer == PLAN_NONE)
         return false;
     root = plan_root(plan, buffer, &offset);
-    *out = (struct exec_operand){
+    *out_operand = (struct exec_operand){
         .value = value,
         .bytes = (size_t)shape_bytes(&value->shape, value->dtype),
         .address = bound_address(exec->bound, buffer),
         .layout = exec->bound->layouts[buffer],
     };
     if (!plan->buffers[root].is_external) {
-        out->offset = plan->buffers[root].offset + offset;
+        out_operand->offset = plan->buffers[root].offset + offset;
         return true;
     }
     for (uint32_t i = 0; i < exec->graph->input_count; i++)
-        out->is_input = out->is_input || exec->bound->input_buffers[i] == root;
-    out->is_constant = !out->is_input;
-    return out->address != NULL; /* a constant may have been freed */
+        out_operand->is_input = out_operand->is_input || exec->bound->input_buffers[i] == root;
+    out_operand->is_constant = !out_operand->is_input;
+    return out_operand->address != NULL; /* a constant may have been freed */
 }
 
-bool exec_step_input(const struct exec *exec, uint32_t step, uint32_t i, struct exec_operand *out)
+bool exec_step_input(const struct exec *exec, uint32_t step, uint32_t i,
+                     struct exec_operand *out_operand)
 {
     const struct bound_step *bound = &exec->bound->steps[step];
 
     return i < bound->info.input_count &&
-           get_operand(exec, bound->info.inputs[i], bound->input_buffers[i], out);
+           get_operand(exec, bound->info.inputs[i], bound->input_buffers[i], out_operand);
 }
 
 bool exec_step_reads(const struct exec *exec, uint32_t step, uint32_t input)
@@ -91,7 +92,8 @@ bool exec_step_reads(const struct exec *exec, uint32_t step, uint32_t input)
            (int)input == bound->info.node->fused.residual_input;
 }
 
-bool exec_step_output(const struct exec *exec, uint32_t step, uint32_t i, struct exec_operand *out)
+bool exec_step_output(const struct exec *exec, uint32_t step, uint32_t i,
+                      struct exec_operand *out_operand)
 {
     const struct bound_step *bound = &exec->bound->steps[step];
 
@@ -99,7 +101,7 @@ bool exec_step_output(const struct exec *exec, uint32_t step, uint32_t i, struct
         return false;
     /* Kernels may leave alone what nobody reads. */
     return (bound->value || call_is_read(bound->info.node, i)) &&
-           get_operand(exec, bound->info.outputs[i], bound->output_buffers[i], out);
+           get_operand(exec, bound->info.outputs[i], bound->output_buffers[i], out_operand);
 }
 
 void exec_read(const struct exec *exec, const struct exec_operand *operand, void *out_data)

@@ -127,14 +127,14 @@ static bool set_float(void *data, enum dtype dtype, int64_t i, long double numbe
 }
 
 /* The range of an integer type; bool is 0 and 1. */
-static void integer_range(enum dtype dtype, long double *low, long double *high)
+static void integer_range(enum dtype dtype, long double *out_low, long double *out_high)
 {
     int bits = (int)dtype_bytes(dtype) * 8;
     bool is_signed =
         dtype == DTYPE_I8 || dtype == DTYPE_I16 || dtype == DTYPE_I32 || dtype == DTYPE_I64;
 
-    *low = is_signed ? -ldexpl(1, bits - 1) : 0;
-    *high = dtype == DTYPE_BOOL ? 1 : ldexpl(1, is_signed ? bits - 1 : bits) - 1;
+    *out_low = is_signed ? -ldexpl(1, bits - 1) : 0;
+    *out_high = dtype == DTYPE_BOOL ? 1 : ldexpl(1, is_signed ? bits - 1 : bits) - 1;
 }
 
 bool element_set(void *data, enum dtype dtype, int64_t i, long double number)

@@ -85,23 +85,24 @@ static bool split_run(const struct shape *from, const int64_t *from_strides, int
 }
 
 /* The order of axes that has these strides. Axes of one element go where they do no harm. */
-static void order_by_strides(const struct shape *shape, const int64_t *strides, struct layout *out)
+static void order_by_strides(const struct shape *shape, const int64_t *strides,
+                             struct layout *out_layout)
 {
-    *out = layout_row_major(shape->rank);
+    *out_layout = layout_row_major(shape->rank);
     for (int i = 1; i < shape->rank; i++) { /* insertion sort, stable, largest stride first */
-        uint8_t axis = out->order[i];
+        uint8_t axis = out_layout->order[i];
         int at = i;
 
         if (shape->dims[axis] == 1)
             continue;
         for (; at > 0; at--) {
-            uint8_t other = out->order[at - 1];
+            uint8_t other = out_layout->order[at - 1];
 
             if (shape->dims[other] != 1 && strides[other] >= strides[axis])
                 break;
-            out->order[at] = other;
+            out_layout->order[at] = other;
         }
-        out->order[at] = axis;
+        out_layout->order[at] = axis;
     }
 }
 

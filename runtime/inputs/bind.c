@@ -282,9 +282,9 @@ static uint64_t next_random(uint64_t *state)
     return z ^ z >> 31;
 }
 
-static void make_up(const struct value *value, uint64_t seed, struct tensor_view *out)
+static void make_up(const struct value *value, uint64_t seed, struct tensor_view *out_view)
 {
-    int64_t count = shape_elements(&out->shape);
+    int64_t count = shape_elements(&out_view->shape);
     uint64_t state = seed;
 
     for (const char *c = value->name; *c != '\0'; c++)
@@ -292,38 +292,38 @@ static void make_up(const struct value *value, uint64_t seed, struct tensor_view
     for (int64_t i = 0; i < count; i++) {
         uint64_t bits = next_random(&state);
 
-        if (element_is_float(out->dtype))
-            element_set(out->data, out->dtype, i, (double)(bits >> 40) / (1 << 23) - 1.0);
+        if (element_is_float(out_view->dtype))
+            element_set(out_view->data, out_view->dtype, i, (double)(bits >> 40) / (1 << 23) - 1.0);
         else
-            element_set(out->data, out->dtype, i, (long double)(bits & 1));
+            element_set(out_view->data, out_view->dtype, i, (long double)(bits & 1));
     }
 }
 
-static int fill_given(const struct input *input, const struct value *value, struct tensor_view *out,
-                      struct diag *diag)
+static int fill_given(const struct input *input, const struct value *value,
+                      struct tensor_view *out_view, struct diag *diag)
 {
-    int64_t count = shape_elements(&out->shape);
+    int64_t count = shape_elements(&out_view->shape);
 
     int64_t given = shape_elements(&input->tensor.shape); /* fewer where rows are repeated */
 
     for (int64_t i = 0; input->kind == INPUT_TENSOR && i < count; i += given) {
-        size_t bytes = dtype_bytes(out->dtype);
+        size_t bytes = dtype_bytes(out_view->dtype);
 
-        memcpy((char *)out->data + (size_t)i * bytes, input->tensor.data,
+        memcpy((char *)out_view->data + (size_t)i * bytes, input->tensor.data,
                (size_t)(count - i < given ? count - i : given) * bytes);
     }
     for (int64_t i = 0; input->kind != INPUT_TENSOR && i < count; i++) {
         long double number = input->kind == INPUT_ONES ? 1 : input->numbers[i % given];
 
-        if (!element_set(out->data, out->dtype, i, number))
+        if (!element_set(out_view->data, out_view->dtype, i, number))
             return diag_set(diag, -EINVAL, "the number %.21Lg does not fit input '%s', which is %s",
-                            number, value->name, dtype_name(out->dtype));
+                            number, value->name, dtype_name(out_view->dtype));
     }
     return 0;
 }
 
 int input_tensor(const struct graph *graph, const struct input_list *list, uint32_t index,
-                 uint64_t seed, struct tensor_view *out, struct diag *diag)
+                 uint64_t seed, struct tensor_view *out_view, struct diag *diag)
 {
     const struct value *value = graph->inputs[index];
     const struct input *input = input_find(graph, list, index);
@@ -341,6 +341,6 @@ int input_tensor(const struct graph *graph, const struct input_list *list, uint3
         free(made.data);
         return rc;
     }
-    *out = made;
+    *out_view = made;
     return 0;
 }

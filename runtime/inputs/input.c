@@ -14,7 +14,8 @@ static bool ends_with(const char *text, const char *end)
     return length >= strlen(end) && strcmp(text + length - strlen(end), end) == 0;
 }
 
-typedef int bytes_fn(const uint8_t *bytes, size_t size, struct tensor_view *out, struct diag *diag);
+typedef int bytes_fn(const uint8_t *bytes, size_t size, struct tensor_view *out_view,
+                     struct diag *diag);
 
 /* Reads a file with `parse`; what it says is put behind the path. */
 static int read_tensor_file(const char *path, const char *name, bytes_fn *parse,

@@ -82,15 +82,17 @@ void input_list_deinit(struct input_list *list);
 /* The readers of each format: bytes in memory, so that they can be tested and fuzzed. They fill
  * *out (data owned by the caller) or append to the list only on success. */
 
-/** "[1,2],[3,4]" into out->numbers and its shape, or "{2,3}" into a shape of ones. */
-int input_parse_text(const char *text, struct input *out, struct diag *diag);
+/** "[1,2],[3,4]" into out_input->numbers and its shape, or "{2,3}" into a shape of ones. */
+int input_parse_text(const char *text, struct input *out_input, struct diag *diag);
 
 /** {"NAME": {"shape": [..], "type": "float32", "raw": [..]}, ...} */
 int input_parse_json(const char *bytes, size_t size, struct input_list *list, struct diag *diag);
 
-int input_parse_npy(const uint8_t *bytes, size_t size, struct tensor_view *out, struct diag *diag);
+int input_parse_npy(const uint8_t *bytes, size_t size, struct tensor_view *out_view,
+                    struct diag *diag);
 
-int input_parse_pnm(const uint8_t *bytes, size_t size, struct tensor_view *out, struct diag *diag);
+int input_parse_pnm(const uint8_t *bytes, size_t size, struct tensor_view *out_view,
+                    struct diag *diag);
 
 /* Binding */
 
@@ -111,9 +113,9 @@ const struct input *input_find(const struct graph *graph, const struct input_lis
  * The tensor of graph->inputs[index]: from the list, or made up from `seed` and the input's name:
  * floats uniform in [-1, 1), integers 0 or 1 (they are often indices), bools either.
  *
- * out->data is the caller's to free. -EINVAL when a number does not fit the model's type.
+ * out_view->data is the caller's to free. -EINVAL when a number does not fit the model's type.
  */
 int input_tensor(const struct graph *graph, const struct input_list *list, uint32_t index,
-                 uint64_t seed, struct tensor_view *out, struct diag *diag);
+                 uint64_t seed, struct tensor_view *out_view, struct diag *diag);
 
 #endif

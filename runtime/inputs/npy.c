@@ -185,8 +185,8 @@ static int read_header(struct reader *reader, struct header *header)
 }
 
 /* Finds the header's text. Returns the offset of the data behind it. */
-static int find_header(const uint8_t *bytes, size_t size, struct reader *reader, size_t *out_data,
-                       struct diag *diag)
+static int find_header(const uint8_t *bytes, size_t size, struct reader *out_reader,
+                       size_t *out_data, struct diag *diag)
 {
     size_t start = size >= 8 && bytes[6] == 1 ? 10 : 12;
     size_t length;
@@ -203,7 +203,7 @@ static int find_header(const uint8_t *bytes, size_t size, struct reader *reader,
         length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
     if (length > size - start)
         return diag_set(diag, -EINVAL, "the NumPy file ends within its header");
-    *reader =
+    *out_reader =
         (struct reader){(const char *)bytes + start, (const char *)bytes + start + length, diag};
     *out_data = start + length;
     return 0;
@@ -246,7 +246,8 @@ static void copy_fortran(uint8_t *to, const uint8_t *from, const struct shape *s
     }
 }
 
-int input_parse_npy(const uint8_t *bytes, size_t size, struct tensor_view *out, struct diag *diag)
+int input_parse_npy(const uint8_t *bytes, size_t size, struct tensor_view *out_view,
+                    struct diag *diag)
 {
     struct header header = {0};
     struct reader reader = {0};
@@ -265,14 +266,14 @@ int input_parse_npy(const uint8_t *bytes, size_t size, struct tensor_view *out, 
         return diag_set(diag, -EINVAL,
                         "the NumPy file has %zu bytes of data where its shape needs %lld",
                         size - start, (long long)wanted);
-    *out = (struct tensor_view){header.dtype, header.shape, graph_alloc_data((size_t)wanted)};
-    if (!out->data)
+    *out_view = (struct tensor_view){header.dtype, header.shape, graph_alloc_data((size_t)wanted)};
+    if (!out_view->data)
         return diag_set(diag, -ENOMEM, "no memory for the NumPy array");
     if (header.fortran && header.shape.rank > 1)
-        copy_fortran(out->data, bytes + start, &header.shape, dtype_bytes(header.dtype));
+        copy_fortran(out_view->data, bytes + start, &header.shape, dtype_bytes(header.dtype));
     else if (wanted > 0)
-        memcpy(out->data, bytes + start, (size_t)wanted);
+        memcpy(out_view->data, bytes + start, (size_t)wanted);
     if (header.swapped)
-        swap_bytes(out->data, shape_elements(&header.shape), dtype_bytes(header.dtype));
+        swap_bytes(out_view->data, shape_elements(&header.shape), dtype_bytes(header.dtype));
     return 0;
 }

@@ -7,7 +7,7 @@
 #include "runtime/inputs/input.h"
 
 /* The header's next number. Spaces, line ends and comments may stand before it. */
-static int read_number(const uint8_t *bytes, size_t size, size_t *at, int64_t *out)
+static int read_number(const uint8_t *bytes, size_t size, size_t *at, int64_t *out_number)
 {
     int64_t number = 0;
     size_t start;
@@ -25,7 +25,7 @@ static int read_number(const uint8_t *bytes, size_t size, size_t *at, int64_t *o
             return -EINVAL;
         number = number * 10 + (bytes[*at] - '0');
     }
-    *out = number;
+    *out_number = number;
     return *at > start ? 0 : -EINVAL;
 }
 
@@ -62,7 +62,8 @@ static void copy_wide(uint16_t *to, const uint8_t *from, int64_t count)
         to[i] = (uint16_t)(from[2 * i] << 8 | from[2 * i + 1]);
 }
 
-int input_parse_pnm(const uint8_t *bytes, size_t size, struct tensor_view *out, struct diag *diag)
+int input_parse_pnm(const uint8_t *bytes, size_t size, struct tensor_view *out_view,
+                    struct diag *diag)
 {
     struct tensor_view made;
     int64_t numbers[3];
@@ -87,6 +88,6 @@ int input_parse_pnm(const uint8_t *bytes, size_t size, struct tensor_view *out, 
         copy_wide(made.data, bytes + at, shape_elements(&made.shape));
     else
         memcpy(made.data, bytes + at, (size_t)wanted);
-    *out = made;
+    *out_view = made;
     return 0;
 }

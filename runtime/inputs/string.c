@@ -100,25 +100,25 @@ static int parse_level(struct parser *parser, int level)
 }
 
 /* "{2,3}": spaces are allowed, the closing brace is not optional. */
-static int parse_shape(const char *text, struct shape *out, struct diag *diag)
+static int parse_shape(const char *text, struct shape *out_shape, struct diag *diag)
 {
     const char *at = text + 1;
 
-    out->rank = 0;
+    out_shape->rank = 0;
     while (isspace((unsigned char)*at))
         at++;
     while (*at != '}') {
         char *end;
 
-        if (out->rank == SHAPE_MAX_RANK)
+        if (out_shape->rank == SHAPE_MAX_RANK)
             return diag_set(diag, -EINVAL, "the shape '%.200s' has more than %d dimensions", text,
                             SHAPE_MAX_RANK);
         errno = 0;
-        out->dims[out->rank] = strtoll(at, &end, 10);
-        if (end == at || errno != 0 || out->dims[out->rank] < 0)
+        out_shape->dims[out_shape->rank] = strtoll(at, &end, 10);
+        if (end == at || errno != 0 || out_shape->dims[out_shape->rank] < 0)
             return diag_set(diag, -EINVAL, "dimension %d of the shape '%.200s' is not a number",
-                            out->rank, text);
-        out->rank++;
+                            out_shape->rank, text);
+        out_shape->rank++;
         for (at = end; isspace((unsigned char)*at);)
             at++;
         if (*at == ',')
@@ -128,12 +128,12 @@ static int parse_shape(const char *text, struct shape *out, struct diag *diag)
     }
     if (at[1] != '\0')
         return diag_set(diag, -EINVAL, "there is more behind the shape '%.200s'", text);
-    if (shape_elements(out) < 0)
+    if (shape_elements(out_shape) < 0)
         return diag_set(diag, -EINVAL, "the shape '%.200s' is too large", text);
     return 0;
 }
 
-int input_parse_text(const char *text, struct input *out, struct diag *diag)
+int input_parse_text(const char *text, struct input *out_input, struct diag *diag)
 {
     struct parser parser = {.at = text, .text = text, .leaf_level = -1, .diag = diag};
     int rc;
@@ -143,7 +143,7 @@ int input_parse_text(const char *text, struct input *out, struct diag *diag)
 
         rc = parse_shape(text, &shape, diag);
         if (rc == 0)
-            *out = (struct input){.kind = INPUT_ONES, .tensor = {.shape = shape}};
+            *out_input = (struct input){.kind = INPUT_ONES, .tensor = {.shape = shape}};
         return rc;
     }
     rc = parse_level(&parser, 0);
@@ -155,10 +155,10 @@ int input_parse_text(const char *text, struct input *out, struct diag *diag)
         array_deinit(&parser.numbers);
         return rc;
     }
-    *out = (struct input){.kind = INPUT_NUMBERS,
-                          .numbers = parser.numbers.items,
-                          .has_fraction = parser.has_fraction};
-    out->tensor.shape.rank = parser.leaf_level + 1;
-    memcpy(out->tensor.shape.dims, parser.fixed, sizeof(parser.fixed));
+    *out_input = (struct input){.kind = INPUT_NUMBERS,
+                                .numbers = parser.numbers.items,
+                                .has_fraction = parser.has_fraction};
+    out_input->tensor.shape.rank = parser.leaf_level + 1;
+    memcpy(out_input->tensor.shape.dims, parser.fixed, sizeof(parser.fixed));
     return 0;
 }

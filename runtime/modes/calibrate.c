@@ -31,26 +31,26 @@ static const char *const cache_names[] = {
     "calibration.L3_bytes_per_s",
 };
 
-static int measure(struct calibration *out, struct diag *diag)
+static int measure(struct calibration *out_calibration, struct diag *diag)
 {
     static const int levels[] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE,
                                  _SC_LEVEL3_CACHE_SIZE};
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     int rc;
 
-    *out = (struct calibration){.threads = cpus < 1 ? 1 : (size_t)cpus};
-    if (out->threads > PEAK_THREADS_MAX)
-        out->threads = PEAK_THREADS_MAX;
-    rc = peak_measure(&out->one);
+    *out_calibration = (struct calibration){.threads = cpus < 1 ? 1 : (size_t)cpus};
+    if (out_calibration->threads > PEAK_THREADS_MAX)
+        out_calibration->threads = PEAK_THREADS_MAX;
+    rc = peak_measure(&out_calibration->one);
     if (rc == 0)
-        rc = peak_measure_threads(out->threads, &out->all);
+        rc = peak_measure_threads(out_calibration->threads, &out_calibration->all);
     for (int i = 0; i < CACHE_LEVELS && rc == 0; i++) {
         long bytes = sysconf(levels[i]);
 
-        out->cache_bytes[i] = bytes > 0 ? (size_t)bytes : 0;
+        out_calibration->cache_bytes[i] = bytes > 0 ? (size_t)bytes : 0;
         if (bytes > 0) /* half of it, as others want some too */
             rc = peak_measure_read(bytes / 2 < CACHE_PART_MAX ? (size_t)bytes / 2 : CACHE_PART_MAX,
-                                   &out->cache_bytes_s[i]);
+                                   &out_calibration->cache_bytes_s[i]);
     }
     return rc < 0 ? diag_set(diag, rc, "cannot measure this machine: %s", strerror(-rc)) : 0;
 }

@@ -34,33 +34,33 @@ static void free_views(struct tensor_view *views, uint32_t count)
     free(views);
 }
 
-static int take_copies(const struct exec *exec, uint32_t index, struct copies *copies)
+static int take_copies(const struct exec *exec, uint32_t index, struct copies *out_copies)
 {
     const struct exec_step *step = exec_step(exec, index);
     struct exec_operand operand;
     int rc = 0;
 
-    *copies = (struct copies){
-        .inputs = calloc(step->input_count + 1, sizeof(*copies->inputs)),
-        .outputs = calloc(step->output_count + 1, sizeof(*copies->outputs)),
+    *out_copies = (struct copies){
+        .inputs = calloc(step->input_count + 1, sizeof(*out_copies->inputs)),
+        .outputs = calloc(step->output_count + 1, sizeof(*out_copies->outputs)),
         .input_count = step->input_count,
         .output_count = step->output_count,
     };
-    if (!copies->inputs || !copies->outputs)
+    if (!out_copies->inputs || !out_copies->outputs)
         return -ENOMEM;
     for (uint32_t i = 0; rc == 0 && i < step->input_count; i++) {
         if (exec_step_input(exec, index, i, &operand))
-            rc = steps_copy(exec, &operand, &copies->inputs[i]);
+            rc = steps_copy(exec, &operand, &out_copies->inputs[i]);
     }
     for (uint32_t i = 0; rc == 0 && i < step->output_count; i++) {
         const struct value *value = step->outputs[i];
 
         if (!value)
             continue;
-        copies->outputs[i] = (struct tensor_view){
+        out_copies->outputs[i] = (struct tensor_view){
             value->dtype, value->shape,
             graph_alloc_data((size_t)shape_bytes(&value->shape, value->dtype))};
-        rc = copies->outputs[i].data ? 0 : -ENOMEM;
+        rc = out_copies->outputs[i].data ? 0 : -ENOMEM;
     }
     return rc;
 }
@@ -91,7 +91,7 @@ static bool is_read(const struct value *value)
 }
 
 static int compare_output(struct check *check, uint32_t instruction, uint32_t output,
-                          const struct tensor_view *expected, bool *all_agree)
+                          const struct tensor_view *expected, bool *out_all_agree)
 {
     const struct exec *exec = check->program->exec;
     uint32_t step = check->program->instructions.items[instruction].step;
@@ -111,7 +111,7 @@ static int compare_output(struct check *check, uint32_t instruction, uint32_t ou
     result = compare_tensors(&got, expected, &tolerance);
     if (!comparison_passed(&result)) {
         print_difference(check, instruction, output, expected, &result);
-        *all_agree = false;
+        *out_all_agree = false;
     }
     free(got.data);
     return 0;

@@ -75,7 +75,7 @@ struct step_tool range_checker_tool(struct range_checker *checker)
 
 /* --- The same values. --- */
 
-int value_checker_parse(const char *text, struct value_checker *out, struct diag *diag)
+int value_checker_parse(const char *text, struct value_checker *out_checker, struct diag *diag)
 {
     unsigned long long every, start = 0;
     char *end;
@@ -93,7 +93,7 @@ int value_checker_parse(const char *text, struct value_checker *out, struct diag
     if (!is_good || *end != '\0' || errno != 0)
         return diag_set(diag, -EINVAL,
                         "--check-var-value takes N or N:START, N of 1 or more, not \"%s\"", text);
-    *out = (struct value_checker){.every = every, .start = start, .current = start};
+    *out_checker = (struct value_checker){.every = every, .start = start, .current = start};
     return 0;
 }
 

@@ -258,12 +258,12 @@ static bool is_made(const struct program *program, const struct value *value)
 
 /* An output after a run. */
 static int show_output(const struct graph *graph, const struct exec *exec, uint32_t output,
-                       struct shown *out, struct diag *diag)
+                       struct shown *out_shown, struct diag *diag)
 {
     const struct value *value = graph->outputs[output];
     const struct node *node = value->producer;
 
-    *out = (struct shown){
+    *out_shown = (struct shown){
         .value = value,
         .layout = layout_row_major(value->shape.rank),
         .owner = node ? node->name : value->name,
@@ -273,7 +273,7 @@ static int show_output(const struct graph *graph, const struct exec *exec, uint3
         .node = node,
         .inputs = "",
     };
-    if (exec_output(exec, output, &out->view) < 0 || !out->view.data)
+    if (exec_output(exec, output, &out_shown->view) < 0 || !out_shown->view.data)
         return diag_set(diag, -EINVAL, "the content of \"%s\" is not there any more", value->name);
     return 0;
 }

@@ -112,15 +112,15 @@ static void free_groups(struct groups *groups)
     array_deinit(groups);
 }
 
-static int make_groups(const struct perf *perf, struct groups *groups)
+static int make_groups(const struct perf *perf, struct groups *out_groups)
 {
     int rc = 0;
 
-    *groups = (struct groups){0};
+    *out_groups = (struct groups){0};
     for (uint32_t i = 0; rc == 0 && i < perf->step_count; i++)
-        rc = add_to_groups(perf, i, groups);
-    if (rc == 0 && groups->count > 1)
-        qsort(groups->items, groups->count, sizeof(*groups->items), compare_groups);
+        rc = add_to_groups(perf, i, out_groups);
+    if (rc == 0 && out_groups->count > 1)
+        qsort(out_groups->items, out_groups->count, sizeof(*out_groups->items), compare_groups);
     return rc;
 }
 

@@ -61,10 +61,10 @@ static int check_count(const struct data_set *set, const char *role, uint32_t wa
 }
 
 static int load_file(const struct data_set *set, const char *role, uint32_t index,
-                     struct tensor_view *out)
+                     struct tensor_view *out_view)
 {
     char *path = file_path(set->folder, role, index);
-    int rc = !path ? -ENOMEM : onnx_tensor_load(path, out, NULL, set->diag);
+    int rc = !path ? -ENOMEM : onnx_tensor_load(path, out_view, NULL, set->diag);
 
     free(path);
     return rc;

@@ -14,27 +14,27 @@
 #define DEFAULT_ATOL 1e-7
 
 /* Where a document has the number. */
-static void take_number(const cJSON *root, const char *key, double *number,
-                        enum tolerance_source *source)
+static void take_number(const cJSON *root, const char *key, double *out_number,
+                        enum tolerance_source *out_source)
 {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, key);
 
     if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0))
         return;
-    *number = item->valuedouble;
-    *source = TOLERANCE_DATA_JSON;
+    *out_number = item->valuedouble;
+    *out_source = TOLERANCE_DATA_JSON;
 }
 
-static void take_option(double given, double *number, enum tolerance_source *source)
+static void take_option(double given, double *out_number, enum tolerance_source *out_source)
 {
     if (given < 0)
         return;
-    *number = given;
-    *source = TOLERANCE_OPTION;
+    *out_number = given;
+    *out_source = TOLERANCE_OPTION;
 }
 
-int verify_tolerance_read(const struct verify_config *config, struct verify_tolerance *out,
-                          struct diag *diag)
+int verify_tolerance_read(const struct verify_config *config,
+                          struct verify_tolerance *out_tolerance, struct diag *diag)
 {
     struct verify_tolerance read = {.rtol = DEFAULT_RTOL, .atol = DEFAULT_ATOL};
     struct diag ignored = {0};
@@ -58,7 +58,7 @@ int verify_tolerance_read(const struct verify_config *config, struct verify_tole
     take_option(config->rtol, &read.rtol, &read.rtol_source);
     take_option(config->atol, &read.atol, &read.atol_source);
     if (rc == 0)
-        *out = read;
+        *out_tolerance = read;
     cJSON_Delete(root);
     free(bytes);
     free(path);

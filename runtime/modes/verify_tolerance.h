@@ -28,8 +28,8 @@ struct verify_tolerance {
  *
  * Returns 0, -ENOMEM, or -EINVAL for a data.json that is malformed.
  */
-int verify_tolerance_read(const struct verify_config *config, struct verify_tolerance *out,
-                          struct diag *diag);
+int verify_tolerance_read(const struct verify_config *config,
+                          struct verify_tolerance *out_tolerance, struct diag *diag);
 
 /**
  * Widen what options do not say to what a type can hold (compare_storage_tolerance()), also where

@@ -80,14 +80,14 @@ static int check_name(const char *name, const char *what, struct diag *diag)
 }
 
 static int add_named(struct graph *graph, const char *name, enum dtype dtype,
-                     const struct shape *shape, struct value **out, struct diag *diag)
+                     const struct shape *shape, struct value **out_value, struct diag *diag)
 {
     int error;
 
-    *out = graph_add_value(graph, name, dtype, shape, &error);
-    if (!*out && error == -EEXIST)
+    *out_value = graph_add_value(graph, name, dtype, shape, &error);
+    if (!*out_value && error == -EEXIST)
         return diag_set(diag, -EINVAL, "the graph has two values with the name '%s'", name);
-    return !*out ? -ENOMEM : 0;
+    return !*out_value ? -ENOMEM : 0;
 }
 
 static int read_initialisers(struct graph *graph, const Onnx__GraphProto *proto,
@@ -208,10 +208,10 @@ static int read_inputs(struct graph *graph, const Onnx__GraphProto *proto, bool 
 }
 
 /* A body may hand on a value from outside. */
-static int capture_output(struct graph *graph, const char *name, struct value **out)
+static int capture_output(struct graph *graph, const char *name, struct value **out_value)
 {
-    *out = graph_add_value(graph, name, DTYPE_NONE, &unknown_shape, NULL);
-    if (!*out || graph_add_input(graph, *out) < 0)
+    *out_value = graph_add_value(graph, name, DTYPE_NONE, &unknown_shape, NULL);
+    if (!*out_value || graph_add_input(graph, *out_value) < 0)
         return -ENOMEM;
     graph->capture_count++;
     return 0;

@@ -69,36 +69,37 @@ static struct graph *create_body(const struct graph *graph)
     return body;
 }
 
-/* The value of that name, made if need be; NULL in *out for "". */
-static int take_value(struct graph *graph, const char *name, struct value **out, struct diag *diag)
+/* The value of that name, made if need be; NULL in *out_value for "". */
+static int take_value(struct graph *graph, const char *name, struct value **out_value,
+                      struct diag *diag)
 {
     static const struct shape unknown_shape = {.rank = -1};
 
-    *out = NULL;
+    *out_value = NULL;
     if (name[0] == '\0')
         return 0;
-    *out = graph_find_value(graph, name);
-    if (*out)
+    *out_value = graph_find_value(graph, name);
+    if (*out_value)
         return 0;
     if (!model_text_is_sound(name))
         return diag_set(diag, -EINVAL, "a value of the graph has a name that is not plain UTF-8");
-    *out = graph_add_value(graph, name, DTYPE_NONE, &unknown_shape, NULL);
-    return !*out ? -ENOMEM : 0;
+    *out_value = graph_add_value(graph, name, DTYPE_NONE, &unknown_shape, NULL);
+    return !*out_value ? -ENOMEM : 0;
 }
 
 /* The same of what is called so inside of a function. */
 static int find_value(struct graph *graph, const struct model_call *names, const char *name,
-                      struct value **out, struct diag *diag)
+                      struct value **out_value, struct diag *diag)
 {
     char *own;
     int rc;
 
     if (!names)
-        return take_value(graph, name, out, diag);
+        return take_value(graph, name, out_value, diag);
     own = model_call_name(names, name);
     if (!own)
         return -ENOMEM;
-    rc = take_value(graph, own, out, diag);
+    rc = take_value(graph, own, out_value, diag);
     free(own);
     return rc;
 }

@@ -16,26 +16,26 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "raw_data is copied as
 
 /* Shape from ONNX dims; -EINVAL for negative ones, too many, or a tensor beyond the limit. */
 static int read_shape(const int64_t *dims, size_t rank, enum dtype dtype, const char *what,
-                      struct shape *out, struct diag *diag)
+                      struct shape *out_shape, struct diag *diag)
 {
     if (rank > SHAPE_MAX_RANK)
         return diag_set(diag, -EINVAL, "%s has %zu dimensions; the limit is %d", what, rank,
                         SHAPE_MAX_RANK);
-    out->rank = (int)rank;
+    out_shape->rank = (int)rank;
     for (size_t i = 0; i < rank; i++) {
         if (dims[i] < 0)
             return diag_set(diag, -EINVAL, "%s has the negative dimension %" PRId64, what, dims[i]);
-        out->dims[i] = dims[i];
+        out_shape->dims[i] = dims[i];
     }
-    if (shape_bytes(out, dtype) < 0) {
+    if (shape_bytes(out_shape, dtype) < 0) {
         char text[SHAPE_TEXT_BYTES];
 
-        return diag_set(diag, -EINVAL, "%s is too large: %s", what, shape_text(out, text));
+        return diag_set(diag, -EINVAL, "%s is too large: %s", what, shape_text(out_shape, text));
     }
     return 0;
 }
 
-static int check_dtype(const Onnx__TensorProto *proto, const char *what, enum dtype *out,
+static int check_dtype(const Onnx__TensorProto *proto, const char *what, enum dtype *out_dtype,
                        struct diag *diag)
 {
     enum dtype dtype = (enum dtype)proto->data_type;
@@ -45,7 +45,7 @@ static int check_dtype(const Onnx__TensorProto *proto, const char *what, enum dt
     if (proto->data_type < 0 || dtype_bytes(dtype) == 0)
         return diag_set(diag, -ENOTSUP, "%s has element type %d (%s), which is not supported", what,
                         (int)proto->data_type, dtype_name(dtype));
-    *out = dtype;
+    *out_dtype = dtype;
     return 0;
 }
 
@@ -169,17 +169,17 @@ static int take_stored(Onnx__TensorProto *proto, const char *what, struct onnx_s
     return rc;
 }
 
-static int parse_number(const char *text, uint64_t *out)
+static int parse_number(const char *text, uint64_t *out_number)
 {
     char *end;
 
     errno = 0;
-    *out = strtoull(text, &end, 10);
+    *out_number = strtoull(text, &end, 10);
     return errno != 0 || *end != '\0' || text[0] < '0' || text[0] > '9' ? -EINVAL : 0;
 }
 
 static int find_external(const Onnx__TensorProto *proto, int folder_fd, const char *what,
-                         struct onnx_external *out, struct diag *diag)
+                         struct onnx_external *out_external, struct diag *diag)
 {
     struct onnx_external external = {0};
 
@@ -208,7 +208,7 @@ static int find_external(const Onnx__TensorProto *proto, int folder_fd, const ch
     if (!external.location)
         return diag_set(diag, -EINVAL, "%s keeps its data in another file and does not say which",
                         what);
-    *out = external;
+    *out_external = external;
     return 0;
 }
 
@@ -259,7 +259,7 @@ static void normalise_bool(struct tensor_view *tensor, size_t elements)
 }
 
 int onnx_tensor_share(Onnx__TensorProto *proto, int folder_fd, const char *what,
-                      struct onnx_share *share, struct tensor_view *out, struct diag *diag)
+                      struct onnx_share *share, struct tensor_view *out_view, struct diag *diag)
 {
     struct tensor_view made = {0};
     int rc;
@@ -282,18 +282,18 @@ int onnx_tensor_share(Onnx__TensorProto *proto, int folder_fd, const char *what,
         return rc;
     if (made.dtype == DTYPE_BOOL)
         normalise_bool(&made, (size_t)shape_elements(&made.shape));
-    *out = made;
+    *out_view = made;
     return 0;
 }
 
 int onnx_tensor_from_proto(Onnx__TensorProto *proto, int folder_fd, const char *what,
-                           struct tensor_view *out, struct diag *diag)
+                           struct tensor_view *out_view, struct diag *diag)
 {
-    return onnx_tensor_share(proto, folder_fd, what, NULL, out, diag);
+    return onnx_tensor_share(proto, folder_fd, what, NULL, out_view, diag);
 }
 
-int onnx_tensor_parse(const uint8_t *bytes, size_t size, const char *what, struct tensor_view *out,
-                      char **out_name, struct diag *diag)
+int onnx_tensor_parse(const uint8_t *bytes, size_t size, const char *what,
+                      struct tensor_view *out_view, char **out_name, struct diag *diag)
 {
     ProtobufCMessage *message = NULL;
     Onnx__TensorProto *proto;
@@ -310,7 +310,7 @@ int onnx_tensor_parse(const uint8_t *bytes, size_t size, const char *what, struc
             rc = -ENOMEM;
     }
     if (rc == 0)
-        rc = onnx_tensor_from_proto(proto, -1, what, out, diag);
+        rc = onnx_tensor_from_proto(proto, -1, what, out_view, diag);
     if (rc == 0 && out_name) {
         *out_name = name;
         name = NULL;
@@ -320,7 +320,8 @@ int onnx_tensor_parse(const uint8_t *bytes, size_t size, const char *what, struc
     return rc;
 }
 
-int onnx_tensor_load(const char *path, struct tensor_view *out, char **out_name, struct diag *diag)
+int onnx_tensor_load(const char *path, struct tensor_view *out_view, char **out_name,
+                     struct diag *diag)
 {
     struct diag inner = {0};
     struct mapped_file file;
@@ -328,7 +329,7 @@ int onnx_tensor_load(const char *path, struct tensor_view *out, char **out_name,
 
     if (rc < 0)
         return rc;
-    rc = onnx_tensor_parse(file.bytes, file.size, "the tensor", out, out_name, &inner);
+    rc = onnx_tensor_parse(file.bytes, file.size, "the tensor", out_view, out_name, &inner);
     if (rc < 0)
         diag_set(diag, rc, "%.200s: %.280s", path, inner.text);
     mapped_file_close(&file);

@@ -24,26 +24,27 @@ struct onnx_share {
  * proto      its raw bytes are given back early, so that a large model is not held twice
  * folder_fd  where data files lie, or -1 to refuse external data
  * what       for messages: "initialiser 'w1'"
- * out        the caller frees out->data
+ * out_view   the caller frees out_view->data
  *
  * Returns 0, -EINVAL (damaged), -ENOTSUP (strings, unknown types), -EACCES (a data file outside the
  * folder), -ENOMEM, or what opening the data file says.
  */
 int onnx_tensor_from_proto(struct Onnx__TensorProto *proto, int folder_fd, const char *what,
-                           struct tensor_view *out, struct diag *diag);
+                           struct tensor_view *out_view, struct diag *diag);
 
 /** The same from outside of the message; without copying where that is allowed and the data is
  *  aligned for its type, and no bool: those are made 0 and 1. share->is_shared says whether the
- * caller frees out->data. */
+ * caller frees out_view->data. */
 int onnx_tensor_share(struct Onnx__TensorProto *proto, int folder_fd, const char *what,
-                      struct onnx_share *share, struct tensor_view *out, struct diag *diag);
+                      struct onnx_share *share, struct tensor_view *out_view, struct diag *diag);
 
 /** Read a file that holds one TensorProto, such as input_0.pb. out_name (may be NULL): the tensor's
  *  name, "" if it has none; the caller frees both. Errors name the path. */
-int onnx_tensor_load(const char *path, struct tensor_view *out, char **out_name, struct diag *diag);
+int onnx_tensor_load(const char *path, struct tensor_view *out_view, char **out_name,
+                     struct diag *diag);
 
 /** The same from bytes in memory; `what` as above. Outside of its file, for tests. */
-int onnx_tensor_parse(const uint8_t *bytes, size_t size, const char *what, struct tensor_view *out,
-                      char **out_name, struct diag *diag);
+int onnx_tensor_parse(const uint8_t *bytes, size_t size, const char *what,
+                      struct tensor_view *out_view, char **out_name, struct diag *diag);
 
 #endif

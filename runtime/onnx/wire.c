@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-int onnx_wire_varint(struct onnx_wire *wire, uint64_t *out)
+int onnx_wire_varint(struct onnx_wire *wire, uint64_t *out_value)
 {
     uint64_t value = 0;
 
@@ -16,14 +16,14 @@ int onnx_wire_varint(struct onnx_wire *wire, uint64_t *out)
         byte = *wire->at++;
         value |= shift < 64 ? (uint64_t)(byte & 0x7f) << shift : 0;
         if (byte < 0x80) {
-            *out = value;
+            *out_value = value;
             return 0;
         }
     }
     return -EINVAL;
 }
 
-int onnx_wire_next(struct onnx_wire *wire, struct onnx_wire_field *out)
+int onnx_wire_next(struct onnx_wire *wire, struct onnx_wire_field *out_field)
 {
     struct onnx_wire_field field = {.start = wire->at};
     uint64_t tag, length = 0;
@@ -59,6 +59,6 @@ int onnx_wire_next(struct onnx_wire *wire, struct onnx_wire_field *out)
         return -ENODATA;
     wire->at += length;
     field.end = wire->at;
-    *out = field;
+    *out_field = field;
     return 0;
 }

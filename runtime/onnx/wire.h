@@ -21,10 +21,10 @@ struct onnx_wire_field {
 };
 
 /** Returns 0, or -EINVAL at the end of the bytes or after ten of them. */
-int onnx_wire_varint(struct onnx_wire *wire, uint64_t *out);
+int onnx_wire_varint(struct onnx_wire *wire, uint64_t *out_value);
 
 /** Steps over a field. Returns 0; -EINVAL for no protobuf; -ENODATA when the bytes end too early.
  */
-int onnx_wire_next(struct onnx_wire *wire, struct onnx_wire_field *out);
+int onnx_wire_next(struct onnx_wire *wire, struct onnx_wire_field *out_field);
 
 #endif

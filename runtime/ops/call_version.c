@@ -22,7 +22,7 @@ static bool is_product(const struct node *node)
            (strcmp(node->op_type, "Gemm") == 0 || strcmp(node->op_type, "MatMul") == 0);
 }
 
-static int list_plans(const struct call_request *request, struct call_versions *out)
+static int list_plans(const struct call_request *request, struct call_versions *out_versions)
 {
     struct kernel_conv_versions versions;
     struct kernel_conv shape;
@@ -38,18 +38,20 @@ static int list_plans(const struct call_request *request, struct call_versions *
                                &versions);
     if (rc < 0)
         return call_refuse(request, rc, "no kernel prepares its weights");
-    out->count = versions.count;
+    out_versions->count = versions.count;
     for (int i = 0; i < versions.count; i++) {
-        out->items[i] = (struct call_version){.is_reference = versions.items[i].is_reference,
-                                              .is_reproducible = versions.items[i].is_reproducible};
-        memcpy(out->items[i].name, versions.items[i].name, sizeof(out->items[i].name));
+        out_versions->items[i] =
+            (struct call_version){.is_reference = versions.items[i].is_reference,
+                                  .is_reproducible = versions.items[i].is_reproducible};
+        memcpy(out_versions->items[i].name, versions.items[i].name,
+               sizeof(out_versions->items[i].name));
     }
     return 0;
 }
 
 /* Adds what there is unless a higher level has it, too. A level may lack what a higher one has. */
 static void list(const struct call_request *request, struct call_version version,
-                 struct call_versions *out)
+                 struct call_versions *out_versions)
 {
     struct diag nothing = {0};
     struct call_request quiet = *request;
@@ -62,26 +64,27 @@ static void list(const struct call_request *request, struct call_version version
     version.is_reference = strncmp(version.name, "ref", 3) == 0;
     /* Loops are shared out in the same way each time, oneDNN's of products as well as ours. */
     version.is_reproducible = !extern_op_is(request->node);
-    if (out->count < CALL_VERSIONS_MAX && !is_listed(out, version.name))
-        out->items[out->count++] = version;
+    if (out_versions->count < CALL_VERSIONS_MAX && !is_listed(out_versions, version.name))
+        out_versions->items[out_versions->count++] = version;
     call_deinit(&call);
 }
 
-int call_list_versions(const struct call_request *request, bool is_plan, struct call_versions *out)
+int call_list_versions(const struct call_request *request, bool is_plan,
+                       struct call_versions *out_versions)
 {
-    *out = (struct call_versions){0};
+    *out_versions = (struct call_versions){0};
     if (is_plan)
-        return list_plans(request, out);
+        return list_plans(request, out_versions);
     if (is_product(request->node))
-        list(request, (struct call_version){.is_packed = true}, out);
+        list(request, (struct call_version){.is_packed = true}, out_versions);
     for (int level = kernel_best_level(); level >= KERNEL_LEVEL_REF; level--) {
-        list(request, (struct call_version){.level = (enum kernel_level)level}, out);
+        list(request, (struct call_version){.level = (enum kernel_level)level}, out_versions);
         if (is_product(request->node))
             list(request,
                  (struct call_version){.level = (enum kernel_level)level, .is_row_by_row = true},
-                 out);
+                 out_versions);
     }
-    return out->count > 0 ? 0 : call_refuse(request, -ENOTSUP, "no kernel for it");
+    return out_versions->count > 0 ? 0 : call_refuse(request, -ENOTSUP, "no kernel for it");
 }
 
 int call_bind_version(const struct call_request *request, bool is_plan,

@@ -105,13 +105,13 @@ static size_t bytes_of(const struct tensor_view *view)
     return (size_t)shape_bytes(&view->shape, view->dtype);
 }
 
-static int allocate(const struct value *value, struct tensor_view *out)
+static int allocate(const struct value *value, struct tensor_view *out_view)
 {
-    *out = view_of(value);
+    *out_view = view_of(value);
     if (!value)
         return 0;
-    out->data = graph_alloc_data(bytes_of(out));
-    return out->data ? 0 : -ENOMEM;
+    out_view->data = graph_alloc_data(bytes_of(out_view));
+    return out_view->data ? 0 : -ENOMEM;
 }
 
 static int compute_node(const struct graph *body, const struct node *node,
@@ -350,9 +350,9 @@ static int shape_of_nothing(struct loop *loop, struct tensor_view *outputs)
 }
 
 /* Output i of the node out of the i-th value of each turn. element: dtype and shape of one. */
-static int join(struct loop *loop, uint32_t i, struct tensor_view *out)
+static int join(struct loop *loop, uint32_t i, struct tensor_view *out_view)
 {
-    struct tensor_view element = *out;
+    struct tensor_view element = *out_view;
     size_t bytes;
 
     if (loop->turn > 0)
@@ -367,17 +367,19 @@ static int join(struct loop *loop, uint32_t i, struct tensor_view *out)
             return refuse(loop->node, -EINVAL, loop->diag,
                           "what it collects differs in shape from turn to turn");
     }
-    *out = (struct tensor_view){.dtype = element.dtype, .shape = {.rank = element.shape.rank + 1}};
-    out->shape.dims[0] = loop->turn;
-    memcpy(out->shape.dims + 1, element.shape.dims, (size_t)element.shape.rank * sizeof(int64_t));
-    if (shape_bytes(&out->shape, out->dtype) < 0)
+    *out_view =
+        (struct tensor_view){.dtype = element.dtype, .shape = {.rank = element.shape.rank + 1}};
+    out_view->shape.dims[0] = loop->turn;
+    memcpy(out_view->shape.dims + 1, element.shape.dims,
+           (size_t)element.shape.rank * sizeof(int64_t));
+    if (shape_bytes(&out_view->shape, out_view->dtype) < 0)
         return refuse(loop->node, -EINVAL, loop->diag, "what it collects is too large");
-    out->data = graph_alloc_data(bytes_of(out));
-    if (!out->data)
+    out_view->data = graph_alloc_data(bytes_of(out_view));
+    if (!out_view->data)
         return no_memory(loop);
     bytes = bytes_of(&element);
     for (int64_t turn = 0; bytes > 0 && turn < loop->turn; turn++)
-        memcpy((char *)out->data + (size_t)turn * bytes,
+        memcpy((char *)out_view->data + (size_t)turn * bytes,
                loop->collected.items[turn * loop->scans + i].data, bytes);
     return 0;
 }

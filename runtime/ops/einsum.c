@@ -29,21 +29,21 @@ static bool is_letter(char c)
 }
 
 /* Up to ',', "->" or the end. */
-static const char *read_term(struct parser *p, struct term *out)
+static const char *read_term(struct parser *p, struct term *out_term)
 {
-    *out = (struct term){.count = 0};
+    *out_term = (struct term){.count = 0};
     for (;; p->at++) {
         if (*p->at == ' ')
             continue;
-        if (out->count == TERM_MAX)
+        if (out_term->count == TERM_MAX)
             return "a term is too long";
         if (is_letter(*p->at)) {
-            out->labels[out->count++] = *p->at;
+            out_term->labels[out_term->count++] = *p->at;
         } else if (strncmp(p->at, "...", 3) == 0) {
-            if (out->has_ellipsis)
+            if (out_term->has_ellipsis)
                 return "a term has two ellipses";
-            out->has_ellipsis = true;
-            out->labels[out->count++] = '.';
+            out_term->has_ellipsis = true;
+            out_term->labels[out_term->count++] = '.';
             p->at += 2;
         } else {
             return NULL;
@@ -95,32 +95,32 @@ static const char *take_operand(struct parser *p, int operand, const struct shap
 }
 
 static const char *add_axis(const struct parser *p, int label, int *count,
-                            struct kernel_einsum *out)
+                            struct kernel_einsum *out_einsum)
 {
-    int axis = out->kept + out->summed;
+    int axis = out_einsum->kept + out_einsum->summed;
 
     if (axis == KERNEL_EINSUM_AXES)
         return "it has too many labels";
-    out->dims[axis] = p->dims[label];
-    for (int i = 0; i < out->operands; i++)
-        out->strides[i][axis] = p->strides[i][label];
+    out_einsum->dims[axis] = p->dims[label];
+    for (int i = 0; i < out_einsum->operands; i++)
+        out_einsum->strides[i][axis] = p->strides[i][label];
     (*count)++;
     return NULL;
 }
 
 /* The labels of the output when the equation does not tell them. */
-static void imply(const struct parser *p, struct term *out)
+static void imply(const struct parser *p, struct term *out_term)
 {
-    *out = (struct term){.count = 0};
+    *out_term = (struct term){.count = 0};
     if (p->has_ellipsis)
-        out->labels[out->count++] = '.';
+        out_term->labels[out_term->count++] = '.';
     for (int label = 0; label < LETTERS; label++)
-        if (p->uses[label] == 1 && out->count < TERM_MAX)
-            out->labels[out->count++] = (char)label;
+        if (p->uses[label] == 1 && out_term->count < TERM_MAX)
+            out_term->labels[out_term->count++] = (char)label;
 }
 
 static const char *keep(const struct parser *p, const struct term *term, bool is_kept[LABELS],
-                        struct kernel_einsum *out)
+                        struct kernel_einsum *out_einsum)
 {
     for (int i = 0; i < term->count; i++) {
         int first = term->labels[i] == '.' ? LETTERS : term->labels[i];
@@ -134,9 +134,9 @@ static const char *keep(const struct parser *p, const struct term *term, bool is
             if (is_kept[label])
                 return "the output has a label twice";
             is_kept[label] = true;
-            if (out->kept == SHAPE_MAX_RANK)
+            if (out_einsum->kept == SHAPE_MAX_RANK)
                 return "the output has too many dimensions";
-            problem = add_axis(p, label, &out->kept, out);
+            problem = add_axis(p, label, &out_einsum->kept, out_einsum);
             if (problem)
                 return problem;
         }
@@ -144,32 +144,32 @@ static const char *keep(const struct parser *p, const struct term *term, bool is
     return NULL;
 }
 
-static const char *read_output(struct parser *p, struct term *out)
+static const char *read_output(struct parser *p, struct term *out_term)
 {
     const char *problem;
 
     if (*p->at == '\0') {
-        imply(p, out);
+        imply(p, out_term);
         return NULL;
     }
     if (strncmp(p->at, "->", 2) != 0)
         return "it has a character that is no label";
     p->at += 2;
-    problem = read_term(p, out);
+    problem = read_term(p, out_term);
     if (!problem && *p->at != '\0')
         problem = "it has something behind the output";
     return problem;
 }
 
 const char *einsum_parse(const char *equation, const struct shape *const *operands, int count,
-                         struct kernel_einsum *out)
+                         struct kernel_einsum *out_einsum)
 {
     struct parser p = {.at = equation};
     bool is_kept[LABELS] = {false};
     struct term term;
     const char *problem = NULL;
 
-    *out = (struct kernel_einsum){.operands = count};
+    *out_einsum = (struct kernel_einsum){.operands = count};
     for (int label = 0; label < LABELS; label++)
         p.dims[label] = -1;
     for (int i = 0; !problem && i < count; i++) {
@@ -182,9 +182,9 @@ const char *einsum_parse(const char *equation, const struct shape *const *operan
     if (!problem)
         problem = read_output(&p, &term);
     if (!problem)
-        problem = keep(&p, &term, is_kept, out);
+        problem = keep(&p, &term, is_kept, out_einsum);
     for (int label = 0; !problem && label < LABELS; label++)
         if (p.dims[label] >= 0 && !is_kept[label])
-            problem = add_axis(&p, label, &out->summed, out);
+            problem = add_axis(&p, label, &out_einsum->summed, out_einsum);
     return problem;
 }

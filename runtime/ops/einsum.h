@@ -9,13 +9,13 @@
 
 /**
  * Work out axes, dims and strides of "ij,jk->ik" for operands of these shapes; the output has the
- * dims of the kept axes. out->dtype is left 0.
+ * dims of the kept axes. out_einsum->dtype is left 0.
  *
  * count  1 to KERNEL_EINSUM_OPERANDS
  *
  * Returns NULL, or what is wrong with the equation, as words that live forever.
  */
 const char *einsum_parse(const char *equation, const struct shape *const *operands, int count,
-                         struct kernel_einsum *out);
+                         struct kernel_einsum *out_einsum);
 
 #endif

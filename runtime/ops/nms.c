@@ -2,7 +2,8 @@
 /* NonMaxSuppression: its inputs as the kernel wants them. */
 #include "runtime/ops/nms.h"
 
-const char *nms_check(const struct node *node, const struct nms_inputs *in, struct kernel_nms *out)
+const char *nms_check(const struct node *node, const struct nms_inputs *in,
+                      struct kernel_nms *out_nms)
 {
     const struct shape *boxes = in->shapes[NMS_BOXES], *scores = in->shapes[NMS_SCORES];
 
@@ -19,7 +20,7 @@ const char *nms_check(const struct node *node, const struct nms_inputs *in, stru
         if (i >= NMS_LIMIT && shape_elements(in->shapes[i]) != 1)
             return "a limit is not one number";
     }
-    *out = (struct kernel_nms){
+    *out_nms = (struct kernel_nms){
         .batch = boxes->dims[0],
         .classes = scores->dims[1],
         .boxes = boxes->dims[1],
@@ -28,13 +29,13 @@ const char *nms_check(const struct node *node, const struct nms_inputs *in, stru
     return NULL;
 }
 
-void nms_limits(const struct nms_inputs *in, struct kernel_nms *out)
+void nms_limits(const struct nms_inputs *in, struct kernel_nms *out_nms)
 {
     const int64_t *limit = in->data[NMS_LIMIT];
     const float *overlap = in->data[NMS_OVERLAP], *score = in->data[NMS_SCORE_MIN];
 
-    out->limit = limit ? *limit : 0;
-    out->overlap_max = overlap ? *overlap : 0.0f;
-    out->has_score_min = score != NULL;
-    out->score_min = score ? *score : 0.0f;
+    out_nms->limit = limit ? *limit : 0;
+    out_nms->overlap_max = overlap ? *overlap : 0.0f;
+    out_nms->has_score_min = score != NULL;
+    out_nms->score_min = score ? *score : 0.0f;
 }

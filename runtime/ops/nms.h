@@ -24,9 +24,10 @@ struct nms_inputs {
 };
 
 /** Fill in all but the limits. Returns NULL, or what is wrong, as words that live forever. */
-const char *nms_check(const struct node *node, const struct nms_inputs *in, struct kernel_nms *out);
+const char *nms_check(const struct node *node, const struct nms_inputs *in,
+                      struct kernel_nms *out_nms);
 
 /** The limits, from the data of their inputs. */
-void nms_limits(const struct nms_inputs *in, struct kernel_nms *out);
+void nms_limits(const struct nms_inputs *in, struct kernel_nms *out_nms);
 
 #endif

@@ -30,11 +30,11 @@ static const char *types_of(const struct op_row *row)
                                                : reals;
 }
 
-void operators_get(size_t index, struct operator_facts *out)
+void operators_get(size_t index, struct operator_facts *out_facts)
 {
     const struct op_row *row = &op_rows[index];
 
-    *out = (struct operator_facts){
+    *out_facts = (struct operator_facts){
         .op_type = row->type,
         .since = row->since,
         .inputs_min = row->inputs_min,

@@ -22,6 +22,6 @@ struct operator_facts {
 size_t operators_count(void);
 
 /** In the order of their names; index below operators_count(). For tests. */
-void operators_get(size_t index, struct operator_facts *out);
+void operators_get(size_t index, struct operator_facts *out_facts);
 
 #endif

@@ -49,24 +49,25 @@ static int read_axes(const struct node *node, int rank, int *axes)
 
 /* The same scale for all axes, so that the result just covers the sizes, or stays within them. */
 static void keep_ratio(const struct node *node, const struct shape *x, const int *axes, int count,
-                       struct resize *out)
+                       struct resize *out_resize)
 {
     const char *policy = node_string(node, "keep_aspect_ratio_policy", "stretch");
     bool covers = strcmp(policy, "not_smaller") == 0;
-    double scale = count > 0 ? out->scales[axes[0]] : 1.0;
+    double scale = count > 0 ? out_resize->scales[axes[0]] : 1.0;
 
     if (strcmp(policy, "stretch") == 0)
         return;
     for (int i = 1; i < count; i++)
-        scale = covers ? fmax(scale, out->scales[axes[i]]) : fmin(scale, out->scales[axes[i]]);
+        scale = covers ? fmax(scale, out_resize->scales[axes[i]])
+                       : fmin(scale, out_resize->scales[axes[i]]);
     for (int i = 0; i < count; i++) {
-        out->scales[axes[i]] = scale;
-        out->dims[axes[i]] = (int64_t)floor(scale * (double)x->dims[axes[i]] + 0.5);
+        out_resize->scales[axes[i]] = scale;
+        out_resize->dims[axes[i]] = (int64_t)floor(scale * (double)x->dims[axes[i]] + 0.5);
     }
 }
 
 static int read_scales(const struct node *node, const struct tensor_view *inputs, int source,
-                       const int *axes, int count, struct resize *out)
+                       const int *axes, int count, struct resize *out_resize)
 {
     const struct attribute *given = node_attribute(node, "scales");
     const struct shape *x = &inputs[0].shape;
@@ -80,14 +81,14 @@ static int read_scales(const struct node *node, const struct tensor_view *inputs
 
         if (!(scale > 0x1p-31 && scale < 0x1p31))
             return -EINVAL;
-        out->scales[axes[i]] = scale;
-        out->dims[axes[i]] = (int64_t)floor((double)x->dims[axes[i]] * scale);
+        out_resize->scales[axes[i]] = scale;
+        out_resize->dims[axes[i]] = (int64_t)floor((double)x->dims[axes[i]] * scale);
     }
     return 0;
 }
 
 static int read_sizes(const struct node *node, const struct tensor_view *inputs, int source,
-                      const int *axes, int count, struct resize *out)
+                      const int *axes, int count, struct resize *out_resize)
 {
     const struct shape *x = &inputs[0].shape;
 
@@ -98,15 +99,15 @@ static int read_sizes(const struct node *node, const struct tensor_view *inputs,
 
         if (!(size >= 0.0 && size < 0x1p31) || x->dims[axes[i]] == 0)
             return -EINVAL;
-        out->dims[axes[i]] = (int64_t)size;
-        out->scales[axes[i]] = size / (double)x->dims[axes[i]];
+        out_resize->dims[axes[i]] = (int64_t)size;
+        out_resize->scales[axes[i]] = size / (double)x->dims[axes[i]];
     }
-    keep_ratio(node, x, axes, count, out);
+    keep_ratio(node, x, axes, count, out_resize);
     return 0;
 }
 
 int resize_read(const struct node *node, int64_t opset, const struct tensor_view *inputs,
-                struct resize *out, const char **out_why)
+                struct resize *out_resize, const char **out_why)
 {
     struct resize_inputs sources = resize_inputs(node, opset);
     const struct shape *x = &inputs[0].shape;
@@ -117,13 +118,13 @@ int resize_read(const struct node *node, int64_t opset, const struct tensor_view
     if (count < 0)
         return count;
     for (int i = 0; i < x->rank; i++) {
-        out->dims[i] = x->dims[i];
-        out->scales[i] = out->end[i] = 1.0;
-        out->begin[i] = 0.0;
+        out_resize->dims[i] = x->dims[i];
+        out_resize->scales[i] = out_resize->end[i] = 1.0;
+        out_resize->begin[i] = 0.0;
     }
     *out_why = "its scales or sizes do not fit its axes";
-    rc = sources.sizes >= 0 ? read_sizes(node, inputs, sources.sizes, axes, count, out)
-                            : read_scales(node, inputs, sources.scales, axes, count, out);
+    rc = sources.sizes >= 0 ? read_sizes(node, inputs, sources.sizes, axes, count, out_resize)
+                            : read_scales(node, inputs, sources.scales, axes, count, out_resize);
     if (rc < 0 || sources.region < 0)
         return rc;
     *out_why = "its region does not fit its axes";
@@ -132,8 +133,8 @@ int resize_read(const struct node *node, int64_t opset, const struct tensor_view
     if (shape_elements(&inputs[sources.region].shape) != 2 * count)
         return -EINVAL;
     for (int i = 0; i < count; i++) {
-        out->begin[axes[i]] = number(&inputs[sources.region], i);
-        out->end[axes[i]] = number(&inputs[sources.region], count + i);
+        out_resize->begin[axes[i]] = number(&inputs[sources.region], i);
+        out_resize->end[axes[i]] = number(&inputs[sources.region], count + i);
     }
     return 0;
 }

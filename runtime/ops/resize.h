@@ -25,6 +25,6 @@ struct resize_inputs resize_inputs(const struct node *node, int64_t opset);
  * Returns 0, or -EINVAL with a phrase in *out_why.
  */
 int resize_read(const struct node *node, int64_t opset, const struct tensor_view *inputs,
-                struct resize *out, const char **out_why);
+                struct resize *out_resize, const char **out_why);
 
 #endif

@@ -46,12 +46,12 @@ static struct value *other_operand(const struct node *node, const struct value *
 }
 
 /* A constant of one float; its shape must not add axes to what it is combined with. */
-static bool is_number(const struct value *value, double *out)
+static bool is_number(const struct value *value, double *out_number)
 {
     if (!value || !value->data || value->dtype != DTYPE_F32 || shape_elements(&value->shape) != 1 ||
         value->shape.rank > 1)
         return false;
-    *out = (double)*(const float *)value->data;
+    *out_number = (double)*(const float *)value->data;
     return true;
 }
 

@@ -26,7 +26,7 @@ struct pair {
     const float *scale, *shift, *mean, *variance;
 };
 
-static bool find_pair(struct node *norm, struct pair *pair)
+static bool find_pair(struct node *norm, struct pair *out_pair)
 {
     struct value *x = node_input(norm, 0);
     struct node *conv = !x ? NULL : x->producer;
@@ -38,15 +38,15 @@ static bool find_pair(struct node *norm, struct pair *pair)
         x->is_output || conv->fused.activation != ACTIVATION_NONE ||
         conv->fused.residual_input >= 0)
         return false;
-    *pair = (struct pair){.conv = conv, .norm = norm, .channels = x->shape.dims[1]};
-    pair->weights = constant_f32(conv->inputs[1], shape_elements(&conv->inputs[1]->shape));
-    pair->bias = constant_f32(node_input(conv, 2), pair->channels);
-    pair->scale = constant_f32(norm->inputs[1], pair->channels);
-    pair->shift = constant_f32(norm->inputs[2], pair->channels);
-    pair->mean = constant_f32(norm->inputs[3], pair->channels);
-    pair->variance = constant_f32(norm->inputs[4], pair->channels);
-    return pair->weights && (pair->bias || !node_input(conv, 2)) && pair->scale && pair->shift &&
-           pair->mean && pair->variance;
+    *out_pair = (struct pair){.conv = conv, .norm = norm, .channels = x->shape.dims[1]};
+    out_pair->weights = constant_f32(conv->inputs[1], shape_elements(&conv->inputs[1]->shape));
+    out_pair->bias = constant_f32(node_input(conv, 2), out_pair->channels);
+    out_pair->scale = constant_f32(norm->inputs[1], out_pair->channels);
+    out_pair->shift = constant_f32(norm->inputs[2], out_pair->channels);
+    out_pair->mean = constant_f32(norm->inputs[3], out_pair->channels);
+    out_pair->variance = constant_f32(norm->inputs[4], out_pair->channels);
+    return out_pair->weights && (out_pair->bias || !node_input(conv, 2)) && out_pair->scale &&
+           out_pair->shift && out_pair->mean && out_pair->variance;
 }
 
 /* Nobody else reads the convolution's weights: their numbers may change where they are. */

@@ -41,7 +41,8 @@ static bool is_zero_of(const struct value *zero, const struct value *scale)
             shape_elements(&scale->shape) == 1);
 }
 
-static bool take_quantity(const struct node *node, struct value *integers, struct quantity *out)
+static bool take_quantity(const struct node *node, struct value *integers,
+                          struct quantity *out_quantity)
 {
     struct value *scale = node_input(node, 1), *zero = node_input(node, 2);
     int64_t axis = node_int(node, "axis", 1);
@@ -50,18 +51,18 @@ static bool take_quantity(const struct node *node, struct value *integers, struc
         (zero && (!zero->data || !is_zero_of(zero, scale))) ||
         node_int(node, "block_size", 0) != 0 || node_attribute(node, "precision"))
         return false;
-    *out = (struct quantity){integers, scale, zero, shape_elements(&scale->shape),
-                             axis < 0 ? axis + integers->shape.rank : axis};
-    return out->count >= 1;
+    *out_quantity = (struct quantity){integers, scale, zero, shape_elements(&scale->shape),
+                                      axis < 0 ? axis + integers->shape.rank : axis};
+    return out_quantity->count >= 1;
 }
 
 /* What a value is made of, where that is integers. */
-static bool find_source(const struct value *value, struct quantity *out)
+static bool find_source(const struct value *value, struct quantity *out_quantity)
 {
     const struct node *node = value ? value->producer : NULL;
 
     return is_op(node, "DequantizeLinear") && value->dtype == DTYPE_F32 &&
-           take_quantity(node, node_input(node, 0), out);
+           take_quantity(node, node_input(node, 0), out_quantity);
 }
 
 static int64_t zero_of(const struct quantity *q)
@@ -100,24 +101,25 @@ static bool is_within_range(const struct node *node, const struct quantity *y)
            (!most || high <= (double)*(const float *)most->data + 0.25 * scale);
 }
 
-static bool find_end(const struct value *value, struct end *out)
+static bool find_end(const struct value *value, struct end *out_end)
 {
     struct node *reader = only_reader(value), *next;
 
-    *out = (struct end){.count = 0};
+    *out_end = (struct end){.count = 0};
     if (reader && !is_op(reader, "QuantizeLinear")) {
         next = only_reader(node_output(reader, 0));
-        if (!is_op(next, "QuantizeLinear") || !take_quantity(next, node_output(next, 0), &out->y) ||
-            !is_within_range(reader, &out->y))
+        if (!is_op(next, "QuantizeLinear") ||
+            !take_quantity(next, node_output(next, 0), &out_end->y) ||
+            !is_within_range(reader, &out_end->y))
             return false;
-        out->nodes[out->count++] = reader;
+        out_end->nodes[out_end->count++] = reader;
         reader = next;
     }
     if (!is_op(reader, "QuantizeLinear") ||
-        !take_quantity(reader, node_output(reader, 0), &out->y) || out->y.count != 1 ||
-        !is_byte(out->y.x->dtype))
+        !take_quantity(reader, node_output(reader, 0), &out_end->y) || out_end->y.count != 1 ||
+        !is_byte(out_end->y.x->dtype))
         return false;
-    out->nodes[out->count++] = reader;
+    out_end->nodes[out_end->count++] = reader;
     return true;
 }
 
@@ -171,13 +173,13 @@ static int replace(struct graph *graph, struct node *node, const struct end *end
 
 /* A bias in units of what the products are counted in; absent is good, too. */
 static bool find_bias(const struct node *conv, const struct quantity *x, const struct quantity *w,
-                      struct value **out)
+                      struct value **out_value)
 {
     const struct value *bias = node_input(conv, 2);
     const float *x_scale = x->scale->data, *w_scale = w->scale->data, *scale;
     struct quantity b;
 
-    *out = NULL;
+    *out_value = NULL;
     if (!bias)
         return true;
     if (!find_source(bias, &b) || b.x->dtype != DTYPE_I32 || !b.x->data || b.x->shape.rank != 1 ||
@@ -193,7 +195,7 @@ static bool find_bias(const struct node *conv, const struct quantity *x, const s
         if (fabs((double)scale[b.count == 1 ? 0 : i] - wanted) > 1e-5 * wanted)
             return false;
     }
-    *out = b.x;
+    *out_value = b.x;
     return true;
 }
 

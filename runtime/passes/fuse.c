@@ -118,16 +118,16 @@ static int fuse_residual(struct node *conv)
 
 /* A bound of Clip: attribute before operator set 11, input since. False when it is not constant. */
 static bool clip_bound(const struct node *clip, const char *name, uint32_t i, float fallback,
-                       float *out)
+                       float *out_bound)
 {
     const struct value *value = node_input(clip, i);
 
-    *out = node_float(clip, name, fallback);
+    *out_bound = node_float(clip, name, fallback);
     if (!value)
         return true;
     if (!value->data || value->dtype != DTYPE_F32)
         return false;
-    *out = *(const float *)value->data;
+    *out_bound = *(const float *)value->data;
     return true;
 }
 

@@ -215,17 +215,17 @@ void trace_stop(void)
 enum { TENSORS_MAX = 256 }; /* inputs and outputs of an op together; more are left out */
 
 static uint32_t fill_tensors(const struct value *const *values, uint32_t count,
-                             struct optrace_tensor *out, uint32_t room)
+                             struct optrace_tensor *out_tensors, uint32_t room)
 {
     uint32_t used = 0;
 
     for (uint32_t i = 0; i < count && used < room; i++) {
         if (!values[i] || !shape_is_known(&values[i]->shape))
             continue;
-        out[used++] = (struct optrace_tensor){.name = values[i]->name,
-                                              .dims = values[i]->shape.dims,
-                                              .rank = (uint32_t)values[i]->shape.rank,
-                                              .dtype = values[i]->dtype};
+        out_tensors[used++] = (struct optrace_tensor){.name = values[i]->name,
+                                                      .dims = values[i]->shape.dims,
+                                                      .rank = (uint32_t)values[i]->shape.rank,
+                                                      .dtype = values[i]->dtype};
     }
     return used;
 }
@@ -306,17 +306,17 @@ static uint32_t define_phase(const struct exec_step *step, const char *id, uint3
 }
 
 static void define_ops(const struct exec_step *step, const char *id, uint32_t model,
-                       enum trace_detail detail, struct step_ops *out)
+                       enum trace_detail detail, struct step_ops *out_ops)
 {
-    *out = (struct step_ops){.op = define_step(step, id, model)};
+    *out_ops = (struct step_ops){.op = define_step(step, id, model)};
     for (enum phase phase = 0; detail != TRACE_DEFAULT && phase < PHASES; phase++) {
         bool has_it = step->is_inner ? phase != PHASE_COMPUTE || phase_of(step) == phase
                                      : phase_of(step) == phase;
 
         if (has_it)
-            out->phases[phase] = detail == TRACE_ALL
-                                     ? define_phase(step, id, model, phase)
-                                     : optrace_name(OPTRACE_PHASE, phase_names[phase]);
+            out_ops->phases[phase] = detail == TRACE_ALL
+                                         ? define_phase(step, id, model, phase)
+                                         : optrace_name(OPTRACE_PHASE, phase_names[phase]);
     }
 }
 

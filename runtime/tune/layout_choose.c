@@ -46,25 +46,25 @@ static bool takes_channels_last(const struct node *node)
            layout_reshape(&node->inputs[0]->shape, &layout, &node->outputs[0]->shape, &shown);
 }
 
-static void set_node(const struct layout_job *job, const struct node *node, struct search_node *out,
-                     bool *follows)
+static void set_node(const struct layout_job *job, const struct node *node,
+                     struct search_node *out_node, bool *follows)
 {
     uint32_t trial_index = job->node_trials[node->index];
     bool is_through = layout_passes_through(node) && node_input(node, 0);
 
-    out->can[0] = true;
+    out_node->can[0] = true;
     if (trial_index != SEARCH_NONE) {
         const struct layout_trial *trial = &job->trials.items[trial_index];
         struct layout *inputs = trial->subjects[1].input_layouts;
 
-        out->can[1] = true;
+        out_node->can[1] = true;
         for (int i = 0; i < SEARCH_LAYOUTS; i++)
-            out->cost[i] = (double)trial->times_ns[i];
+            out_node->cost[i] = (double)trial->times_ns[i];
         for (uint32_t i = 0; i < node->input_count; i++)
             follows[i] =
                 node->inputs[i] && !layout_is_row_major(&inputs[i], &node->inputs[i]->shape);
     } else if (is_through) {
-        out->can[1] = takes_channels_last(node);
+        out_node->can[1] = takes_channels_last(node);
         follows[0] = true;
     }
 }

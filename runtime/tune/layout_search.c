@@ -55,32 +55,33 @@ static double provide(const struct walk *walk, uint8_t *sets, uint32_t value, in
 
 /* One way goes on over a node in one layout. */
 static void go(struct walk *walk, const struct way *way, uint32_t index, int layout,
-               struct way *out)
+               struct way *out_way)
 {
     const struct search_node *node = &walk->search->nodes[index];
 
-    memcpy(out->sets, way->sets, walk->search->value_count);
-    out->cost = way->cost + node->cost[layout];
+    memcpy(out_way->sets, way->sets, walk->search->value_count);
+    out_way->cost = way->cost + node->cost[layout];
     for (uint32_t i = 0; i < node->read_count; i++)
         if (node->reads[i] != SEARCH_NONE)
-            out->cost += provide(walk, out->sets, node->reads[i], node->follows[i] ? layout : 0);
+            out_way->cost +=
+                provide(walk, out_way->sets, node->reads[i], node->follows[i] ? layout : 0);
     for (uint32_t i = 0; i < node->read_count; i++)
         if (node->reads[i] != SEARCH_NONE && walk->last_reads[node->reads[i]] == index)
-            out->sets[node->reads[i]] = 0;
+            out_way->sets[node->reads[i]] = 0;
     for (uint32_t i = 0; i < node->make_count; i++) {
         uint32_t value = node->makes[i];
 
         if (value == SEARCH_NONE)
             continue;
-        out->sets[value] = made(i == 0 ? layout : 0);
+        out_way->sets[value] = made(i == 0 ? layout : 0);
         if (walk->search->values[value].is_output)
-            out->cost += provide(walk, out->sets, value, 0);
+            out_way->cost += provide(walk, out_way->sets, value, 0);
         if (walk->last_reads[value] == SEARCH_NONE)
-            out->sets[value] = 0;
+            out_way->sets[value] = 0;
     }
-    out->hash = UINT64_C(0xcbf29ce484222325);
+    out_way->hash = UINT64_C(0xcbf29ce484222325);
     for (uint32_t i = 0; i < walk->search->value_count; i++)
-        out->hash = (out->hash ^ out->sets[i]) * UINT64_C(0x100000001b3);
+        out_way->hash = (out_way->hash ^ out_way->sets[i]) * UINT64_C(0x100000001b3);
 }
 
 static int add_step(struct walk *walk, uint32_t before, int layout)

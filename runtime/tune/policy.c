@@ -204,11 +204,11 @@ static int read_time(struct reader *reader, const char *text)
 }
 
 /* 16 digits and nothing else. */
-static bool read_hex(const char *text, uint64_t *out)
+static bool read_hex(const char *text, uint64_t *out_number)
 {
     if (strspn(text, "0123456789abcdef") != 16)
         return false;
-    *out = strtoull(text, NULL, 16);
+    *out_number = strtoull(text, NULL, 16);
     return true;
 }
 

@@ -61,13 +61,13 @@ static int axis_of_input(const struct subject *subject, int cut, uint32_t input)
 }
 
 /* The first and the last, and as many between them. */
-static void pick(struct tune_cut *cut, int axis, int64_t size, double wanted)
+static void pick(struct tune_cut *out_cut, int axis, int64_t size, double wanted)
 {
     int64_t count = wanted < 2 ? 2 : wanted > TUNE_PICKS_MAX ? TUNE_PICKS_MAX : (int64_t)wanted;
 
-    *cut = (struct tune_cut){.axis = axis, .count = (int)(count < size ? count : size)};
-    for (int i = 0; i < cut->count; i++)
-        cut->picks[i] = cut->count == 1 ? 0 : i * (size - 1) / (cut->count - 1);
+    *out_cut = (struct tune_cut){.axis = axis, .count = (int)(count < size ? count : size)};
+    for (int i = 0; i < out_cut->count; i++)
+        out_cut->picks[i] = out_cut->count == 1 ? 0 : i * (size - 1) / (out_cut->count - 1);
 }
 
 static double elements_of(const struct tensor_view *view)
@@ -147,42 +147,43 @@ static void take(const struct tensor_view *from, const struct layout *layout,
     }
 }
 
-static int take_input(const struct tune_truth *truth, uint32_t input, struct tensor_view *out)
+static int take_input(const struct tune_truth *truth, uint32_t input, struct tensor_view *out_view)
 {
     const struct tensor_view *whole = &truth->inputs[input];
     const struct tune_cut *by_axis[SHAPE_MAX_RANK] = {NULL};
     struct layout layout = layout_row_major(whole->shape.rank);
 
-    *out = *whole;
-    out->data = NULL;
+    *out_view = *whole;
+    out_view->data = NULL;
     for (int i = 0; i < truth->cut_count; i++) {
         int axis = axis_of_input(&truth->subject, i, input);
 
         if (axis < 0)
             continue;
         by_axis[axis] = &truth->cuts[i];
-        out->shape.dims[axis] = truth->cuts[i].count;
+        out_view->shape.dims[axis] = truth->cuts[i].count;
     }
-    out->data = graph_alloc_data((size_t)shape_bytes(&out->shape, out->dtype));
-    if (!out->data)
+    out_view->data = graph_alloc_data((size_t)shape_bytes(&out_view->shape, out_view->dtype));
+    if (!out_view->data)
         return -ENOMEM;
-    take(whole, &layout, by_axis, out);
+    take(whole, &layout, by_axis, out_view);
     return 0;
 }
 
-static int take_output(const struct tune_truth *truth, const void *output, struct tensor_view *out)
+static int take_output(const struct tune_truth *truth, const void *output,
+                       struct tensor_view *out_view)
 {
     struct tensor_view whole = truth->subject.outputs[0];
     const struct tune_cut *by_axis[SHAPE_MAX_RANK] = {NULL};
 
     whole.data = (void *)output;
-    *out = truth->expected[0];
-    out->data = graph_alloc_data((size_t)shape_bytes(&out->shape, out->dtype));
-    if (!out->data)
+    *out_view = truth->expected[0];
+    out_view->data = graph_alloc_data((size_t)shape_bytes(&out_view->shape, out_view->dtype));
+    if (!out_view->data)
         return -ENOMEM;
     for (int i = 0; i < truth->cut_count; i++)
         by_axis[truth->cuts[i].axis] = &truth->cuts[i];
-    take(&whole, &truth->subject.output_layouts[0], by_axis, out);
+    take(&whole, &truth->subject.output_layouts[0], by_axis, out_view);
     return 0;
 }
 

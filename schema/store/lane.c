@@ -18,7 +18,7 @@ int store_lane_kind_of(const char *text)
     return -EINVAL;
 }
 
-int store_lane_read(struct store *store, int64_t lane_id, struct lane *slot, struct diag *diag)
+int store_lane_read(struct store *store, int64_t lane_id, struct lane *out_lane, struct diag *diag)
 {
     sqlite3_stmt *statement;
     int code, kind;
@@ -31,9 +31,9 @@ int store_lane_read(struct store *store, int64_t lane_id, struct lane *slot, str
     code = sqlite3_step(statement);
     if (code == SQLITE_ROW) {
         kind = store_lane_kind_of((const char *)sqlite3_column_text(statement, 1));
-        *slot = (struct lane){.lane_id = lane_id,
-                              .session_id = sqlite3_column_int64(statement, 0),
-                              .kind = (uint8_t)kind};
+        *out_lane = (struct lane){.lane_id = lane_id,
+                                  .session_id = sqlite3_column_int64(statement, 0),
+                                  .kind = (uint8_t)kind};
         if (kind < 0)
             rc = diag_set(diag, -EUCLEAN, "%s is damaged: lane %lld is of no known kind",
                           store->path, (long long)lane_id);
@@ -45,7 +45,7 @@ int store_lane_read(struct store *store, int64_t lane_id, struct lane *slot, str
     }
     sqlite3_reset(statement);
     if (rc < 0)
-        slot->lane_id = 0;
+        out_lane->lane_id = 0;
     return rc;
 }
 

@@ -31,7 +31,7 @@ struct lane_cache {
 int store_lane_kind_of(const char *text);
 
 /** Read a lane from the file into its slot. -EINVAL when it was never put. */
-int store_lane_read(struct store *store, int64_t lane_id, struct lane *slot, struct diag *diag);
+int store_lane_read(struct store *store, int64_t lane_id, struct lane *out_lane, struct diag *diag);
 
 static inline struct lane *store_lane_slot(struct lane_cache *cache, int64_t lane_id)
 {

@@ -291,7 +291,7 @@ static int find_batch(struct retain *retain, bool may_be_last, struct slice *sli
 }
 
 /* The oldest rows of another table: of them only the first is looked at here. */
-static int find_rows(struct retain *retain, enum store_rows table, struct slice *slice,
+static int find_rows(struct retain *retain, enum store_rows table, struct slice *out_slice,
                      struct diag *diag)
 {
     struct store *store = retain->store;
@@ -311,7 +311,7 @@ static int find_rows(struct retain *retain, enum store_rows table, struct slice 
             store->kept_counter = sqlite3_column_int64(row, 0);
             continue;
         }
-        *slice = (struct slice){
+        *out_slice = (struct slice){
             .table = table,
             .first = sqlite3_column_int64(row, 0),
             .last = INT64_MAX,
@@ -521,7 +521,7 @@ static int64_t leave_room(int64_t bound_bytes, int64_t bytes)
 }
 
 int store_retain_ahead(struct store *store, const struct store_bounds *bounds, int64_t now_ns,
-                       size_t row_count, struct store_retained *out, struct diag *diag)
+                       size_t row_count, struct store_retained *out_retained, struct diag *diag)
 {
     const int64_t bytes = (int64_t)row_count * AHEAD_ROW_BYTES;
     const struct store_bounds ahead = {
@@ -542,12 +542,12 @@ int store_retain_ahead(struct store *store, const struct store_bounds *bounds, i
     }
     if (rc < 0)
         return rc;
-    *out = (struct store_retained){.row_count = retain.done.row_count};
+    *out_retained = (struct store_retained){.row_count = retain.done.row_count};
     return 0;
 }
 
 int store_retain(struct store *store, const struct store_bounds *bounds, int64_t now_ns,
-                 size_t row_max, struct store_retained *out, struct diag *diag)
+                 size_t row_max, struct store_retained *out_retained, struct diag *diag)
 {
     struct retain retain = {.store = store, .bounds = bounds, .now_ns = now_ns};
     struct slice slice = {0};
@@ -569,6 +569,6 @@ int store_retain(struct store *store, const struct store_bounds *bounds, int64_t
             rc = more;
     }
     if (rc >= 0)
-        *out = retain.done;
+        *out_retained = retain.done;
     return rc;
 }

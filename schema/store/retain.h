@@ -51,7 +51,7 @@ struct store_retained {
  * Returns 1 when there is more to do, 0 when not, or a negative errno; then nothing was dropped.
  */
 int store_retain(struct store *store, const struct store_bounds *bounds, int64_t now_ns,
-                 size_t row_max, struct store_retained *out, struct diag *diag);
+                 size_t row_max, struct store_retained *out_retained, struct diag *diag);
 
 /**
  * The same ahead of rows that are to come, in the transaction that they will be in: they then take
@@ -61,6 +61,6 @@ int store_retain(struct store *store, const struct store_bounds *bounds, int64_t
  * Returns 0 or a negative errno; then the transaction is to be rolled back.
  */
 int store_retain_ahead(struct store *store, const struct store_bounds *bounds, int64_t now_ns,
-                       size_t row_count, struct store_retained *out, struct diag *diag);
+                       size_t row_count, struct store_retained *out_retained, struct diag *diag);
 
 #endif

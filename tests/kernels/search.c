@@ -152,7 +152,7 @@ static void set_test(struct test *test, const struct test_draws *given)
 }
 
 /* Half of the cases go to what has kernels of oneDNN. */
-static void choose(const struct test_search *search, uint64_t number, struct subject *out)
+static void choose(const struct test_search *search, uint64_t number, struct subject *out_subject)
 {
     int chosen[256], count = 0;
     uint64_t random = mix(search->seed * 0x9e3779b97f4a7c15u + number);
@@ -165,10 +165,11 @@ static void choose(const struct test_search *search, uint64_t number, struct sub
         if (test_is_asked(op, search->op) && (!prefers || op->entry == TEST_ALWAYS || search->op) &&
             count < (int)(sizeof(chosen) / sizeof(chosen[0])))
             chosen[count++] = i;
-    out->op = chosen[(random >> 1) % (uint64_t)count];
+    out_subject->op = chosen[(random >> 1) % (uint64_t)count];
     level = KERNEL_LEVEL_PORTABLE + (int)((random >> 24) % (KERNEL_LEVELS - KERNEL_LEVEL_PORTABLE));
-    out->level = test_has_level(test_op_at(out->op), level, &table) ? level : KERNEL_LEVEL_PORTABLE;
-    out->seed = mix(random);
+    out_subject->level =
+        test_has_level(test_op_at(out_subject->op), level, &table) ? level : KERNEL_LEVEL_PORTABLE;
+    out_subject->seed = mix(random);
 }
 
 /* Processes */
@@ -408,23 +409,24 @@ int test_search(const struct test_search *search)
 /* What was found before */
 
 /* "op isa level seed draws | text"; returns 0, or -1 when it is no such line. */
-static int parse_line(const char *line, struct subject *out, struct test_draws *out_draws,
+static int parse_line(const char *line, struct subject *out_subject, struct test_draws *out_draws,
                       const char **out_text)
 {
     char op[64], isa[32];
     int used = 0;
     const char *at;
 
-    *out = (struct subject){.isa = -1, .op = -1};
+    *out_subject = (struct subject){.isa = -1, .op = -1};
     *out_draws = (struct test_draws){0};
-    if (sscanf(line, "%63s %31s %d %" SCNu64 " %n", op, isa, &out->level, &out->seed, &used) != 4)
+    if (sscanf(line, "%63s %31s %d %" SCNu64 " %n", op, isa, &out_subject->level,
+               &out_subject->seed, &used) != 4)
         return -1;
     for (int i = 0; i < ISA_COUNT; i++)
         if (strcmp(isas[i].name, isa) == 0)
-            out->isa = i;
+            out_subject->isa = i;
     for (int i = 0; test_op_at(i); i++)
         if (strcmp(test_op_at(i)->name, op) == 0)
-            out->op = i;
+            out_subject->op = i;
     for (at = line + used; *at && *at != ' ' && out_draws->count < TEST_DRAWS_MAX;) {
         char *end;
 
@@ -434,7 +436,7 @@ static int parse_line(const char *line, struct subject *out, struct test_draws *
         at = *end == ',' ? end + 1 : end;
     }
     *out_text = strncmp(at, " | ", 3) == 0 ? at + 3 : NULL;
-    return out->isa < 0 || out->op < 0 || !*out_text ? -1 : 0;
+    return out_subject->isa < 0 || out_subject->op < 0 || !*out_text ? -1 : 0;
 }
 
 /* By all kernels that are listed now: which one it was is on no list any more. */

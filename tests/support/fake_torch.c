@@ -45,8 +45,8 @@ EXPORT int aoti_torch_get_dim(void *const *tensor, int64_t *out_dim);
 EXPORT int aoti_torch_get_dtype(void *const *tensor, int32_t *out_code);
 EXPORT uint64_t fake_torch_undefined NAMED("_ZN3c1019UndefinedTensorImpl10_singletonE");
 #pragma GCC visibility push(default)
-void fake_torch_tensor(struct fake_torch_tensor *out, int dtype, int rank, const int64_t *dims,
-                       bool own);
+void fake_torch_tensor(struct fake_torch_tensor *out_tensor, int dtype, int rank,
+                       const int64_t *dims, bool own);
 void fake_torch_run(const struct fake_torch_op *op);
 void fake_torch_product(void);
 void sgemm_(const char *a_letter, const char *b_letter, const int *m, const int *n, const int *k,
@@ -172,25 +172,25 @@ int aoti_torch_get_dtype(void *const *tensor, int32_t *out_code)
 
 /* --- Programs --- */
 
-void fake_torch_tensor(struct fake_torch_tensor *out, int dtype, int rank, const int64_t *dims,
-                       bool own)
+void fake_torch_tensor(struct fake_torch_tensor *out_tensor, int dtype, int rank,
+                       const int64_t *dims, bool own)
 {
     const void *const *table = tensor_table;
-    const int64_t *outside = out->outside, length = rank;
+    const int64_t *outside = out_tensor->outside, length = rank;
 
-    memset(out, 0, sizeof(*out));
-    memcpy(out->bytes, &table, sizeof(table));
-    memcpy(out->bytes + SIZES - 8, &length, sizeof(length));
+    memset(out_tensor, 0, sizeof(*out_tensor));
+    memcpy(out_tensor->bytes, &table, sizeof(table));
+    memcpy(out_tensor->bytes + SIZES - 8, &length, sizeof(length));
     if (rank > 5) {
-        memcpy(out->outside, dims, (size_t)rank * sizeof(*dims));
-        memcpy(out->bytes + SIZES, &outside, sizeof(outside));
+        memcpy(out_tensor->outside, dims, (size_t)rank * sizeof(*dims));
+        memcpy(out_tensor->bytes + SIZES, &outside, sizeof(outside));
     } else {
-        memcpy(out->bytes + SIZES, dims, (size_t)rank * sizeof(*dims));
+        memcpy(out_tensor->bytes + SIZES, dims, (size_t)rank * sizeof(*dims));
     }
-    out->bytes[DTYPE] = (unsigned char)dtype;
+    out_tensor->bytes[DTYPE] = (unsigned char)dtype;
     if (own) {
-        memset(out->bytes + SIZES - 8, 0xee, 24); /* of no meaning then */
-        out->bytes[OWN] = OWN_BIT;
+        memset(out_tensor->bytes + SIZES - 8, 0xee, 24); /* of no meaning then */
+        out_tensor->bytes[OWN] = OWN_BIT;
     }
 }
 

@@ -26,8 +26,8 @@ struct fake_torch_op {
 };
 
 /** A tensor of these dims; one of `own` sizes has them asked for by a virtual function. */
-void fake_torch_tensor(struct fake_torch_tensor *out, int dtype, int rank, const int64_t *dims,
-                       bool own);
+void fake_torch_tensor(struct fake_torch_tensor *out_tensor, int dtype, int rank,
+                       const int64_t *dims, bool own);
 
 void fake_torch_run(const struct fake_torch_op *op);
 

@@ -26,7 +26,7 @@ struct graph *build_graph(int64_t opset)
 }
 
 /* Reads "1,2,3" (perhaps empty) and leaves *text behind it. */
-static int read_ints(const char **text, int64_t *out, int max)
+static int read_ints(const char **text, int64_t *out_ints, int max)
 {
     int count = 0;
     char *end;
@@ -37,7 +37,7 @@ static int read_ints(const char **text, int64_t *out, int max)
         if (end == *text)
             return count;
         assert_true(count < max);
-        out[count++] = number;
+        out_ints[count++] = number;
         *text = end;
         if (**text != ',')
             return count;

@@ -77,7 +77,7 @@ static int create(const struct graph *graph, uint32_t way, struct exec **out_exe
 
 /* `way` 0 to 3: threads, and whether memory is shared. Returns how many values are in half. */
 static uint32_t run(const struct half_check *check, enum dtype dtype, uint32_t way,
-                    struct results *out)
+                    struct results *out_results)
 {
     struct graph *graph = check->build(check->user);
     struct tensor_view contents[INPUTS_MAX];
@@ -99,17 +99,17 @@ static uint32_t run(const struct half_check *check, enum dtype dtype, uint32_t w
     if (exec_wait(exec, &diag) != 0)
         fail_msg("%s in %s: %s", check->what, dtype_name(dtype), diag.text);
     assert_true(graph->output_count <= OUTPUTS_MAX);
-    *out = (struct results){.count = graph->output_count};
-    for (uint32_t i = 0; i < out->count; i++) {
+    *out_results = (struct results){.count = graph->output_count};
+    for (uint32_t i = 0; i < out_results->count; i++) {
         struct tensor_view view;
         size_t bytes;
 
         CHECK_OK(exec_output(exec, i, &view));
         bytes = (size_t)shape_bytes(&view.shape, view.dtype);
-        out->outputs[i] = view;
-        out->outputs[i].data = malloc(bytes + 1);
-        assert_non_null(out->outputs[i].data);
-        memcpy(out->outputs[i].data, view.data, bytes);
+        out_results->outputs[i] = view;
+        out_results->outputs[i].data = malloc(bytes + 1);
+        assert_non_null(out_results->outputs[i].data);
+        memcpy(out_results->outputs[i].data, view.data, bytes);
     }
     exec_destroy(&exec);
     graph_destroy(&graph);

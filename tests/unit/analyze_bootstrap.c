@@ -57,14 +57,14 @@ static void resample_by_hand(const double *a, size_t a_count, const double *b, s
 }
 
 static int change_of(const double *a, size_t a_count, const double *b, size_t b_count,
-                     double percent, uint64_t seed, struct bootstrap_change *out)
+                     double percent, uint64_t seed, struct bootstrap_change *out_change)
 {
     double places[2][64];
     const struct bootstrap_sample base = {a, places[0], a_count}, new = {b, places[1], b_count};
 
     bootstrap_places(a_count, percent, places[0]);
     bootstrap_places(b_count, percent, places[1]);
-    return bootstrap_change(&base, &new, 0.95, seed, out);
+    return bootstrap_change(&base, &new, 0.95, seed, out_change);
 }
 
 static void agrees_with_resampling(void **state)

@@ -67,7 +67,8 @@ static void add_session(struct side *side, struct noise_program *program, size_t
 
 /* The sides in turn, as scripts/ab records them. `earlier`: sessions of the base before. */
 static void compare(struct noise_program *program, size_t earlier, size_t base, size_t new,
-                    const double *slower, struct comparison *out, struct side sides[ALIGN_SIDES])
+                    const double *slower, struct comparison *out_comparison,
+                    struct side sides[ALIGN_SIDES])
 {
     uint32_t done[ALIGN_SIDES] = {0};
     bool named[SESSIONS_MAX];
@@ -87,8 +88,9 @@ static void compare(struct noise_program *program, size_t earlier, size_t base, 
                     is_new ? slower : NULL);
         done[is_new]++;
     }
-    CHECK_OK(comparison_make(
-        (const struct run_samples *const[]){&sides[0].samples, &sides[1].samples}, &chosen, out));
+    CHECK_OK(
+        comparison_make((const struct run_samples *const[]){&sides[0].samples, &sides[1].samples},
+                        &chosen, out_comparison));
 }
 
 static void end_sides(struct side sides[ALIGN_SIDES], struct comparison *comparison)

@@ -342,12 +342,12 @@ static const struct ops_question questions[] = {
 enum { QUESTIONS = sizeof(questions) / sizeof(questions[0]) };
 
 static void ask(struct store *store, struct ops_question question, int64_t totals_from,
-                struct ops_answer *out)
+                struct ops_answer *out_answer)
 {
     struct diag diag = {0};
 
     question.totals_from = totals_from;
-    if (query_ops(store, &question, out, &diag) < 0)
+    if (query_ops(store, &question, out_answer, &diag) < 0)
         fail_msg("%s", diag.text);
 }
 

@@ -9,7 +9,7 @@
 enum { CONV, FC, OPS };
 
 static void make(const struct rank_run *runs, size_t run_count, uint32_t rank_count,
-                 const double *op_ns, size_t op_count, bool by_time, struct ranks *out)
+                 const double *op_ns, size_t op_count, bool by_time, struct ranks *out_ranks)
 {
     const struct ranks_question question = {
         .runs = runs,
@@ -21,7 +21,7 @@ static void make(const struct rank_run *runs, size_t run_count, uint32_t rank_co
         .by_time = by_time,
     };
 
-    CHECK_OK(ranks_make(&question, out));
+    CHECK_OK(ranks_make(&question, out_ranks));
 }
 
 /* Three ranks, two steps; the last run of rank 0 is alone. */

@@ -26,7 +26,7 @@ static int stop(void **state)
 }
 
 static void take(const int64_t *sessions, size_t count, enum op_side side, bool warmups,
-                 struct run_samples *out)
+                 struct run_samples *out_samples)
 {
     const struct ops_question question = {
         .session_ids = sessions, .session_count = count, .warmups = warmups};
@@ -34,7 +34,7 @@ static void take(const int64_t *sessions, size_t count, enum op_side side, bool 
     struct diag diag = {0};
 
     CHECK_OK(query_spans(store, &question, &spans, &diag));
-    CHECK_OK(run_samples_take(&spans, side, out, &diag));
+    CHECK_OK(run_samples_take(&spans, side, out_samples, &diag));
 }
 
 static uint32_t find_op(const struct run_samples *samples, const char *name)

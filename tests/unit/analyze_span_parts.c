@@ -159,23 +159,24 @@ static int compare_said(const void *a, const void *b)
     return memcmp(a, b, sizeof(struct said));
 }
 
-static void gather(struct store *store, bool totals, bool is_whole, struct gathered *out)
+static void gather(struct store *store, bool totals, bool is_whole, struct gathered *out_gathered)
 {
     const int64_t session_id = 1;
     const struct ops_question question = {
         .session_ids = &session_id, .session_count = 1, .totals = totals, .warmups = true};
-    const struct span_parts parts = {out, begin, take, is_whole, PART};
+    const struct span_parts parts = {out_gathered, begin, take, is_whole, PART};
     struct spans_answer answer;
     struct diag diag = {0};
 
-    *out = (struct gathered){0};
+    *out_gathered = (struct gathered){0};
     CHECK_OK(query_span_parts(store, &question, &parts, &answer, &diag));
     CHECK_U64(answer.spans.count, 0);
-    CHECK_U64(answer.basis.event_count, out->spans.count);
-    CHECK_U64((uint64_t)answer.end_ns, (uint64_t)out->until_ns);
+    CHECK_U64(answer.basis.event_count, out_gathered->spans.count);
+    CHECK_U64((uint64_t)answer.end_ns, (uint64_t)out_gathered->until_ns);
     CHECK_U64((uint64_t)answer.start_ns, STORE_SUPPORT_START_NS);
     spans_answer_deinit(&answer);
-    qsort(out->spans.items, out->spans.count, sizeof(*out->spans.items), compare_said);
+    qsort(out_gathered->spans.items, out_gathered->spans.count, sizeof(*out_gathered->spans.items),
+          compare_said);
 }
 
 /* --- What is made of parts. --- */
@@ -221,25 +222,27 @@ static int compare_gaps(const void *a, const void *b)
     return (left->start_ns > right->start_ns) - (left->start_ns < right->start_ns);
 }
 
-static void measure_all(struct store *store, bool totals, bool is_whole, struct measured *out)
+static void measure_all(struct store *store, bool totals, bool is_whole,
+                        struct measured *out_measured)
 {
     const int64_t session_id = 1;
     const struct ops_question question = {
         .session_ids = &session_id, .session_count = 1, .totals = totals, .warmups = true};
-    const struct span_parts parts = {out, begin_measuring, measure, is_whole, PART};
+    const struct span_parts parts = {out_measured, begin_measuring, measure, is_whole, PART};
     struct spans_answer answer;
     struct diag diag = {0};
 
-    *out = (struct measured){0};
+    *out_measured = (struct measured){0};
     CHECK_OK(query_span_parts(store, &question, &parts, &answer, &diag));
-    CHECK_OK(overhead_finish(&out->overhead_parts, &answer, &out->overhead));
+    CHECK_OK(overhead_finish(&out_measured->overhead_parts, &answer, &out_measured->overhead));
     for (uint32_t lane = 0; lane < 2; lane++)
-        assert_true(idle_is_shown(out->idle, lane));
+        assert_true(idle_is_shown(out_measured->idle, lane));
     spans_answer_deinit(&answer);
-    idle_parts_destroy(&out->idle);
-    array_deinit(&out->of_part);
-    overhead_parts_deinit(&out->overhead_parts);
-    qsort(out->gaps.items, out->gaps.count, sizeof(*out->gaps.items), compare_gaps);
+    idle_parts_destroy(&out_measured->idle);
+    array_deinit(&out_measured->of_part);
+    overhead_parts_deinit(&out_measured->overhead_parts);
+    qsort(out_measured->gaps.items, out_measured->gaps.count, sizeof(*out_measured->gaps.items),
+          compare_gaps);
 }
 
 static void compare_measures(struct store *store, bool totals)

@@ -113,7 +113,7 @@ static struct exec *create(const struct graph *graph, struct kernel_chooser *tun
 }
 
 /* Sample i is the same whatever the batch. */
-static void compute(const struct graph *graph, struct exec *exec, float *out)
+static void compute(const struct graph *graph, struct exec *exec, float *out_values)
 {
     const struct value *x = graph->inputs[0];
     int64_t count = shape_elements(&x->shape);
@@ -128,11 +128,11 @@ static void compute(const struct graph *graph, struct exec *exec, float *out)
     exec_dispatch(exec);
     CHECK_OK(exec_wait(exec, &diag));
     CHECK_OK(exec_output(exec, 0, &y));
-    memcpy(out, y.data, (size_t)shape_bytes(&y.shape, DTYPE_F32));
+    memcpy(out_values, y.data, (size_t)shape_bytes(&y.shape, DTYPE_F32));
     free(data);
 }
 
-static void run_with(const struct tune_options *options, int64_t batch, float *out)
+static void run_with(const struct tune_options *options, int64_t batch, float *out_values)
 {
     struct graph *graph = make_graph(batch);
     struct kernel_chooser *tuning = NULL;
@@ -142,18 +142,18 @@ static void run_with(const struct tune_options *options, int64_t batch, float *o
     if (tuning_create(options, &tuning, &diag) != 0)
         fail_msg("tuning_create: %s", diag.text);
     exec = create(graph, tuning);
-    compute(graph, exec, out);
+    compute(graph, exec, out_values);
     exec_destroy(&exec);
     tuning_destroy(&tuning);
     graph_destroy(&graph);
 }
 
-static void default_of(int64_t batch, float *out)
+static void default_of(int64_t batch, float *out_values)
 {
     struct graph *graph = make_graph(batch);
     struct exec *exec = create(graph, NULL);
 
-    compute(graph, exec, out);
+    compute(graph, exec, out_values);
     exec_destroy(&exec);
     graph_destroy(&graph);
 }

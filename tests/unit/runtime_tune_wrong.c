@@ -122,7 +122,8 @@ static struct tune_options options_of(enum tune_run run)
     return (struct tune_options){.run = run, .workspace_limit = UINT64_MAX};
 }
 
-static void count_steps(const struct graph *graph, const struct exec *exec, struct outcome *out)
+static void count_steps(const struct graph *graph, const struct exec *exec,
+                        struct outcome *out_counts)
 {
     struct exec *other = exec_check_create(graph, 1);
 
@@ -130,8 +131,8 @@ static void count_steps(const struct graph *graph, const struct exec *exec, stru
     for (uint32_t i = 0; i < exec_step_count(exec); i++) {
         const char *name = exec_step(exec, i)->implementation;
 
-        out->wrong_steps += strncmp(name, "wrong", 5) == 0;
-        out->changed_steps += strcmp(name, exec_step(other, i)->implementation) != 0;
+        out_counts->wrong_steps += strncmp(name, "wrong", 5) == 0;
+        out_counts->changed_steps += strcmp(name, exec_step(other, i)->implementation) != 0;
     }
     exec_destroy(&other);
 }

@@ -240,14 +240,14 @@ extern const struct import_format import_load_and_run_format;
 
 /* Ours says when all was, and holds all runs. */
 static int read_json(struct json_stream *stream, const char *name, struct store *store,
-                     const struct import_options *options, const struct import_format **format,
+                     const struct import_options *options, const struct import_format **out_format,
                      struct diag *diag)
 {
     bool is_timed = false;
     int rc = import_megengine(stream, name, store, options, &is_timed, diag);
 
     if (is_timed)
-        *format = &import_load_and_run_format;
+        *out_format = &import_load_and_run_format;
     return rc;
 }
 

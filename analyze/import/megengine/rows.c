@@ -157,21 +157,22 @@ struct op_texts {
 };
 
 static void take_op(struct megengine *megengine, struct record *record, uint32_t place,
-                    struct op_texts *out)
+                    struct op_texts *out_texts)
 {
     struct json_slice node_id, params;
 
-    out->name = take_name(record);
-    out->type = take_name(record);
-    out->origin = list_text(take_value(record));
+    out_texts->name = take_name(record);
+    out_texts->type = take_name(record);
+    out_texts->origin = list_text(take_value(record));
     node_id = take_value(record);
-    out->node_id = megengine_is_id(node_id) ? json_take_text(node_id) : NULL;
-    out->device = take_name(record);
+    out_texts->node_id = megengine_is_id(node_id) ? json_take_text(node_id) : NULL;
+    out_texts->device = take_name(record);
     params = take_value(record);
-    out->params = params.kind == JSON_OBJECT ? params_text(params, (struct json_slice){0}) : NULL;
-    out->workspace_bytes = import_count(take_value(record));
-    out->in_dtypes = take_dtypes(megengine, record, PLACE_NONE);
-    out->out_dtypes = take_dtypes(megengine, record, place);
+    out_texts->params =
+        params.kind == JSON_OBJECT ? params_text(params, (struct json_slice){0}) : NULL;
+    out_texts->workspace_bytes = import_count(take_value(record));
+    out_texts->in_dtypes = take_dtypes(megengine, record, PLACE_NONE);
+    out_texts->out_dtypes = take_dtypes(megengine, record, place);
 }
 
 static void drop_op(struct op_texts *texts, struct costs *costs)

@@ -113,23 +113,23 @@ static double calls_of(const struct brief *brief, uint64_t calls)
     return basis->is_per_run && basis->runs ? (double)calls / (double)basis->runs : (double)calls;
 }
 
-static bool make_row(const struct brief *brief, const struct op_row *op, struct brief_row *row)
+static bool make_row(const struct brief *brief, const struct op_row *op, struct brief_row *out_row)
 {
-    *row = (struct brief_row){.name = op->name, .type = op->type, .op = op, .op_count = 1};
+    *out_row = (struct brief_row){.name = op->name, .type = op->type, .op = op, .op_count = 1};
     for (int side = 0; side < OP_SIDES; side++) {
         const struct op_cost *cost = &op->cost[side];
         double ns = isnan(cost->exec_ns) ? cost->end_ns : cost->exec_ns;
 
         if (!cost->calls)
             continue;
-        row->own_ns[side] = isnan(cost->end_ns) ? 0 : cost->end_ns;
-        row->calls[side] = calls_of(brief, cost->calls);
+        out_row->own_ns[side] = isnan(cost->end_ns) ? 0 : cost->end_ns;
+        out_row->calls[side] = calls_of(brief, cost->calls);
         if (cost->computation_flop > 0 && ns > 0) {
-            row->flop += cost->computation_flop;
-            row->flop_ns += ns;
+            out_row->flop += cost->computation_flop;
+            out_row->flop_ns += ns;
         }
     }
-    return row->calls[OP_HOST] + row->calls[OP_DEVICE] > 0;
+    return out_row->calls[OP_HOST] + out_row->calls[OP_DEVICE] > 0;
 }
 
 static void choose_sides(struct brief *brief)

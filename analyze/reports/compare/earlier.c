@@ -47,8 +47,8 @@ static bool is_among(int64_t id, const int64_t *ids, size_t count)
     return false;
 }
 
-/* One number; *out stays as it is where there is no row. */
-static int read_number(struct store *store, const char *sql, int64_t id, int64_t *out,
+/* One number; *out_number stays as it is where there is no row. */
+static int read_number(struct store *store, const char *sql, int64_t id, int64_t *out_number,
                        struct diag *diag)
 {
     sqlite3_stmt *statement = NULL;
@@ -58,24 +58,25 @@ static int read_number(struct store *store, const char *sql, int64_t id, int64_t
         sqlite3_bind_int64(statement, 1, id);
         rc = query_step(store, statement, diag);
         if (rc == 1)
-            *out = query_int(statement, 0);
+            *out_number = query_int(statement, 0);
     }
     sqlite3_finalize(statement);
     return rc < 0 ? rc : 0;
 }
 
 static int find_variation(struct store *store, const int64_t *like, size_t like_count,
-                          struct earlier_sessions *out, struct diag *diag)
+                          struct earlier_sessions *out_earlier, struct diag *diag)
 {
     enum { LIKE_MAX = 100 };
     double medians[COMPARE_EARLIER_MAX + LIKE_MAX];
-    size_t all = out->count + (like_count < LIKE_MAX ? like_count : LIKE_MAX), count = 0;
+    size_t all = out_earlier->count + (like_count < LIKE_MAX ? like_count : LIKE_MAX), count = 0;
 
     for (size_t i = 0; i < all; i++) {
         int64_t median = STORE_NULL;
-        int rc =
-            read_number(store, median_sql,
-                        i < out->count ? out->session_ids[i] : like[i - out->count], &median, diag);
+        int rc = read_number(store, median_sql,
+                             i < out_earlier->count ? out_earlier->session_ids[i]
+                                                    : like[i - out_earlier->count],
+                             &median, diag);
 
         if (rc < 0)
             return rc;
@@ -84,21 +85,21 @@ static int find_variation(struct store *store, const int64_t *like, size_t like_
     }
     stats_sort(medians, count);
     if (count > 1 && stats_median(medians, count) > 0)
-        out->variation =
+        out_earlier->variation =
             1.4826 * stats_median_distance(medians, count) / stats_median(medians, count);
     return 0;
 }
 
 int compare_earlier_find(struct store *store, const int64_t *like, size_t like_count,
-                         const int64_t *besides, size_t besides_count, struct earlier_sessions *out,
-                         struct diag *diag)
+                         const int64_t *besides, size_t besides_count,
+                         struct earlier_sessions *out_earlier, struct diag *diag)
 {
     sqlite3_stmt *statement = NULL;
     size_t alike = 0;
     int64_t latest_ns = INT64_MIN;
     int rc = 0;
 
-    *out = (struct earlier_sessions){.variation = NAN};
+    *out_earlier = (struct earlier_sessions){.variation = NAN};
     for (size_t i = 0; i < like_count && rc == 0; i++) {
         int64_t start_ns = INT64_MIN;
 
@@ -118,11 +119,13 @@ int compare_earlier_find(struct store *store, const int64_t *like, size_t like_c
 
         if (is_among(id, like, like_count))
             alike++;
-        else if (out->count < COMPARE_EARLIER_MAX && !is_among(id, besides, besides_count))
-            out->session_ids[out->count++] = id;
+        else if (out_earlier->count < COMPARE_EARLIER_MAX && !is_among(id, besides, besides_count))
+            out_earlier->session_ids[out_earlier->count++] = id;
     }
     sqlite3_finalize(statement);
     if (rc == 0 && alike < like_count)
-        out->count = 0;
-    return rc < 0 || !out->count ? rc : find_variation(store, like, like_count, out, diag);
+        out_earlier->count = 0;
+    return rc < 0 || !out_earlier->count
+               ? rc
+               : find_variation(store, like, like_count, out_earlier, diag);
 }

@@ -33,7 +33,7 @@ struct earlier_sessions {
  * Returns 0 or a negative errno with a sentence.
  */
 int compare_earlier_find(struct store *store, const int64_t *like, size_t like_count,
-                         const int64_t *besides, size_t besides_count, struct earlier_sessions *out,
-                         struct diag *diag);
+                         const int64_t *besides, size_t besides_count,
+                         struct earlier_sessions *out_earlier, struct diag *diag);
 
 #endif

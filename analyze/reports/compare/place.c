@@ -9,24 +9,24 @@
 
 #include "analyze/query/choose_sessions.h"
 
-int compare_place_read(const char *text, struct compare_place *out)
+int compare_place_read(const char *text, struct compare_place *out_place)
 {
     const char *colon = strrchr(text, ':');
 
-    *out = (struct compare_place){0};
+    *out_place = (struct compare_place){0};
     if (access(text, F_OK) != 0) {
         if (is_choice_of_sessions(text)) {
-            out->sessions = text;
+            out_place->sessions = text;
             return 0;
         }
         if (colon && is_choice_of_sessions(colon + 1)) {
-            out->sessions = colon + 1;
-            out->path = strndup(text, (size_t)(colon - text));
-            return out->path ? 0 : -ENOMEM;
+            out_place->sessions = colon + 1;
+            out_place->path = strndup(text, (size_t)(colon - text));
+            return out_place->path ? 0 : -ENOMEM;
         }
     }
-    out->path = strdup(text);
-    return out->path ? 0 : -ENOMEM;
+    out_place->path = strdup(text);
+    return out_place->path ? 0 : -ENOMEM;
 }
 
 void compare_place_deinit(struct compare_place *place)

@@ -10,8 +10,8 @@ struct compare_place {
 };
 
 /** The name of a file that is there means this file, whatever it looks like. Returns 0 or -ENOMEM;
- *  give *out to compare_place_deinit() after 0. */
-int compare_place_read(const char *text, struct compare_place *out);
+ *  give *out_place to compare_place_deinit() after 0. */
+int compare_place_read(const char *text, struct compare_place *out_place);
 void compare_place_deinit(struct compare_place *place);
 
 #endif

@@ -200,7 +200,7 @@ struct report compare_side_report(const struct report *report, const struct comp
 }
 
 static int read_side(const struct report *report, struct compare_side *side,
-                     struct disturbed_runs *disturbed, struct diag *diag)
+                     struct disturbed_runs *out_disturbed, struct diag *diag)
 {
     struct report of_side = compare_side_report(report, side);
     struct spans_answer spans = {0};
@@ -212,7 +212,7 @@ static int read_side(const struct report *report, struct compare_side *side,
     if (rc == 0)
         rc = run_samples_take(&spans, side_of(report->options), &side->samples, diag);
     if (rc == 0)
-        rc = disturbed_runs_find(side->source->store, &side->samples, disturbed, diag);
+        rc = disturbed_runs_find(side->source->store, &side->samples, out_disturbed, diag);
     spans_answer_deinit(&spans);
     return rc;
 }

@@ -134,21 +134,22 @@ static void add_if_different(struct environment_rows *rows, const char *title, c
 }
 
 static void gather_differences(const struct compare_side sides[ALIGN_SIDES],
-                               struct environment_rows *out)
+                               struct environment_rows *out_rows)
 {
     for (int fact = 0; fact < ENVIRONMENT_FACTS; fact++)
-        add_if_different(out, environment_names[fact].title,
+        add_if_different(out_rows, environment_names[fact].title,
                          sides[ALIGN_BASE].environment.facts[fact],
                          sides[ALIGN_NEW].environment.facts[fact]);
     for (int side = 0; side < ALIGN_SIDES; side++) {
         const struct run_samples *samples = &sides[side].samples;
 
-        snprintf(out->numbers[side], sizeof(out->numbers[side]), "%zu", samples->runs.count);
-        snprintf(out->numbers[2 + side], sizeof(out->numbers[side]), "%" PRIu64,
+        snprintf(out_rows->numbers[side], sizeof(out_rows->numbers[side]), "%zu",
+                 samples->runs.count);
+        snprintf(out_rows->numbers[2 + side], sizeof(out_rows->numbers[side]), "%" PRIu64,
                  samples->spans.basis.warmups_skipped);
     }
-    add_if_different(out, "runs", out->numbers[0], out->numbers[1]);
-    add_if_different(out, "warm-ups", out->numbers[2], out->numbers[3]);
+    add_if_different(out_rows, "runs", out_rows->numbers[0], out_rows->numbers[1]);
+    add_if_different(out_rows, "warm-ups", out_rows->numbers[2], out_rows->numbers[3]);
 }
 
 void compare_emit_environment(const struct report *report,

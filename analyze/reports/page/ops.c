@@ -156,7 +156,7 @@ double page_op_time_ns(const void *line)
 
 /* --- Time by type. --- */
 
-static int view(const struct page *page, enum ops_grouping grouping, struct ops_lines *lines,
+static int view(const struct page *page, enum ops_grouping grouping, struct ops_lines *out_lines,
                 struct diag *diag)
 {
     const struct ops_view_options options = {
@@ -166,7 +166,7 @@ static int view(const struct page *page, enum ops_grouping grouping, struct ops_
         .reduction = STATS_SUM,
     };
 
-    if (ops_view(page->answer, &page->selection->filter, &options, lines) < 0)
+    if (ops_view(page->answer, &page->selection->filter, &options, out_lines) < 0)
         return diag_set(diag, -ENOMEM, "no memory for the table");
     if (page->selection->filter.gave_up)
         return filter_complain(&page->selection->filter, diag);

@@ -69,7 +69,8 @@ static int compare_keys(const void *a, const void *b)
 
 /* The spans of the chosen runs, or all where there is no run; `--type label` and the like hold
  * there, too. */
-static int query_timeline(const struct page *page, struct spans_answer *out, struct diag *diag)
+static int query_timeline(const struct page *page, struct spans_answer *out_answer,
+                          struct diag *diag)
 {
     struct run_key keys[PAGE_RUNS_MAX];
     int rc;
@@ -81,7 +82,7 @@ static int query_timeline(const struct page *page, struct spans_answer *out, str
         page->selection->question.chosen_runs = keys;
         page->selection->question.chosen_run_count = page->chosen_count;
     }
-    rc = report_query_spans(page->report, page->selection, out, diag);
+    rc = report_query_spans(page->report, page->selection, out_answer, diag);
     page->selection->question.chosen_runs = NULL;
     page->selection->question.chosen_run_count = 0;
     return rc;

@@ -103,23 +103,23 @@ static void *open_any(int driver_major)
     return handle;
 }
 
-static bool find_functions(void *handle, struct cupti *out)
+static bool find_functions(void *handle, struct cupti *out_cupti)
 {
     const struct {
         const char *name;
         void *place;
     } functions[] = {
-        {"cuptiGetVersion", &out->get_version},
-        {"cuptiSubscribe", &out->subscribe},
-        {"cuptiEnableCallback", &out->enable_callback},
-        {"cuptiEnableDomain", &out->enable_domain},
-        {"cuptiActivityRegisterCallbacks", &out->register_callbacks},
-        {"cuptiActivityEnable", &out->enable},
-        {"cuptiActivityDisable", &out->disable},
-        {"cuptiActivityGetNextRecord", &out->next_record},
-        {"cuptiActivityGetNumDroppedRecords", &out->dropped},
-        {"cuptiActivityFlushAll", &out->flush},
-        {"cuptiActivitySetAttribute", &out->set_attribute},
+        {"cuptiGetVersion", &out_cupti->get_version},
+        {"cuptiSubscribe", &out_cupti->subscribe},
+        {"cuptiEnableCallback", &out_cupti->enable_callback},
+        {"cuptiEnableDomain", &out_cupti->enable_domain},
+        {"cuptiActivityRegisterCallbacks", &out_cupti->register_callbacks},
+        {"cuptiActivityEnable", &out_cupti->enable},
+        {"cuptiActivityDisable", &out_cupti->disable},
+        {"cuptiActivityGetNextRecord", &out_cupti->next_record},
+        {"cuptiActivityGetNumDroppedRecords", &out_cupti->dropped},
+        {"cuptiActivityFlushAll", &out_cupti->flush},
+        {"cuptiActivitySetAttribute", &out_cupti->set_attribute},
     };
 
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {

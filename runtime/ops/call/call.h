@@ -181,14 +181,15 @@ bool call_map_takes(const char *op_type, enum kernel_dtype dtype);
 
 /** The function of an operator with one operand, and its parameters; false where it is none. Gelu
  *  gives the form that it approximates. */
-bool call_map_of(const struct graph *graph, const struct node *node, struct kernel_map_args *out);
+bool call_map_of(const struct graph *graph, const struct node *node,
+                 struct kernel_map_args *out_args);
 
 /** Its name in a chain's steps: the operator's, "Gelu(tanh)" for that form; and back. */
 const char *call_map_name(enum kernel_map op);
-bool call_map_by_name(const char *name, enum kernel_map *out);
+bool call_map_by_name(const char *name, enum kernel_map *out_map);
 
 /** The function of an operator with two operands; false where it is none. */
-bool call_zip_of(const char *op_type, enum kernel_zip *out);
+bool call_zip_of(const char *op_type, enum kernel_zip *out_zip);
 
 /** Whether somebody reads an output of the node. */
 bool call_is_read(const struct node *node, uint32_t output);
@@ -278,7 +279,7 @@ int call_window(const struct call_request *request, uint32_t x, const int64_t *k
 /** A list attribute with one entry per spatial axis (pads: two), or the fallback everywhere.
  *  -ENOTSUP where one is below `lowest` or beyond int32. */
 int call_axis_ints(const struct call_request *request, const char *name, size_t count,
-                   int64_t lowest, int64_t fallback, int64_t *out);
+                   int64_t lowest, int64_t fallback, int64_t *out_values);
 
 struct kernel_activation call_activation(const struct node *node);
 

@@ -19,7 +19,7 @@ static int run_chain(const struct call *call)
 }
 
 /* The strides of an input under the axes of y's memory. */
-static int bind_input(const struct call_request *request, uint32_t index, int64_t *out)
+static int bind_input(const struct call_request *request, uint32_t index, int64_t *out_strides)
 {
     struct layout layout = call_output_layout(request);
     const struct tensor_view *x = call_input(request, index);
@@ -31,7 +31,7 @@ static int bind_input(const struct call_request *request, uint32_t index, int64_
     call_input_strides(request, index, own);
     rc = call_broadcast_strides(request, &x->shape, own, layout.rank - x->shape.rank, strides);
     for (int i = 0; rc == 0 && i < layout.rank; i++)
-        out[i] = strides[layout.order[i]];
+        out_strides[i] = strides[layout.order[i]];
     return rc;
 }
 
@@ -57,7 +57,7 @@ static int bind_step(const struct call_request *request, struct kernel_chain *ch
 
 /* What is the same for both: the result's geometry and the steps. */
 static int begin(const struct call_request *request, struct call *call, uint32_t first_f32,
-                 struct chain_params **out)
+                 struct chain_params **out_params)
 {
     const struct node *node = request->node;
     const struct attribute *steps = node_attribute(node, "steps");
@@ -74,12 +74,12 @@ static int begin(const struct call_request *request, struct call *call, uint32_t
     if (step_count > KERNEL_CHAIN_STEPS || count != 2 * (size_t)step_count ||
         (parameters && parameters->count != count) || node->input_count > KERNEL_CHAIN_INPUTS)
         return call_refuse(request, -EINVAL, "its steps, operands and parameters do not fit");
-    rc = call_params(request, call, sizeof(**out));
+    rc = call_params(request, call, sizeof(**out_params));
     if (rc < 0)
         return rc;
-    *out = call->params;
-    (*out)->fn = request->kernels->chain.fn;
-    chain = &(*out)->chain;
+    *out_params = call->params;
+    (*out_params)->fn = request->kernels->chain.fn;
+    chain = &(*out_params)->chain;
     chain->rank = layout.rank;
     chain->inputs = (int)node->input_count;
     for (int i = 0; i < layout.rank; i++)

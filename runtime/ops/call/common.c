@@ -150,11 +150,11 @@ int call_axis(const struct call_request *request, int64_t axis, int limit)
     return (int)(axis < 0 ? axis + limit : axis);
 }
 
-static void strides_of(const struct layout *layout, const struct shape *shape, int64_t *out)
+static void strides_of(const struct layout *layout, const struct shape *shape, int64_t *out_strides)
 {
     struct layout row_major = layout_row_major(shape->rank);
 
-    layout_strides(layout ? layout : &row_major, shape, out);
+    layout_strides(layout ? layout : &row_major, shape, out_strides);
 }
 
 void call_input_strides(const struct call_request *request, uint32_t index, int64_t *out_strides)

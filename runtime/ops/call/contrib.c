@@ -17,7 +17,7 @@ struct matrices {
 
 /* A matrix's axes are the last two, or with the batch transposed the first and the last. A vector
  * is a row on the left and a column on the right, and nothing is transposed of it. */
-static void take(const struct call_request *request, uint32_t input, struct matrices *out)
+static void take(const struct call_request *request, uint32_t input, struct matrices *out_matrices)
 {
     const struct shape *x = &request->inputs[input].shape;
     const struct node *node = request->node;
@@ -26,21 +26,23 @@ static void take(const struct call_request *request, uint32_t input, struct matr
     int64_t strides[SHAPE_MAX_RANK];
     struct layout layout = layout_row_major(x->rank);
 
-    *out = (struct matrices){.rows = 1, .cols = 1};
+    *out_matrices = (struct matrices){.rows = 1, .cols = 1};
     if (x->rank == 1) {
-        *(input == 0 ? &out->cols : &out->rows) = x->dims[0];
-        out->line = out->cols;
+        *(input == 0 ? &out_matrices->cols : &out_matrices->rows) = x->dims[0];
+        out_matrices->line = out_matrices->cols;
         return;
     }
     layout_strides(&layout, x, strides);
-    out->is_transposed = node_int(node, input == 0 ? "transA" : "transB", 0) != 0;
-    out->rows = x->dims[out->is_transposed ? last : first];
-    out->cols = x->dims[out->is_transposed ? first : last];
-    out->line = strides[first];
-    out->has_gaps = out->line != x->dims[last];
-    out->batch_rank = x->rank - 2;
-    memcpy(out->batch_dims, x->dims + from, (size_t)out->batch_rank * sizeof(x->dims[0]));
-    memcpy(out->batch_strides, strides + from, (size_t)out->batch_rank * sizeof(strides[0]));
+    out_matrices->is_transposed = node_int(node, input == 0 ? "transA" : "transB", 0) != 0;
+    out_matrices->rows = x->dims[out_matrices->is_transposed ? last : first];
+    out_matrices->cols = x->dims[out_matrices->is_transposed ? first : last];
+    out_matrices->line = strides[first];
+    out_matrices->has_gaps = out_matrices->line != x->dims[last];
+    out_matrices->batch_rank = x->rank - 2;
+    memcpy(out_matrices->batch_dims, x->dims + from,
+           (size_t)out_matrices->batch_rank * sizeof(x->dims[0]));
+    memcpy(out_matrices->batch_strides, strides + from,
+           (size_t)out_matrices->batch_rank * sizeof(strides[0]));
 }
 
 static int take_batches(const struct call_request *request, const struct matrices *from,

@@ -48,9 +48,9 @@ static int run_convolve(const struct call *call)
     return 0;
 }
 
-static int take_type(const struct call_request *request, int input, enum kernel_dtype *out)
+static int take_type(const struct call_request *request, int input, enum kernel_dtype *out_dtype)
 {
-    if (input < 0 || call_dtype(request->inputs[input].dtype, out))
+    if (input < 0 || call_dtype(request->inputs[input].dtype, out_dtype))
         return 0;
     return call_refuse(request, -ENOTSUP, "no kernel for %s in input %d",
                        dtype_name(request->inputs[input].dtype), input);

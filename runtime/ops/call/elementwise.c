@@ -116,14 +116,15 @@ static bool has_known_form(const struct node *node)
     return strcmp(approximate, "none") == 0 || strcmp(approximate, "tanh") == 0;
 }
 
-bool call_map_of(const struct graph *graph, const struct node *node, struct kernel_map_args *out)
+bool call_map_of(const struct graph *graph, const struct node *node,
+                 struct kernel_map_args *out_args)
 {
     const struct map_op *op = find_map(node->op_type);
 
     if (!op || !has_known_form(node))
         return false;
-    *out = (struct kernel_map_args){.dtype = KERNEL_F32};
-    map_args(graph, node, op, out);
+    *out_args = (struct kernel_map_args){.dtype = KERNEL_F32};
+    map_args(graph, node, op, out_args);
     return true;
 }
 
@@ -140,14 +141,14 @@ const char *call_map_name(enum kernel_map op)
     return map_ops[i].op_type;
 }
 
-bool call_map_by_name(const char *name, enum kernel_map *out)
+bool call_map_by_name(const char *name, enum kernel_map *out_map)
 {
     const struct map_op *op = find_map(name);
 
     if (op)
-        *out = op->op;
+        *out_map = op->op;
     else if (strcmp(name, gelu_tanh) == 0)
-        *out = MAP_GELU_TANH;
+        *out_map = MAP_GELU_TANH;
     else
         return false;
     return true;
@@ -210,15 +211,15 @@ static int run_zip(const struct call *call)
 }
 
 static int begin_zip(const struct call_request *request, struct call *call, uint32_t steps,
-                     struct zip_params **out)
+                     struct zip_params **out_params)
 {
     int rc =
         call_params(request, call, sizeof(struct zip_params) + steps * sizeof(struct zip_step));
 
     if (rc < 0)
         return rc;
-    *out = call->params;
-    (*out)->fn = request->kernels->zip.fn;
+    *out_params = call->params;
+    (*out_params)->fn = request->kernels->zip.fn;
     call->version = request->kernels->zip.version;
     call->run = run_zip;
     return 0;
@@ -328,11 +329,11 @@ static const struct zip_op {
     {"BitwiseXor", ZIP_BIT_XOR},
 };
 
-bool call_zip_of(const char *op_type, enum kernel_zip *out)
+bool call_zip_of(const char *op_type, enum kernel_zip *out_zip)
 {
     for (size_t i = 0; i < sizeof(zip_ops) / sizeof(zip_ops[0]); i++) {
         if (strcmp(zip_ops[i].op_type, op_type) == 0) {
-            *out = zip_ops[i].op;
+            *out_zip = zip_ops[i].op;
             return true;
         }
     }

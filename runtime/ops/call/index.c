@@ -29,14 +29,14 @@ static int kernel_types(const struct call_request *request, enum kernel_dtype *o
     return 0;
 }
 
-static int scatter_op(const struct call_request *request, enum kernel_scatter_op *out)
+static int scatter_op(const struct call_request *request, enum kernel_scatter_op *out_op)
 {
     static const char *const names[] = {"none", "add", "mul", "max", "min"};
     const char *name = node_string(request->node, "reduction", "none");
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (strcmp(name, names[i]) == 0) {
-            *out = (enum kernel_scatter_op)i;
+            *out_op = (enum kernel_scatter_op)i;
             return 0;
         }
     }

@@ -117,7 +117,7 @@ static int run_binary(const struct call *call)
 
 /* y = a op inputs[b], a being input 0, or y itself where b is not 1. */
 static int make_broadcast(const struct call_request *request, uint32_t b, int b_first,
-                          struct kernel_broadcast *out)
+                          struct kernel_broadcast *out_broadcast)
 {
     const struct shape *y = &request->outputs[0].shape;
     const struct shape *a = b == 1 ? &request->inputs[0].shape : y;
@@ -134,13 +134,13 @@ static int make_broadcast(const struct call_request *request, uint32_t b, int b_
         return rc;
     call_input_strides(request, b, own);
     rc = call_broadcast_strides(request, &request->inputs[b].shape, own, b_first, b_stride);
-    out->rank = y->rank;
+    out_broadcast->rank = y->rank;
     for (int i = 0; i < y->rank; i++) {
         int axis = layout.order[i];
 
-        out->dims[i] = y->dims[axis];
-        out->a_stride[i] = a_stride[axis];
-        out->b_stride[i] = b_stride[axis];
+        out_broadcast->dims[i] = y->dims[axis];
+        out_broadcast->a_stride[i] = a_stride[axis];
+        out_broadcast->b_stride[i] = b_stride[axis];
     }
     return rc;
 }

@@ -191,13 +191,13 @@ struct slice {
 };
 
 /* Inputs since opset 10, attributes before. */
-static int read_slice(const struct call_request *request, struct slice *out)
+static int read_slice(const struct call_request *request, struct slice *out_slice)
 {
     bool given, has_axes, has_steps;
-    int starts = call_ints(request, 1, "starts", out->starts, &given);
-    int ends = call_ints(request, 2, "ends", out->ends, &given);
-    int axes = call_ints(request, 3, "axes", out->axes, &has_axes);
-    int steps = call_ints(request, 4, NULL, out->steps, &has_steps);
+    int starts = call_ints(request, 1, "starts", out_slice->starts, &given);
+    int ends = call_ints(request, 2, "ends", out_slice->ends, &given);
+    int axes = call_ints(request, 3, "axes", out_slice->axes, &has_axes);
+    int steps = call_ints(request, 4, NULL, out_slice->steps, &has_steps);
 
     if (starts < 0 || ends < 0 || axes < 0 || steps < 0)
         return starts < 0 ? starts : ends < 0 ? ends : axes < 0 ? axes : steps;
@@ -205,11 +205,11 @@ static int read_slice(const struct call_request *request, struct slice *out)
         return call_refuse(request, -EINVAL, "starts, ends, axes and steps differ in length");
     for (int i = 0; i < starts; i++) {
         if (!has_axes)
-            out->axes[i] = i;
+            out_slice->axes[i] = i;
         if (!has_steps)
-            out->steps[i] = 1;
+            out_slice->steps[i] = 1;
     }
-    out->count = starts;
+    out_slice->count = starts;
     return 0;
 }
 

@@ -46,7 +46,7 @@ static int run_layer_norm(const struct call *call)
 }
 
 static int begin(const struct call_request *request, struct call *call,
-                 struct normalize_params **out)
+                 struct normalize_params **out_params)
 {
     const struct tensor_view *x = call_input(request, 0);
     struct normalize_params *p;
@@ -61,7 +61,7 @@ static int begin(const struct call_request *request, struct call *call,
     rc = call_params(request, call, sizeof(*p));
     if (rc < 0)
         return rc;
-    p = *out = call->params;
+    p = *out_params = call->params;
     if (!call_dtype(x->dtype, &p->shape.dtype) || !kernel_dtype_is_real(p->shape.dtype))
         return call_refuse(request, -ENOTSUP, "no kernel for %s", dtype_name(x->dtype));
     p->fn = request->kernels->normalize.fn;

@@ -105,14 +105,14 @@ int call_bind_product_any(const struct call_request *request, struct call *call,
 /* Where the zero points or scales of `whole` stand: one, one per line, or one per line of each
  * matrix. line_axis: from the end, 2 for rows, 1 for columns. */
 static int find_lines(const struct call_request *request, int input, const struct shape *whole,
-                      int line_axis, struct kernel_lines *out)
+                      int line_axis, struct kernel_lines *out_lines)
 {
     const struct shape *s = &request->inputs[input].shape;
     int axis = whole->rank - line_axis;
     int64_t lines = axis >= 0 ? whole->dims[axis] : 1;
     bool is_full = s->rank == whole->rank && axis >= 0;
 
-    *out = (struct kernel_lines){0, 0};
+    *out_lines = (struct kernel_lines){0, 0};
     if (shape_elements(s) == 1)
         return 0;
     for (int i = 0; is_full && i < s->rank; i++)
@@ -120,20 +120,20 @@ static int find_lines(const struct call_request *request, int input, const struc
     if (!is_full && !(s->rank == 1 && s->dims[0] == lines))
         return call_refuse(request, -EINVAL,
                            "input %d is neither one number nor one for each row or column", input);
-    out->line_stride = 1;
-    out->matrix_stride = is_full ? lines : 0;
+    out_lines->line_stride = 1;
+    out_lines->matrix_stride = is_full ? lines : 0;
     return 0;
 }
 
 /* A scale and its zero point, either of which may be missing (-1). */
 static int find_pair(const struct call_request *request, int scale, int zero,
-                     const struct shape *whole, int line_axis, struct kernel_lines *out)
+                     const struct shape *whole, int line_axis, struct kernel_lines *out_lines)
 {
     int rc = 0;
 
-    *out = (struct kernel_lines){0, 0};
+    *out_lines = (struct kernel_lines){0, 0};
     if (zero >= 0)
-        rc = find_lines(request, zero, whole, line_axis, out);
+        rc = find_lines(request, zero, whole, line_axis, out_lines);
     if (rc == 0 && scale >= 0 && zero >= 0 &&
         !shape_equal(&request->inputs[scale].shape, &request->inputs[zero].shape) &&
         (shape_elements(&request->inputs[scale].shape) != 1 ||
@@ -143,15 +143,15 @@ static int find_pair(const struct call_request *request, int scale, int zero,
 }
 
 static int scale_type(const struct call_request *request, const struct roles *roles,
-                      enum kernel_dtype *out)
+                      enum kernel_dtype *out_dtype)
 {
     const int scales[] = {roles->a_scale, roles->b_scale, roles->y_scale};
 
     for (size_t i = 0; i < 3; i++) {
         enum dtype dtype = request->inputs[scales[i]].dtype;
 
-        if (dtype != request->inputs[scales[0]].dtype || !call_dtype(dtype, out) ||
-            !kernel_dtype_is_real(*out))
+        if (dtype != request->inputs[scales[0]].dtype || !call_dtype(dtype, out_dtype) ||
+            !kernel_dtype_is_real(*out_dtype))
             return call_refuse(request, -ENOTSUP, "no kernel for a scale of %s", dtype_name(dtype));
     }
     return 0;

@@ -74,23 +74,24 @@ static struct numbers read_numbers(const struct node *node, const char *name)
     return (struct numbers){a->floats, a->count};
 }
 
-static void take_number(struct numbers *from, bool takes, double *to)
+static void take_number(struct numbers *from, bool takes, double *out_number)
 {
     if (!takes || from->left == 0)
         return;
-    *to = (double)*from->next++;
+    *out_number = (double)*from->next++;
     from->left--;
 }
 
 static int take_function(const struct call_request *request, const char *name,
-                         struct numbers *alphas, struct numbers *betas, struct kernel_gate *out)
+                         struct numbers *alphas, struct numbers *betas,
+                         struct kernel_gate *out_gate)
 {
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
         if (strcasecmp(functions[i].name, name) != 0)
             continue;
-        *out = functions[i].gate;
-        take_number(alphas, functions[i].has_alpha, &out->a);
-        take_number(betas, functions[i].has_beta, &out->b);
+        *out_gate = functions[i].gate;
+        take_number(alphas, functions[i].has_alpha, &out_gate->a);
+        take_number(betas, functions[i].has_beta, &out_gate->b);
         return 0;
     }
     return call_refuse(request, -ENOTSUP, "no kernel for the activation '%.40s'", name);

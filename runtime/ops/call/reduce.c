@@ -14,13 +14,13 @@ static int64_t elements_between(const struct shape *shape, int first, int end)
     return count;
 }
 
-static int kernel_type(const struct call_request *request, enum kernel_dtype *out)
+static int kernel_type(const struct call_request *request, enum kernel_dtype *out_dtype)
 {
     const struct tensor_view *x = call_input(request, 0);
 
     if (!x)
         return call_refuse(request, -EINVAL, "it has no input");
-    if (!call_dtype(x->dtype, out))
+    if (!call_dtype(x->dtype, out_dtype))
         return call_refuse(request, -ENOTSUP, "no kernel for %s", dtype_name(x->dtype));
     return 0;
 }

@@ -23,18 +23,18 @@ static int run_pad(const struct call *call)
     return 0;
 }
 
-static int pad_mode(const struct call_request *request, enum kernel_pad_mode *out)
+static int pad_mode(const struct call_request *request, enum kernel_pad_mode *out_mode)
 {
     const char *mode = node_string(request->node, "mode", "constant");
 
     if (strcmp(mode, "constant") == 0)
-        *out = KERNEL_PAD_CONSTANT;
+        *out_mode = KERNEL_PAD_CONSTANT;
     else if (strcmp(mode, "reflect") == 0)
-        *out = KERNEL_PAD_REFLECT;
+        *out_mode = KERNEL_PAD_REFLECT;
     else if (strcmp(mode, "edge") == 0)
-        *out = KERNEL_PAD_EDGE;
+        *out_mode = KERNEL_PAD_EDGE;
     else if (strcmp(mode, "wrap") == 0)
-        *out = KERNEL_PAD_WRAP;
+        *out_mode = KERNEL_PAD_WRAP;
     else
         return call_refuse(request, -ENOTSUP, "no kernel for mode \"%s\"", mode);
     return 0;
@@ -79,20 +79,20 @@ static int pad_sizes(const struct call_request *request, struct kernel_pad *shap
 }
 
 /* The constant: an input since opset 11, a float attribute before. */
-static int pad_value(const struct call_request *request, uint64_t *out)
+static int pad_value(const struct call_request *request, uint64_t *out_value)
 {
     const struct tensor_view *value = call_input(request, 2);
     enum dtype dtype = request->outputs[0].dtype;
     float number = node_float(request->node, "value", 0.0f);
     enum kernel_dtype to;
 
-    *out = 0;
+    *out_value = 0;
     if (!value) {
         if (number != 0.0f && !call_dtype(dtype, &to))
             return call_refuse(request, -ENOTSUP, "no kernel pads %s with %g", dtype_name(dtype),
                                (double)number);
         if (number != 0.0f)
-            request->kernels->cast.fn(out, to, &number, KERNEL_F32, 1);
+            request->kernels->cast.fn(out_value, to, &number, KERNEL_F32, 1);
         return 0;
     }
     if (value->dtype != dtype || shape_elements(&value->shape) != 1)

@@ -24,9 +24,10 @@ static int find_word(const struct call_request *request, const char *name, const
     return call_refuse(request, -EINVAL, "attribute %s is '%.40s'", name, given);
 }
 
-static int kernel_type(const struct call_request *request, uint32_t input, enum kernel_dtype *out)
+static int kernel_type(const struct call_request *request, uint32_t input,
+                       enum kernel_dtype *out_dtype)
 {
-    if (call_dtype(request->inputs[input].dtype, out))
+    if (call_dtype(request->inputs[input].dtype, out_dtype))
         return 0;
     return call_refuse(request, -ENOTSUP, "no kernel for %s",
                        dtype_name(request->inputs[input].dtype));

@@ -7,7 +7,7 @@
 #include <string.h>
 
 int call_axis_ints(const struct call_request *request, const char *name, size_t count,
-                   int64_t lowest, int64_t fallback, int64_t *out)
+                   int64_t lowest, int64_t fallback, int64_t *out_values)
 {
     size_t given = 0;
     const int64_t *ints = node_ints(request->node, name, &given);
@@ -15,9 +15,9 @@ int call_axis_ints(const struct call_request *request, const char *name, size_t 
     if (ints && given != count)
         return call_refuse(request, -EINVAL, "%s has %zu entries, not %zu", name, given, count);
     for (size_t i = 0; i < count; i++) {
-        out[i] = ints ? ints[i] : fallback;
-        if (out[i] < lowest || out[i] > INT32_MAX)
-            return call_refuse(request, -ENOTSUP, "%s holds %" PRId64, name, out[i]);
+        out_values[i] = ints ? ints[i] : fallback;
+        if (out_values[i] < lowest || out_values[i] > INT32_MAX)
+            return call_refuse(request, -ENOTSUP, "%s holds %" PRId64, name, out_values[i]);
     }
     return 0;
 }
@@ -61,7 +61,7 @@ static int set_pads(const struct call_request *request, int rank, struct kernel_
 
 /* x and y are [batch, channels, spatial...]. */
 int call_window(const struct call_request *request, uint32_t x_index, const int64_t *kernel,
-                struct kernel_window *out)
+                struct kernel_window *out_window)
 {
     const struct tensor_view *output =
         &request->outputs[request->node->outputs[0] || request->node->output_count < 2 ? 0 : 1];
@@ -92,7 +92,7 @@ int call_window(const struct call_request *request, uint32_t x_index, const int6
     }
     rc = set_pads(request, rank, &window);
     if (rc == 0)
-        *out = window;
+        *out_window = window;
     return rc;
 }
 

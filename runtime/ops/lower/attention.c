@@ -103,7 +103,7 @@ static void split(struct lower *l, struct value *x, int axis, const int64_t *siz
 
 /* Queries, keys and values of x by one product; `bias` may be NULL. */
 static void project(struct lower *l, struct value *x, struct value *weights, struct value *bias,
-                    struct heads *out)
+                    struct heads *out_heads)
 {
     size_t count;
     const int64_t *sizes = node_ints(l->node, "qkv_hidden_sizes", &count);
@@ -113,9 +113,9 @@ static void project(struct lower *l, struct value *x, struct value *weights, str
         lower_refuse(l, "qkv_hidden_sizes has not three numbers");
     all = bias ? lower_two(l, "Add", all, bias) : all;
     split(l, all, 2, sizes, parts);
-    out->q = parts[0];
-    out->k = parts[1];
-    out->v = parts[2];
+    out_heads->q = parts[0];
+    out_heads->k = parts[1];
+    out_heads->v = parts[2];
 }
 
 /* The two halves of a past [2, batch, heads, steps, channels]. */

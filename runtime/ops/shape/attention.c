@@ -10,7 +10,8 @@ enum { Q, K, V, MASK, PAST_K, PAST_V, SEEN };
 enum { HEADS_MAX = 1 << 20 }; /* of no channels there could be any number */
 
 /* One of the three operands as [batch, heads, steps, channels]. */
-static int operand_shape(struct infer *infer, uint32_t i, const char *heads_name, struct shape *out)
+static int operand_shape(struct infer *infer, uint32_t i, const char *heads_name,
+                         struct shape *out_shape)
 {
     const struct shape *x = infer_shape(infer, i);
     int64_t heads = node_int(infer->node, heads_name, 0);
@@ -20,13 +21,13 @@ static int operand_shape(struct infer *infer, uint32_t i, const char *heads_name
         return rc;
     if (x->rank != 3 && x->rank != 4)
         return infer_fail(infer, "input %u has %d dimensions instead of 3 or 4", i, x->rank);
-    *out = *x;
+    *out_shape = *x;
     if (x->rank == 4)
         return 0;
     if (heads < 1 || heads > HEADS_MAX || x->dims[2] % heads != 0)
         return infer_fail(infer, "attribute %s is %" PRId64 " for %" PRId64 " channels", heads_name,
                           heads, x->dims[2]);
-    *out = (struct shape){4, {x->dims[0], heads, x->dims[1], x->dims[2] / heads}};
+    *out_shape = (struct shape){4, {x->dims[0], heads, x->dims[1], x->dims[2] / heads}};
     return 0;
 }
 

@@ -39,26 +39,26 @@ int shape_cast(struct infer *infer)
 }
 
 /* The one attribute of a Constant that holds its value, as a tensor over the attribute's memory. */
-static int constant_view(const struct node *node, struct tensor_view *out)
+static int constant_view(const struct node *node, struct tensor_view *out_view)
 {
     const struct attribute *a;
 
     if (node->attribute_count != 1)
         return -EINVAL;
     a = &node->attributes[0];
-    *out = (struct tensor_view){.shape = {.rank = 0}};
+    *out_view = (struct tensor_view){.shape = {.rank = 0}};
     if (strcmp(a->name, "value") == 0 && a->type == ATTRIBUTE_TENSOR) {
-        *out = a->tensor;
+        *out_view = a->tensor;
     } else if (strcmp(a->name, "value_float") == 0 && a->type == ATTRIBUTE_FLOAT) {
-        out->dtype = DTYPE_F32;
-        out->data = (void *)&a->f;
+        out_view->dtype = DTYPE_F32;
+        out_view->data = (void *)&a->f;
     } else if (strcmp(a->name, "value_int") == 0 && a->type == ATTRIBUTE_INT) {
-        out->dtype = DTYPE_I64;
-        out->data = (void *)&a->i;
+        out_view->dtype = DTYPE_I64;
+        out_view->data = (void *)&a->i;
     } else if (strcmp(a->name, "value_floats") == 0 && a->type == ATTRIBUTE_FLOATS) {
-        *out = (struct tensor_view){DTYPE_F32, {1, {(int64_t)a->count}}, a->floats};
+        *out_view = (struct tensor_view){DTYPE_F32, {1, {(int64_t)a->count}}, a->floats};
     } else if (strcmp(a->name, "value_ints") == 0 && a->type == ATTRIBUTE_INTS) {
-        *out = (struct tensor_view){DTYPE_I64, {1, {(int64_t)a->count}}, a->ints};
+        *out_view = (struct tensor_view){DTYPE_I64, {1, {(int64_t)a->count}}, a->ints};
     } else {
         return -EINVAL;
     }
@@ -75,15 +75,15 @@ int shape_constant(struct infer *infer)
 }
 
 /* start and end of a Shape (since operator set 15), wrapped and clamped to [0, rank]. */
-static void shape_range(const struct node *node, int rank, int *start, int *end)
+static void shape_range(const struct node *node, int rank, int *out_start, int *out_end)
 {
     int64_t from = node_int(node, "start", 0);
     int64_t to = node_int(node, "end", rank);
 
     from = from < 0 ? from + rank : from;
     to = to < 0 ? to + rank : to;
-    *start = from < 0 ? 0 : from > rank ? rank : (int)from;
-    *end = to < *start ? *start : to > rank ? rank : (int)to;
+    *out_start = from < 0 ? 0 : from > rank ? rank : (int)from;
+    *out_end = to < *out_start ? *out_start : to > rank ? rank : (int)to;
 }
 
 int shape_shape(struct infer *infer)

@@ -8,20 +8,20 @@
 
 /* One spatial dim: what would come out without pads, then pads or the size that is asked for. */
 static int transposed_size(struct infer *infer, const struct window *window, int i, int64_t in,
-                           int64_t more, const int64_t *wanted, int64_t *out)
+                           int64_t more, const int64_t *wanted, int64_t *out_size)
 {
     const char *auto_pad = node_string(infer->node, "auto_pad", "NOTSET");
     int64_t extent = (window->kernel[i] - 1) * window->dilations[i] + 1;
     int64_t full = in > 0 ? window->strides[i] * (in - 1) + more + extent : 0;
 
     if (wanted)
-        *out = wanted[i];
+        *out_size = wanted[i];
     else if (strncmp(auto_pad, "SAME", 4) == 0)
-        *out = in * window->strides[i];
+        *out_size = in * window->strides[i];
     else
-        *out = full - window->pads[i] - window->pads[window->spatial + i];
-    if (*out < 0 || *out > INFER_WINDOW_MAX)
-        return infer_fail(infer, "its output has a dimension of %" PRId64, *out);
+        *out_size = full - window->pads[i] - window->pads[window->spatial + i];
+    if (*out_size < 0 || *out_size > INFER_WINDOW_MAX)
+        return infer_fail(infer, "its output has a dimension of %" PRId64, *out_size);
     return 0;
 }
 

@@ -56,7 +56,7 @@ int shape_scatter_elements(struct infer *infer)
 }
 
 /* The shape of what tuples of indices name: batch axes, the indices' own axes, the slices'. */
-static int tuple_shape(struct infer *infer, int batch, struct shape *out)
+static int tuple_shape(struct infer *infer, int batch, struct shape *out_shape)
 {
     const struct shape *x = infer_shape(infer, 0), *indices = infer_shape(infer, 1);
     int64_t depth = indices->rank > 0 ? indices->dims[indices->rank - 1] : 0;
@@ -73,11 +73,11 @@ static int tuple_shape(struct infer *infer, int batch, struct shape *out)
         if (x->dims[i] != indices->dims[i])
             return infer_fail(infer, "its batches differ in size");
     }
-    out->rank = 0;
+    out_shape->rank = 0;
     for (int i = 0; i < indices->rank - 1; i++)
-        out->dims[out->rank++] = indices->dims[i];
+        out_shape->dims[out_shape->rank++] = indices->dims[i];
     for (int i = batch + (int)depth; i < x->rank; i++)
-        out->dims[out->rank++] = x->dims[i];
+        out_shape->dims[out_shape->rank++] = x->dims[i];
     return 0;
 }
 

@@ -107,14 +107,14 @@ int shape_split(struct infer *infer)
     return rc;
 }
 
-static int block_size(struct infer *infer, int64_t *out)
+static int block_size(struct infer *infer, int64_t *out_size)
 {
-    *out = node_int(infer->node, "blocksize", 0);
+    *out_size = node_int(infer->node, "blocksize", 0);
     if (infer_shape(infer, 0)->rank != 4)
         return infer_fail(infer, "its input has %d dimensions instead of 4",
                           infer_shape(infer, 0)->rank);
-    if (*out < 1 || *out > 1 << 15)
-        return infer_fail(infer, "its blocks have the size %" PRId64, *out);
+    if (*out_size < 1 || *out_size > 1 << 15)
+        return infer_fail(infer, "its blocks have the size %" PRId64, *out_size);
     return 0;
 }
 

@@ -41,7 +41,7 @@ int shape_gemm(struct infer *infer)
 
 /* As numpy.matmul: a vector is a row on the left and a column on the right, and loses that
  * dimension again; leading dimensions are broadcast. */
-static int product_of(struct infer *infer, struct shape a, struct shape b, struct shape *out)
+static int product_of(struct infer *infer, struct shape a, struct shape b, struct shape *out_shape)
 {
     bool row = a.rank == 1;
     bool column = b.rank == 1;
@@ -68,13 +68,14 @@ static int product_of(struct infer *infer, struct shape a, struct shape b, struc
         a.dims[a.rank++] = m;
     if (!column)
         a.dims[a.rank++] = n;
-    *out = a;
+    *out_shape = a;
     return 0;
 }
 
-static int product_shape(struct infer *infer, uint32_t left, uint32_t right, struct shape *out)
+static int product_shape(struct infer *infer, uint32_t left, uint32_t right,
+                         struct shape *out_shape)
 {
-    return product_of(infer, *infer_shape(infer, left), *infer_shape(infer, right), out);
+    return product_of(infer, *infer_shape(infer, left), *infer_shape(infer, right), out_shape);
 }
 
 /* The shape of an operand of FusedMatMul as it is multiplied: with the batch transposed its first

@@ -44,7 +44,7 @@ int shape_concat(struct infer *infer)
 }
 
 /* Before operator set 6: the only number in input i, which has the type of the data. */
-static int tile_number(struct infer *infer, uint32_t i, int64_t *out)
+static int tile_number(struct infer *infer, uint32_t i, int64_t *out_number)
 {
     const void *data;
     long double number;
@@ -58,19 +58,19 @@ static int tile_number(struct infer *infer, uint32_t i, int64_t *out)
     number = element_get(data, infer_dtype(infer, i), 0);
     if (!(number >= -SHAPE_MAX_RANK && number <= DIM_MAX) || number != truncl(number))
         return infer_fail(infer, "input %u is %Lg", i, number);
-    *out = (int64_t)number;
+    *out_number = (int64_t)number;
     return 0;
 }
 
-static int tile_axis(struct infer *infer, int axis, int64_t count, struct shape *out)
+static int tile_axis(struct infer *infer, int axis, int64_t count, struct shape *out_shape)
 {
-    if (count < 0 || count > DIM_MAX || out->dims[axis] > DIM_MAX)
+    if (count < 0 || count > DIM_MAX || out_shape->dims[axis] > DIM_MAX)
         return infer_fail(infer, "it repeats axis %d %" PRId64 " times", axis, count);
-    out->dims[axis] *= count;
+    out_shape->dims[axis] *= count;
     return 0;
 }
 
-static int tile_one_axis(struct infer *infer, struct shape *out)
+static int tile_one_axis(struct infer *infer, struct shape *out_shape)
 {
     int64_t count = 0, at = 0;
     int axis;
@@ -79,20 +79,20 @@ static int tile_one_axis(struct infer *infer, struct shape *out)
     if (rc == 0)
         rc = tile_number(infer, 2, &at);
     if (rc == 0)
-        rc = infer_axis(infer, at, out->rank, &axis);
-    return rc < 0 ? rc : tile_axis(infer, axis, count, out);
+        rc = infer_axis(infer, at, out_shape->rank, &axis);
+    return rc < 0 ? rc : tile_axis(infer, axis, count, out_shape);
 }
 
-static int tile_all_axes(struct infer *infer, struct shape *out)
+static int tile_all_axes(struct infer *infer, struct shape *out_shape)
 {
     int64_t *tiles = NULL;
     size_t count;
     int rc = infer_ints(infer, 1, &tiles, &count);
 
-    if (rc == 0 && (infer->node->input_count > 2 || count != (size_t)out->rank))
-        rc = infer_fail(infer, "it has %zu repeats for %d dimensions", count, out->rank);
-    for (int i = 0; rc == 0 && i < out->rank; i++)
-        rc = tile_axis(infer, i, tiles[i], out);
+    if (rc == 0 && (infer->node->input_count > 2 || count != (size_t)out_shape->rank))
+        rc = infer_fail(infer, "it has %zu repeats for %d dimensions", count, out_shape->rank);
+    for (int i = 0; rc == 0 && i < out_shape->rank; i++)
+        rc = tile_axis(infer, i, tiles[i], out_shape);
     free(tiles);
     return rc;
 }
@@ -185,13 +185,13 @@ static int64_t slice_count(int64_t dim, int64_t start, int64_t end, int64_t step
     return end >= start ? 0 : (start - end - 1) / -step + 1;
 }
 
-static int apply_slice(struct infer *infer, const struct slice *slice, struct shape *out)
+static int apply_slice(struct infer *infer, const struct slice *slice, struct shape *out_shape)
 {
     for (size_t i = 0; i < slice->counts[STARTS]; i++) {
         int64_t step = slice->lists[STEPS] ? slice->lists[STEPS][i] : 1;
         int axis;
         int rc = infer_axis(infer, slice->lists[AXES] ? slice->lists[AXES][i] : (int64_t)i,
-                            out->rank, &axis);
+                            out_shape->rank, &axis);
 
         if (rc < 0)
             return rc;
@@ -199,8 +199,8 @@ static int apply_slice(struct infer *infer, const struct slice *slice, struct sh
             return infer_fail(infer, "its step along axis %d is 0", axis);
         if (step == INT64_MIN)
             step++;
-        out->dims[axis] = slice_count(infer_shape(infer, 0)->dims[axis], slice->lists[STARTS][i],
-                                      slice->lists[ENDS][i], step);
+        out_shape->dims[axis] = slice_count(infer_shape(infer, 0)->dims[axis],
+                                            slice->lists[STARTS][i], slice->lists[ENDS][i], step);
     }
     return 0;
 }

@@ -7,10 +7,11 @@
 
 #include "runtime/ops/shape/infer.h"
 
-/* Fills *out from the wanted dims: 0 copies the input's (unless allowzero), one -1 takes the rest.
+/* Fills *out_shape from the wanted dims: 0 copies the input's (unless allowzero), one -1 takes the
+ * rest.
  */
 static int resolve_reshape(struct infer *infer, const int64_t *wanted, size_t count,
-                           struct shape *out)
+                           struct shape *out_shape)
 {
     const struct shape *in = infer_shape(infer, 0);
     bool allow_zero = node_int(infer->node, "allowzero", 0) != 0;
@@ -20,13 +21,13 @@ static int resolve_reshape(struct infer *infer, const int64_t *wanted, size_t co
 
     if (count > SHAPE_MAX_RANK)
         return infer_unsupported(infer, "its output has %zu dimensions", count);
-    out->rank = (int)count;
-    for (int i = 0; i < out->rank; i++) {
-        out->dims[i] = wanted[i];
+    out_shape->rank = (int)count;
+    for (int i = 0; i < out_shape->rank; i++) {
+        out_shape->dims[i] = wanted[i];
         if (wanted[i] == 0 && !allow_zero) {
             if (i >= in->rank)
                 return infer_fail(infer, "it copies dimension %d of an input with %d", i, in->rank);
-            out->dims[i] = in->dims[i];
+            out_shape->dims[i] = in->dims[i];
         }
         if (wanted[i] < -1 || (wanted[i] == -1 && open >= 0))
             return infer_fail(infer, "it asks for dimension %" PRId64 "%s", wanted[i],
@@ -35,12 +36,12 @@ static int resolve_reshape(struct infer *infer, const int64_t *wanted, size_t co
             open = i;
     }
     if (open >= 0) {
-        out->dims[open] = 1;
-        rest = shape_elements(out);
+        out_shape->dims[open] = 1;
+        rest = shape_elements(out_shape);
         if (rest <= 0 || elements % rest != 0)
             return infer_fail(infer, "%" PRId64 " elements cannot be divided by %" PRId64, elements,
                               rest);
-        out->dims[open] = elements / rest;
+        out_shape->dims[open] = elements / rest;
     }
     return 0;
 }

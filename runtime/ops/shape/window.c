@@ -106,7 +106,8 @@ static int check_groups(struct infer *infer, const struct shape *x, const struct
 }
 
 /* The shape of a convolution of input x with the weights in input w. */
-static int conv_shape(struct infer *infer, uint32_t x_index, uint32_t w_index, struct shape *out)
+static int conv_shape(struct infer *infer, uint32_t x_index, uint32_t w_index,
+                      struct shape *out_shape)
 {
     const struct shape *x = infer_shape(infer, x_index);
     const struct shape *w = infer_shape(infer, w_index);
@@ -122,11 +123,11 @@ static int conv_shape(struct infer *infer, uint32_t x_index, uint32_t w_index, s
         if (kernel && (given != (size_t)x->rank - 2 || kernel[i] != window.kernel[i]))
             return infer_fail(infer, "attribute kernel_shape contradicts the weights");
     }
-    *out = *x;
-    out->dims[1] = w->dims[0];
+    *out_shape = *x;
+    out_shape->dims[1] = w->dims[0];
     rc = infer_window(infer, x, &window);
     for (int i = 0; rc == 0 && i < window.spatial; i++)
-        rc = count_positions(infer, &window, i, x->dims[2 + i], false, &out->dims[2 + i]);
+        rc = count_positions(infer, &window, i, x->dims[2 + i], false, &out_shape->dims[2 + i]);
     return rc;
 }
 
@@ -190,7 +191,7 @@ int shape_qlinear_conv(struct infer *infer)
     return rc < 0 ? rc : infer_output(infer, 0, infer_dtype(infer, 7), &out);
 }
 
-static int pool_shape(struct infer *infer, struct shape *out)
+static int pool_shape(struct infer *infer, struct shape *out_shape)
 {
     const struct shape *x = infer_shape(infer, 0);
     struct window window = {0};
@@ -199,14 +200,14 @@ static int pool_shape(struct infer *infer, struct shape *out)
     bool ceil_mode = node_int(infer->node, "ceil_mode", 0) != 0;
     int rc;
 
-    *out = *x;
+    *out_shape = *x;
     if (!kernel || x->rank < 3 || given != (size_t)x->rank - 2)
         return infer_fail(infer, "attribute kernel_shape does not fit an input of %d dimensions",
                           x->rank);
     memcpy(window.kernel, kernel, given * sizeof(*kernel));
     rc = infer_window(infer, x, &window);
     for (int i = 0; rc == 0 && i < window.spatial; i++)
-        rc = count_positions(infer, &window, i, x->dims[2 + i], ceil_mode, &out->dims[2 + i]);
+        rc = count_positions(infer, &window, i, x->dims[2 + i], ceil_mode, &out_shape->dims[2 + i]);
     return rc;
 }
 

@@ -80,16 +80,16 @@ static void *register_provider(void *env, const char *name, const char *path)
 
 /* --- Options --- */
 
-static void *create_options(struct options **out)
+static void *create_options(struct options **out_options)
 {
-    *out = calloc(1, sizeof(**out));
+    *out_options = calloc(1, sizeof(**out_options));
     return NULL;
 }
 
-static void *clone_options(const struct options *options, struct options **out)
+static void *clone_options(const struct options *options, struct options **out_options)
 {
-    *out = malloc(sizeof(**out));
-    **out = *options;
+    *out_options = malloc(sizeof(**out_options));
+    **out_options = *options;
     return NULL;
 }
 
@@ -114,9 +114,9 @@ static void *append_provider(struct options *options, void *env, const void *con
     return NULL;
 }
 
-static void *create_run_options(bool **out)
+static void *create_run_options(bool **out_value)
 {
-    *out = calloc(1, sizeof(**out));
+    *out_value = calloc(1, sizeof(**out_value));
     return NULL;
 }
 
