@@ -21,6 +21,7 @@
 #include "base/amount.h"
 #include "base/exit_status.h"
 #include "base/text.h"
+#include "base/text_buffer.h"
 
 static int exit_status_of(int error)
 {
@@ -392,6 +393,6 @@ int main(int argc, char **argv)
     if (rc == -EINVAL)
         return options_complain(&analyze_command, &diag);
     if (rc != 0)
-        text_print(stderr, "profile_analyze: %s\n", diag.text);
+        text_complain(stderr, "profile_analyze", diag.text);
     return rc == REPORT_NOTHING ? EXIT_NO : exit_status_of(rc);
 }

@@ -11,6 +11,7 @@
 #include "base/exit_status.h"
 #include "base/options_table.h"
 #include "base/text.h"
+#include "base/text_buffer.h"
 
 enum { MAX_NAMES = 512 }; /* names that "did you mean" looks at */
 
@@ -354,7 +355,8 @@ int options_parse(const struct option_command *command, int argc, char **argv, v
 
 int options_complain(const struct option_command *command, const struct diag *diag)
 {
-    text_print(stderr, "%s: %s\nTry '%s --help'.\n", command->name, diag->text, command->name);
+    text_complain(stderr, command->name, diag->text);
+    text_print(stderr, "Try '%s --help'.\n", command->name);
     return EXIT_USAGE;
 }
 

@@ -88,3 +88,26 @@ void text_buffer_deinit(struct text_buffer *buffer)
     free(buffer->text);
     *buffer = (struct text_buffer){0};
 }
+
+void text_complain(FILE *stream, const char *program, const char *sentence)
+{
+    /* What has lines of its own keeps them. */
+    size_t width = strchr(sentence, '\n') ? 0 : text_terminal_columns(stream);
+    struct text_buffer whole = {0}, lines = {0};
+
+    text_buffer_print(&whole, "%s: %s", program, sentence);
+    if (width && !whole.failed)
+        text_buffer_flow(&lines, whole.text, width, 0, 2);
+    if (!width || whole.failed || lines.failed) {
+        text_print(stream, "%s: %s\n", program, sentence);
+    } else {
+        for (char *line = lines.text, *end; line; line = end) {
+            end = strchr(line, '\n');
+            if (end)
+                *end++ = '\0';
+            text_print(stream, "%s\n", line);
+        }
+    }
+    text_buffer_deinit(&whole);
+    text_buffer_deinit(&lines);
+}

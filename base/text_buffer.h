@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* {0} is empty. When memory runs out the text stays as it was and `failed` is set. */
 struct text_buffer {
@@ -23,5 +24,9 @@ size_t text_buffer_flow(struct text_buffer *buffer, const char *text, size_t wid
 /** The text; "" when there is none. */
 const char *text_buffer_text(const struct text_buffer *buffer);
 void text_buffer_deinit(struct text_buffer *buffer);
+
+/** "program: sentence" on a line of the stream, as text_print() writes it; on a terminal on lines
+ *  that fit it. */
+void text_complain(FILE *stream, const char *program, const char *sentence);
 
 #endif

@@ -2,9 +2,13 @@
 /* UTF-8 checks, terminal columns, lines of words, "did you mean". */
 #include "base/text.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "base/text_buffer.h"
 #include "tests/support/check.h"
@@ -225,10 +229,41 @@ static void numbers_are_as_printf_has_them(void **state)
     }
 }
 
+/* On a terminal of 40 columns no line is longer; what steers one does not reach it. */
+static void complaints_fit_the_terminal(void **state)
+{
+    static const char sentence[] =
+        "cannot read the session that is asked for, as it has \x1b[31m no "
+        "event: choose another one";
+    const struct winsize size = {.ws_row = 24, .ws_col = 40};
+    int master = posix_openpt(O_RDWR | O_NOCTTY), slave;
+    char text[1024];
+    ssize_t length;
+    FILE *stream;
+
+    (void)state;
+    assert_true(master >= 0 && grantpt(master) == 0 && unlockpt(master) == 0);
+    slave = open(ptsname(master), O_RDWR | O_NOCTTY);
+    assert_true(slave >= 0 && ioctl(slave, TIOCSWINSZ, &size) == 0);
+    stream = fdopen(slave, "w");
+    text_complain(stream, "program", sentence);
+    fflush(stream);
+    length = read(master, text, sizeof(text) - 1);
+    assert_true(length > 0);
+    text[length] = '\0';
+    assert_null(strchr(text, '\x1b'));
+    CHECK_CONTAINS(text, "program: cannot read the session that is\r\n  asked for,");
+    for (char *line = strtok(text, "\r\n"); line; line = strtok(NULL, "\r\n"))
+        assert_true(strlen(line) <= 40 + 8); /* shown escapes are longer than they are */
+    fclose(stream);
+    close(master);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_as_printf_has_them),
+        cmocka_unit_test(complaints_fit_the_terminal),
         cmocka_unit_test(well_formed_utf8_is_accepted),
         cmocka_unit_test(ill_formed_utf8_is_refused),
         cmocka_unit_test(columns_follow_the_terminal),
