@@ -3,7 +3,10 @@
 #include "analyze/stats/describe.h"
 
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 void stats_add(struct stats_reducer *reducer, double value)
 {
@@ -41,10 +44,79 @@ static int compare_values(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
+/* From here on sorting by digits is faster than comparing. */
+enum { DIGITS_FROM = 512, DIGITS = 8, DIGIT_VALUES = 256 };
+
+/* Bits that are in the order of the values: of those below 0 all are turned, of others the sign. */
+static uint64_t to_key(double value)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &value, sizeof(bits));
+    return bits ^ (bits >> 63 ? UINT64_MAX : UINT64_C(1) << 63);
+}
+
+static double to_value(uint64_t key)
+{
+    uint64_t bits = key ^ (key >> 63 ? UINT64_C(1) << 63 : UINT64_MAX);
+    double value;
+
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
+/* By one digit; false where it is the same of all. */
+static bool sort_by_digit(const uint64_t *from, uint64_t *to, size_t count, size_t *counts,
+                          unsigned shift)
+{
+    size_t place = 0;
+
+    if (counts[from[0] >> shift & (DIGIT_VALUES - 1)] == count)
+        return false;
+    for (int i = 0; i < DIGIT_VALUES; i++) {
+        size_t of_digit = counts[i];
+
+        counts[i] = place;
+        place += of_digit;
+    }
+    for (size_t i = 0; i < count; i++)
+        to[counts[from[i] >> shift & (DIGIT_VALUES - 1)]++] = from[i];
+    return true;
+}
+
+/* Digit by digit, the least first: durations differ in three or four of eight. `keys` has room for
+ * twice as many. */
+static void sort_by_digits(double *values, size_t count, uint64_t *keys)
+{
+    size_t counts[DIGITS][DIGIT_VALUES] = {0};
+    uint64_t *from = keys, *to = keys + count;
+
+    for (size_t i = 0; i < count; i++) {
+        from[i] = to_key(values[i]);
+        for (int digit = 0; digit < DIGITS; digit++)
+            counts[digit][from[i] >> 8 * digit & (DIGIT_VALUES - 1)]++;
+    }
+    for (unsigned digit = 0; digit < DIGITS; digit++) {
+        if (sort_by_digit(from, to, count, counts[digit], 8 * digit)) {
+            uint64_t *sorted = to;
+
+            to = from;
+            from = sorted;
+        }
+    }
+    for (size_t i = 0; i < count; i++)
+        values[i] = to_value(from[i]);
+}
+
 void stats_sort(double *values, size_t count)
 {
-    if (count > 1)
+    uint64_t *keys = count < DIGITS_FROM ? NULL : malloc(2 * count * sizeof(*keys));
+
+    if (keys)
+        sort_by_digits(values, count, keys);
+    else if (count > 1)
         qsort(values, count, sizeof(*values), compare_values);
+    free(keys);
 }
 
 double stats_median_distance(const double *sorted, size_t count)

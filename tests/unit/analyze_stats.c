@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reductions that pass over what is not known, and percentiles by nearest rank. */
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "analyze/stats/describe.h"
 #include "tests/support/check.h"
@@ -53,6 +55,40 @@ static void sort_is_ascending(void **state)
     CHECK_NEAR(values[3], 10, 0);
 }
 
+static int compare(const void *a, const void *b)
+{
+    const double *left = a, *right = b;
+
+    return (*left > *right) - (*left < *right);
+}
+
+/* Many are sorted by their digits. */
+static void many_are_sorted_as_few_are(void **state)
+{
+    enum { COUNT = 20000 };
+    double *values = malloc(COUNT * sizeof(*values)), *expected = malloc(COUNT * sizeof(*values));
+    uint64_t seed = 88172645463325252u;
+
+    (void)state;
+    assert_true(values && expected);
+    for (size_t i = 0; i < COUNT; i++) {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        values[i] = (double)(seed >> 40) - 8000000 + (i % 3 ? 0 : 1e-3 * (double)(seed % 1000));
+    }
+    values[7] = -INFINITY;
+    values[8] = INFINITY;
+    values[9] = 0;
+    values[10] = -1e300;
+    memcpy(expected, values, COUNT * sizeof(*values));
+    qsort(expected, COUNT, sizeof(*expected), compare);
+    stats_sort(values, COUNT);
+    assert_memory_equal(values, expected, COUNT * sizeof(*values));
+    free(values);
+    free(expected);
+}
+
 static void distances_from_the_median(void **state)
 {
     const double values[] = {1, 1, 2, 2, 4, 6, 9}; /* median 2, distances 0 0 1 1 2 4 7 */
@@ -70,6 +106,7 @@ int main(void)
         cmocka_unit_test(reductions_pass_over_unknown),
         cmocka_unit_test(percentile_is_nearest_rank),
         cmocka_unit_test(sort_is_ascending),
+        cmocka_unit_test(many_are_sorted_as_few_are),
         cmocka_unit_test(distances_from_the_median),
     };
 
