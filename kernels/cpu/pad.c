@@ -27,9 +27,11 @@ static void fill(char *y, const char *value, size_t bytes, int64_t count)
         memcpy(y + (size_t)i * bytes, value, bytes);
 }
 
-/* Elements [from, until) of a row of y one by one. x NULL: all are the constant. */
+enum { EDGE = 64 }; /* elements beside a row whose places are worked out once */
+
+/* Elements [from, until) of a row of y one by one; `places`, where it is not NULL, has theirs. */
 static void pad_elements(const struct padding *p, char *y, const char *x, int64_t from,
-                         int64_t until)
+                         int64_t until, const int64_t *places)
 {
     const struct kernel_pad *s = p->shape;
     size_t bytes = s->element_bytes;
@@ -38,8 +40,13 @@ static void pad_elements(const struct padding *p, char *y, const char *x, int64_
         fill(y + (size_t)from * bytes, p->value, bytes, until - from);
         return;
     }
+    if (places && bytes == 4) {
+        for (int64_t o = from; o < until; o++)
+            memcpy(y + 4 * (size_t)o, x + 4 * (size_t)places[o - from], 4);
+        return;
+    }
     for (int64_t o = from; o < until; o++) {
-        int64_t at = kernel_pad_source(s, s->rank - 1, o);
+        int64_t at = places ? places[o - from] : kernel_pad_source(s, s->rank - 1, o);
 
         memcpy(y + (size_t)o * bytes, at < 0 ? p->value : x + (size_t)at * bytes, bytes);
     }
@@ -54,9 +61,20 @@ static void pad_rows(void *argument, int64_t begin, int64_t end)
     int64_t wide = s->y_dims[last], size = s->x_dims[last], front = s->begin[last];
     int64_t behind = wide - size - front, first = front > 0 ? front : 0;
     int64_t until = behind > 0 ? wide - behind : wide;
+    int64_t front_places[EDGE], back_places[EDGE];
     size_t bytes = s->element_bytes;
+    bool is_known = false;
 
+    first = first < wide ? first : wide;
     until = until < first ? first : until;
+    /* In the other modes every element has one. */
+    if (s->mode != KERNEL_PAD_CONSTANT && first <= EDGE && wide - until <= EDGE) {
+        for (int64_t o = 0; o < first; o++)
+            front_places[o] = kernel_pad_source(s, last, o);
+        for (int64_t o = until; o < wide; o++)
+            back_places[o - until] = kernel_pad_source(s, last, o);
+        is_known = true;
+    }
     for (int64_t row = begin; row < end; row++) {
         char *y = p->y + (size_t)(row * wide) * bytes;
         int64_t rest = row, at = 0, stride = size;
@@ -74,11 +92,11 @@ static void pad_rows(void *argument, int64_t begin, int64_t end)
             fill(y, p->value, bytes, wide);
             continue;
         }
-        pad_elements(p, y, p->x + (size_t)at * bytes, 0, first);
+        pad_elements(p, y, p->x + (size_t)at * bytes, 0, first, is_known ? front_places : NULL);
         if (until > first)
             memcpy(y + (size_t)first * bytes, p->x + (size_t)(at + first - front) * bytes,
                    (size_t)(until - first) * bytes);
-        pad_elements(p, y, p->x + (size_t)at * bytes, until, wide);
+        pad_elements(p, y, p->x + (size_t)at * bytes, until, wide, is_known ? back_places : NULL);
     }
 }
 

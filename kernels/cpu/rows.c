@@ -354,8 +354,8 @@ ISA_BODY void log_softmax_part(const struct line *p, int64_t begin, int64_t end)
 
     for (int64_t row = begin; row < end; row++) {
         const float *x = p->x + row * count;
-        float *y = p->y + row * count, largest = extreme_row(x, count, 1);
-        double sum = 0.0, shift;
+        float *y = p->y + row * count, largest = extreme_row(x, count, 1), logarithm;
+        double sum = 0.0;
 
         if (!isfinite(largest)) {
             struct kernel_along one = *p->shape;
@@ -373,10 +373,10 @@ ISA_BODY void log_softmax_part(const struct line *p, int64_t begin, int64_t end)
                 part += math_exp(x[i] - largest);
             sum += (double)part;
         }
-        shift = (double)largest + log(sum);
+        logarithm = (float)log(sum);
 #pragma omp simd
         for (int64_t i = 0; i < count; i++)
-            y[i] = (float)((double)x[i] - shift);
+            y[i] = (x[i] - largest) - logarithm;
     }
 }
 

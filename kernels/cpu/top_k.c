@@ -48,29 +48,35 @@ struct line {
     bool is_smallest;
 };
 
+enum {
+    BLOCK = 16, /* elements that are held against the worst one together */
+    FEW = 512,  /* that are wanted, and lie in a heap of their own */
+};
+
+/* Whether one of a block may come before the limit. What is not comparable may. */
+static bool may_beat(const float *x, float limit, bool is_smallest)
+{
+    int any = 0;
+
+    if (is_smallest)
+        for (int i = 0; i < BLOCK; i++)
+            any |= !(x[i] >= limit);
+    else
+        for (int i = 0; i < BLOCK; i++)
+            any |= !(x[i] <= limit);
+    return any;
+}
+
 /* The next place from i on that may be better than the worst one: the beginning of a block, or the
- * end. What is not comparable may be. */
+ * end. */
 static int64_t skip_f32(const struct line *line, int64_t i, int64_t axis, int64_t worst)
 {
-    enum { BLOCK = 16 };
     const float *x = line->x;
-    float limit;
 
     if (line->x_step != 1)
         return i;
-    limit = x[worst];
-    for (; i + BLOCK <= axis; i += BLOCK) {
-        int any = 0;
-
-        if (line->is_smallest)
-            for (int j = 0; j < BLOCK; j++)
-                any |= !(x[i + j] >= limit);
-        else
-            for (int j = 0; j < BLOCK; j++)
-                any |= !(x[i + j] <= limit);
-        if (any)
-            return i;
-    }
+    while (i + BLOCK <= axis && !may_beat(x + i, x[worst], line->is_smallest))
+        i += BLOCK;
     return i;
 }
 
@@ -149,6 +155,72 @@ LINES(i64, key_i64, skip_none)
 LINES(u8, key_u8, skip_none)
 LINES(i8, key_i8, skip_none)
 
+/* Dense lines of f32 of which not too many are wanted: elements and their places as one number each,
+ * the larger the earlier it comes. */
+
+static uint64_t entry_of(const float *x, int64_t i, uint32_t flip)
+{
+    int64_t key = key_f32(x, i);
+    uint32_t rank = (uint32_t)(int32_t)(key > INT32_MAX ? INT32_MAX : key) ^ 0x80000000U ^ flip;
+
+    return (uint64_t)rank << 32 | (UINT32_MAX - (uint32_t)i);
+}
+
+static int64_t place_in(uint64_t entry)
+{
+    return UINT32_MAX - (uint32_t)entry;
+}
+
+/* The smallest one of the heap comes first. */
+static void sink_entry(uint64_t *heap, int64_t i, int64_t count)
+{
+    uint64_t entry = heap[i];
+
+    for (;;) {
+        int64_t child = 2 * i + 1;
+
+        if (child >= count)
+            break;
+        child += child + 1 < count && heap[child + 1] < heap[child];
+        if (heap[child] >= entry)
+            break;
+        heap[i] = heap[child];
+        i = child;
+    }
+    heap[i] = entry;
+}
+
+static void order_few(const struct line *line, int64_t axis, int64_t k)
+{
+    const float *x = line->x;
+    uint32_t flip = line->is_smallest ? UINT32_MAX : 0;
+    uint64_t heap[FEW];
+
+    for (int64_t i = 0; i < k; i++)
+        heap[i] = entry_of(x, i, flip);
+    for (int64_t i = k / 2 - 1; i >= 0; i--)
+        sink_entry(heap, i, k);
+    for (int64_t i = k; i < axis; i += BLOCK) {
+        int64_t end = i + BLOCK < axis ? i + BLOCK : axis;
+
+        if (end - i == BLOCK && !may_beat(x + i, x[place_in(heap[0])], line->is_smallest))
+            continue;
+        for (int64_t j = i; j < end; j++) {
+            uint64_t entry = entry_of(x, j, flip);
+
+            if (entry <= heap[0])
+                continue;
+            heap[0] = entry;
+            sink_entry(heap, 0, k);
+        }
+    }
+    for (int64_t i = k - 1; i >= 0; i--) {
+        AT(i) = place_in(heap[0]);
+        heap[0] = heap[i];
+        sink_entry(heap, 0, i);
+    }
+}
+
 typedef void order_fn(const struct line *line, int64_t axis, int64_t k);
 
 struct selection {
@@ -157,6 +229,7 @@ struct selection {
     const char *x;
     const struct kernel_top_k *shape;
     order_fn *order;
+    bool is_few;
 };
 
 static void move(char *y, int64_t to, const char *x, int64_t from, size_t bytes)
@@ -176,7 +249,10 @@ static void do_lines(void *argument, int64_t begin, int64_t end)
         struct line line = {p->x + from * (int64_t)bytes, s->inner, p->indices + to, s->inner,
                             s->is_smallest};
 
-        p->order(&line, s->axis, s->k);
+        if (p->is_few)
+            order_few(&line, s->axis, s->k);
+        else
+            p->order(&line, s->axis, s->k);
         for (int64_t k = 0; p->values && k < s->k; k++)
             move(p->values, to + k * s->inner, p->x,
                  from + p->indices[to + k * s->inner] * s->inner, bytes);
@@ -192,6 +268,8 @@ void top_k_portable(void *values, int64_t *indices, const void *x, const struct 
                                                     [KERNEL_I8] = order_i8};
     struct selection p = {values, indices, x, shape, orders[shape->dtype]};
 
+    p.is_few = shape->dtype == KERNEL_F32 && shape->inner == 1 && shape->k <= FEW &&
+               shape->axis <= UINT32_MAX;
     if (shape->k == 0)
         return;
     if (p.order && indices)
