@@ -67,16 +67,28 @@ int store_histogram_count(struct store_histogram *histogram, uint32_t bin, uint6
     return 0;
 }
 
+static bool holds(const struct store_histogram *histogram, uint32_t bin)
+{
+    return bin - histogram->first < histogram->length;
+}
+
 int store_histogram_merge(struct store_histogram *into, const struct store_histogram *from)
 {
+    uint32_t last = from->first + from->length - 1;
+    uint64_t *slots;
+
     if (from->length == 0)
         return 0;
     /* Reserve both ends first: after that nothing can fail. */
-    if (store_histogram_count(into, from->first, 0) < 0 ||
-        store_histogram_count(into, from->first + from->length - 1, 0) < 0)
+    if ((!holds(into, from->first) && make_room(into, from->first) < 0) ||
+        (!holds(into, last) && make_room(into, last) < 0))
         return -ENOMEM;
-    for (uint32_t i = 0; i < from->length; i++)
-        store_histogram_count(into, from->first + i, from->counts[i]);
+    /* Most bins are empty, and with many ops each line that is touched is in no cache. */
+    slots = into->counts + (from->first - into->first);
+    for (uint32_t i = 0; i < from->length; i++) {
+        if (from->counts[i] && __builtin_add_overflow(slots[i], from->counts[i], &slots[i]))
+            slots[i] = UINT64_MAX;
+    }
     return 0;
 }
 
