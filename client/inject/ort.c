@@ -6,7 +6,6 @@
  */
 #include <dlfcn.h>
 #include <link.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +50,6 @@ struct copy {
 
 static struct copy copies[COPIES_MAX];
 static size_t copy_count;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Sessions that are open, with their models. */
 static struct session {
@@ -74,18 +72,18 @@ static struct session *find_session(const void *session)
 
 static void forget_session(const void *session)
 {
-    pthread_mutex_lock(&lock);
+    recorder_lock(RECORDER_LOCK_ORT);
     for (size_t i = 0; i < SESSIONS_MAX; i++) {
         if (sessions[i].session == session)
             __atomic_store_n(&sessions[i].session, NULL, __ATOMIC_RELEASE);
     }
-    pthread_mutex_unlock(&lock);
+    recorder_unlock(RECORDER_LOCK_ORT);
 }
 
 static void keep_session(const void *session, uint32_t model, bool has_nodes)
 {
     forget_session(session); /* one that was at this address */
-    pthread_mutex_lock(&lock);
+    recorder_lock(RECORDER_LOCK_ORT);
     for (size_t i = 0; i < SESSIONS_MAX; i++) {
         if (sessions[i].session)
             continue;
@@ -95,7 +93,7 @@ static void keep_session(const void *session, uint32_t model, bool has_nodes)
         __atomic_store_n(&sessions[i].session, session, __ATOMIC_RELEASE);
         break;
     }
-    pthread_mutex_unlock(&lock);
+    recorder_unlock(RECORDER_LOCK_ORT);
 }
 
 static uint64_t define_model(const void *context)
@@ -326,12 +324,12 @@ static void *get_devices(struct copy *copy, const void *env, const void *const *
 
     if (status)
         return status;
-    pthread_mutex_lock(&lock);
+    recorder_lock(RECORDER_LOCK_ORT);
     for (size_t i = 0; i < count && kept < DEVICES_MAX; i++) {
         if (!copy->provider || !ort_provider_has(copy->provider, devices[i]))
             copy->devices[kept++] = devices[i];
     }
-    pthread_mutex_unlock(&lock);
+    recorder_unlock(RECORDER_LOCK_ORT);
     *out_devices = kept < DEVICES_MAX ? copy->devices : devices;
     *out_count = kept < DEVICES_MAX ? kept : count;
     return NULL;
@@ -385,7 +383,7 @@ static const function *replace(struct copy *copy, uint32_t version,
 
     if (!theirs)
         return NULL;
-    pthread_mutex_lock(&lock);
+    recorder_lock(RECORDER_LOCK_ORT);
     if (!copy->api) {
         dl_iterate_phdr(count_slots, &wanted);
         if (wanted.slots > SLOTS_MAX)
@@ -400,7 +398,7 @@ static const function *replace(struct copy *copy, uint32_t version,
         if (copy->api)
             copy->provider = ort_provider_open(copy->theirs);
     }
-    pthread_mutex_unlock(&lock);
+    recorder_unlock(RECORDER_LOCK_ORT);
     return copy->api == theirs ? copy->table : theirs;
 }
 
@@ -495,7 +493,7 @@ static const struct ort_base *ours_of(const struct ort_base *theirs)
                                                                      get_api_2, get_api_3};
     const struct ort_base *found = NULL;
 
-    pthread_mutex_lock(&lock);
+    recorder_lock(RECORDER_LOCK_ORT);
     for (size_t i = 0; i < copy_count && !found; i++)
         found = copies[i].theirs == theirs || &copies[i].ours == theirs ? &copies[i].ours : NULL;
     if (!found && copy_count < COPIES_MAX) {
@@ -503,7 +501,7 @@ static const struct ort_base *ours_of(const struct ort_base *theirs)
         copies[copy_count].ours = (struct ort_base){get_api[copy_count], theirs->version};
         found = &copies[copy_count++].ours;
     }
-    pthread_mutex_unlock(&lock);
+    recorder_unlock(RECORDER_LOCK_ORT);
     return found ? found : theirs;
 }
 
@@ -545,13 +543,13 @@ void *ort_stand_in(void *theirs)
     *(void **)&wanted = theirs;
     if (!theirs || wanted == (function)OrtGetApiBase || !recorder_wants("ort"))
         return theirs;
-    pthread_mutex_lock(&lock);
+    recorder_lock(RECORDER_LOCK_ORT);
     for (size_t i = 0; i < COPIES_MAX && stand_in == theirs; i++) {
         if (found[i] && found[i] != wanted)
             continue;
         found[i] = wanted;
         stand_in = (void *)ours[i];
     }
-    pthread_mutex_unlock(&lock);
+    recorder_unlock(RECORDER_LOCK_ORT);
     return stand_in;
 }

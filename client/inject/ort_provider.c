@@ -6,7 +6,6 @@
 #include "client/inject/ort_provider.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,9 +66,6 @@ struct profiler {
 
 static struct ort_provider providers[COPIES_MAX];
 static size_t provider_count;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Taken while ONNX Runtime calls CreateEpFactories(), which takes the other one. */
-static pthread_mutex_t registering = PTHREAD_MUTEX_INITIALIZER;
 
 struct ort_provider_given {
     void *options; /* NULL: the place is free */
@@ -313,7 +309,7 @@ struct ort_provider *ort_provider_open(const struct ort_base *base)
 
     if (!is_recent(base))
         return NULL;
-    pthread_mutex_lock(&lock);
+    recorder_lock(RECORDER_LOCK_ORT_PROVIDER);
     for (size_t i = 0; i < provider_count && !found; i++)
         found = providers[i].base == base ? &providers[i] : NULL;
     if (!found && provider_count < COPIES_MAX) {
@@ -323,7 +319,7 @@ struct ort_provider *ort_provider_open(const struct ort_base *base)
             fill(found, base);
         }
     }
-    pthread_mutex_unlock(&lock);
+    recorder_unlock(RECORDER_LOCK_ORT_PROVIDER);
     return found;
 }
 
@@ -401,9 +397,9 @@ void *ort_provider_options(struct ort_provider *provider, void *env, const void 
     const void *device;
     void *copy = NULL, *status;
 
-    pthread_mutex_lock(&registering);
+    recorder_lock(RECORDER_LOCK_ORT_REGISTERING);
     device = find_or_register(provider, env);
-    pthread_mutex_unlock(&registering);
+    recorder_unlock(RECORDER_LOCK_ORT_REGISTERING);
     if (!device)
         return NULL;
     status = options ? CALL(provider->api, CLONE_SESSION_OPTIONS,
@@ -438,14 +434,14 @@ const void *ort_provider_run_options(struct ort_provider *provider)
 {
     void *options = NULL;
 
-    pthread_mutex_lock(&lock);
+    recorder_lock(RECORDER_LOCK_ORT_PROVIDER);
     if (!provider->has_tried_options &&
         is_done(provider, CALL(provider->api, CREATE_RUN_OPTIONS, void *(*)(void **))(&options)) &&
         ort_provider_ask(provider, options, true))
         provider->run_options = options;
     provider->has_tried_options = true;
     options = provider->run_options;
-    pthread_mutex_unlock(&lock);
+    recorder_unlock(RECORDER_LOCK_ORT_PROVIDER);
     return options;
 }
 
@@ -454,7 +450,7 @@ struct ort_provider_given *ort_provider_take(struct ort_provider *provider, void
 {
     struct ort_provider_given *place = NULL;
 
-    pthread_mutex_lock(&lock);
+    recorder_lock(RECORDER_LOCK_ORT_PROVIDER);
     for (size_t i = 0; i < GIVEN_MAX && (!place || place->options != run_options); i++) {
         if (given[i].options == run_options || (!given[i].options && !place))
             place = &given[i];
@@ -465,19 +461,19 @@ struct ort_provider_given *ort_provider_take(struct ort_provider *provider, void
             place->is_on = *has_nodes && ort_provider_ask(provider, run_options, true);
     }
     *has_nodes = *has_nodes && place && place->is_on;
-    pthread_mutex_unlock(&lock);
+    recorder_unlock(RECORDER_LOCK_ORT_PROVIDER);
     return place;
 }
 
 void ort_provider_give_back(struct ort_provider *provider, struct ort_provider_given *place)
 {
-    pthread_mutex_lock(&lock);
+    recorder_lock(RECORDER_LOCK_ORT_PROVIDER);
     if (--place->run_count == 0) {
         if (place->is_on)
             ort_provider_ask(provider, place->options, false);
         *place = (struct ort_provider_given){NULL, 0, false};
     }
-    pthread_mutex_unlock(&lock);
+    recorder_unlock(RECORDER_LOCK_ORT_PROVIDER);
 }
 
 void ort_provider_set_loading(uint32_t model)

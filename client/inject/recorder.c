@@ -16,6 +16,7 @@ uintptr_t recorder_counted_begin, recorder_counted_end;
 
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 static pthread_mutex_t locks[RECORDER_LOCK_COUNT] = {
+    PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
     PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
 
 static void before_fork(void)

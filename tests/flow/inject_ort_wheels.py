@@ -81,6 +81,25 @@ def nodes_of_store(store):
     return out
 
 
+# One run in ten says of a node what all runs say: calls in a run, and no change of it.
+def check_comparison(place, program):
+    analyze = BUILD / "analyze/profile_analyze"
+    program = [*program[:-1], 200]
+    calls = {}
+    for nodes in ("all", "1/10"):
+        record(place, nodes, program).close()
+        store = place / f"{nodes.replace('/', '_')}.db"
+        (place / "a.db").rename(store)
+        summary = json.loads(run([analyze, store, "--report", "summary", "--format", "json"], place).stdout)
+        calls[nodes] = {(row["type"], label(row["name"], row["type"])): row["calls_per_run"]
+                        for row in summary["ops"]["rows"]}
+        same(f"calls in a run, {nodes}", set(calls[nodes].values()), {1})
+    same("ops of one run in ten", calls["1/10"], calls["all"])
+    done = run([analyze, "--compare", place / "all.db", place / "1_10.db"], place)
+    if done.returncode != 0 or "200 runs) against" not in done.stdout or "(20 runs)" not in done.stdout:
+        failures.append(f"comparison: status {done.returncode}: {done.stdout}{done.stderr}")
+
+
 def check(place, library):
     program = [BUILD / "tests/flow/inject_ort_real", library, "net.onnx", RUNS]
     (place / "net.onnx").write_bytes(inject_ort_model.model())
@@ -100,6 +119,7 @@ def check(place, library):
     store = record(place, "1/10", program)
     same("one in ten", count(store, "SELECT count(*) FROM run WHERE NOT without_ops"), 2)
     same("nodes of these", sum(nodes_of_store(store).values()), sum(wanted.values()) // 10)
+    check_comparison(place, program)
     record(place, "all", [*program, "devices"])
     store = record(place, "all", [*program, "profile", place / "mine"])
     same("beside its own profile", count(store, "SELECT count(*) FROM run WHERE NOT without_ops"), 0)

@@ -421,6 +421,9 @@ static void settings_are_printed(void **state)
         "optrace run: --sources takes a list of nvtx, itt, blas, onednn, ort, ggml, torch, tensorflow, "
         "cublas and cuda, not "
         "'rocm'\n...");
+    expect(run(&scene, LIST("--nodes", "2/3", "true")), 2,
+           "optrace run: --nodes takes off, all, or 1/N, as in 1/20 for one run in twenty, not "
+           "'2/3'\n...");
     expect(run(&scene, LIST("--runs-by", "(step", "true")), 2,
            "optrace run: --runs-by takes a regular expression, not '(step': ...");
     expect(run(&scene, LIST("--print-env", "true")), 2, "optrace run: --print-env runs nothing...");
