@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "analyze/containers/text_order.h"
 #include "analyze/json/text.h"
 
 #define NO_OP UINT32_MAX
@@ -54,13 +55,6 @@ static void join(struct aligning *aligning, uint32_t a, uint32_t b)
         aligning->parent[right] = left;
     else
         aligning->parent[left] = right;
-}
-
-static int compare_texts(const char *a, const char *b)
-{
-    if (!a || !b)
-        return (a != NULL) - (b != NULL);
-    return strcmp(a, b);
 }
 
 /* --- Steps 1, 3 and 5: equal ones, the first with the first. --- */

@@ -7,16 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/containers/text_order.h"
 #include "analyze/query/private.h"
 #include "analyze/stats/describe.h"
 #include "analyze/stats/false_discovery.h"
-
-static int compare_texts(const char *a, const char *b)
-{
-    if (!a || !b)
-        return (a != NULL) - (b != NULL);
-    return strcmp(a, b);
-}
 
 /* The whole, which has no name, comes first. */
 static int compare_identity(const struct history_value *a, const struct history_value *b)

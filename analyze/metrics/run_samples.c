@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/containers/text_order.h"
 #include "analyze/stats/describe.h"
 
 #define NOWHERE UINT32_MAX
@@ -67,7 +68,7 @@ static void free_places(struct taking *taking)
     free(taking->first_ns);
 }
 
-static bool is_op(const struct spans_answer *spans, const struct span *span)
+static bool is_span_of_op(const struct spans_answer *spans, const struct span *span)
 {
     return spans->op_kinds[span->op] == SPAN_OP;
 }
@@ -116,7 +117,7 @@ static int add_whole_sessions(struct taking *taking)
         for (size_t i = 0; i < spans->spans.count; i++) {
             const struct span *span = &spans->spans.items[i];
 
-            if (taking->session_of_lane[span->lane] != session || !is_op(spans, span))
+            if (taking->session_of_lane[span->lane] != session || !is_span_of_op(spans, span))
                 continue;
             start_ns = span->start_ns < start_ns ? span->start_ns : start_ns;
             end_ns =
@@ -137,7 +138,7 @@ static uint32_t run_of(const struct taking *taking, const struct span *span)
 {
     const struct spans_answer *spans = &taking->samples->spans;
 
-    if (!is_op(spans, span) || spans->lanes.items[span->lane].side != taking->samples->side)
+    if (!is_span_of_op(spans, span) || spans->lanes.items[span->lane].side != taking->samples->side)
         return NOWHERE;
     if (span->run != SPAN_NONE)
         return taking->run_of_run[span->run];
@@ -145,13 +146,6 @@ static uint32_t run_of(const struct taking *taking, const struct span *span)
 }
 
 /* --- Ops. --- */
-
-static int compare_texts(const char *a, const char *b)
-{
-    if (!a || !b)
-        return (a != NULL) - (b != NULL);
-    return strcmp(a, b);
-}
 
 static int compare_identity(const struct op_row *a, const struct op_row *b)
 {
@@ -330,7 +324,7 @@ static enum op_side choose_side(const struct spans_answer *spans)
     for (size_t i = 0; i < spans->spans.count; i++) {
         const struct span *span = &spans->spans.items[i];
 
-        if (is_op(spans, span) && span_is_device(spans, span))
+        if (is_span_of_op(spans, span) && span_is_device(spans, span))
             return OP_DEVICE;
     }
     return OP_HOST;

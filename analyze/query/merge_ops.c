@@ -5,14 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/containers/text_order.h"
 #include "analyze/query/private.h"
-
-static int compare_texts(const char *a, const char *b)
-{
-    if (!a || !b)
-        return (a != NULL) - (b != NULL);
-    return strcmp(a, b);
-}
 
 /* What is launched: its params tell how. */
 static bool is_launched(const struct op_row *row)

@@ -208,7 +208,7 @@ static void choose_same(const struct binding *binding, const struct node *node, 
 /* Matrix products: each matrix may lie with gaps between its rows. Reading it transposed takes
  * longer than a copy does. */
 
-static bool is_op(const struct node *node, const char *op_type)
+static bool is_linked_op(const struct node *node, const char *op_type)
 {
     return strcmp(node->op_type, op_type) == 0 && node->domain[0] == '\0' && node_input(node, 0) &&
            node_output(node, 0);
@@ -237,7 +237,7 @@ static bool takes_lines(const struct node *node)
 {
     const struct value *a = node_input(node, 0), *b = node_input(node, 1);
 
-    return is_op(node, "MatMul") && a && b && !a->data && !b->data && a->shape.rank >= 2 &&
+    return is_linked_op(node, "MatMul") && a && b && !a->data && !b->data && a->shape.rank >= 2 &&
            b->shape.rank >= 2 && a->shape.dims[a->shape.rank - 2] > 1 && a->dtype == DTYPE_F32 &&
            node->outputs[0]->dtype == DTYPE_F32;
 }
@@ -281,7 +281,7 @@ static void choose_product(const struct binding *binding, const struct node *nod
             choice->input_layouts[i] = *layout;
     }
     /* The result in the order in which a Transpose behind it wants the axes. */
-    if (!reader || !is_op(reader, "Transpose") || !perm || count != (size_t)y->shape.rank)
+    if (!reader || !is_linked_op(reader, "Transpose") || !perm || count != (size_t)y->shape.rank)
         return;
     for (int i = 0; i < memory.rank; i++)
         memory.order[i] = (uint8_t)perm[i];
@@ -472,13 +472,13 @@ int binding_bind_node(struct binding *binding, const struct node *node)
         if (node->inputs[i] && binding->value_forms[node->inputs[i]->index] == PLAN_NONE)
             return diag_set(binding->diag, -EINVAL, "node \"%s\" reads \"%s\", which nothing makes",
                             node->name, node->inputs[i]->name);
-    if (is_op(node, "Conv") || is_op(node, "ConvTranspose"))
+    if (is_linked_op(node, "Conv") || is_linked_op(node, "ConvTranspose"))
         rc = bind_conv(binding, node);
-    else if (is_op(node, "MatMul") || is_op(node, "Gemm"))
+    else if (is_linked_op(node, "MatMul") || is_linked_op(node, "Gemm"))
         rc = bind_product(binding, node);
-    else if (is_op(node, "Transpose"))
+    else if (is_linked_op(node, "Transpose"))
         rc = bind_transpose(binding, node);
-    if (rc == 0 && !is_op(node, "Transpose"))
+    if (rc == 0 && !is_linked_op(node, "Transpose"))
         binding_free_packed(binding, &binding->steps.items[binding->steps.count - 1]);
     return rc <= 0 ? rc : bind_other(binding, node);
 }

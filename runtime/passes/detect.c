@@ -20,7 +20,7 @@ static void add(struct found *found, struct node *node)
     found->nodes[found->count++] = node;
 }
 
-static bool is_op(const struct node *node, const char *op_type)
+static bool is_plain_f32(const struct node *node, const char *op_type)
 {
     return node && node->domain[0] == '\0' && strcmp(node->op_type, op_type) == 0 &&
            node->fused.activation == ACTIVATION_NONE && node_output(node, 0) &&
@@ -30,8 +30,8 @@ static bool is_op(const struct node *node, const char *op_type)
 /* An operation on two operands, none of which is put at an axis as before operator set 7. */
 static bool is_binary(const struct node *node, const char *op_type)
 {
-    return is_op(node, op_type) && node->input_count == 2 && node->inputs[0] && node->inputs[1] &&
-           !node_attribute(node, "axis");
+    return is_plain_f32(node, op_type) && node->input_count == 2 && node->inputs[0] &&
+           node->inputs[1] && !node_attribute(node, "axis");
 }
 
 /* The one reader of a value that nobody else sees, or NULL. */
@@ -72,7 +72,8 @@ static bool is_row_mean(const struct node *node)
     size_t count;
     const int64_t *list;
 
-    if (!is_op(node, "ReduceMean") || !node_input(node, 0) || node_int(node, "keepdims", 1) == 0)
+    if (!is_plain_f32(node, "ReduceMean") || !node_input(node, 0) ||
+        node_int(node, "keepdims", 1) == 0)
         return false;
     x = &node->inputs[0]->shape;
     axes = node_input(node, 1);
@@ -98,7 +99,7 @@ static bool find_deviation(const struct node *division, const struct value *d, s
     struct node *root = division->inputs[1]->producer, *sum, *mean, *square;
     const struct value *variance;
 
-    if (!is_op(root, "Sqrt") || only_reader(root->outputs[0]) != division)
+    if (!is_plain_f32(root, "Sqrt") || only_reader(root->outputs[0]) != division)
         return false;
     sum = root->inputs[0]->producer;
     if (!is_binary(sum, "Add") || only_reader(sum->outputs[0]) != root)
@@ -260,7 +261,7 @@ static int find_gelu(struct graph *graph, struct node *erf)
     struct node *division, *sum;
     struct value *x;
 
-    if (!is_op(erf, "Erf") || !node_input(erf, 0))
+    if (!is_plain_f32(erf, "Erf") || !node_input(erf, 0))
         return 0;
     division = erf->inputs[0]->producer;
     x = !division ? NULL : halved_root(division);

@@ -8,7 +8,7 @@
 
 #include "runtime/passes/pass.h"
 
-static bool is_op(const struct node *node, const char *op_type)
+static bool is_plain_op(const struct node *node, const char *op_type)
 {
     return node && node->domain[0] == '\0' && strcmp(node->op_type, op_type) == 0 &&
            node->fused.activation == ACTIVATION_NONE && node_output(node, 0);
@@ -61,7 +61,7 @@ static bool find_source(const struct value *value, struct quantity *out_quantity
 {
     const struct node *node = value ? value->producer : NULL;
 
-    return is_op(node, "DequantizeLinear") && value->dtype == DTYPE_F32 &&
+    return is_plain_op(node, "DequantizeLinear") && value->dtype == DTYPE_F32 &&
            take_quantity(node, node_input(node, 0), out_quantity);
 }
 
@@ -90,9 +90,9 @@ static bool is_within_range(const struct node *node, const struct quantity *y)
     double high = ((is_signed ? 127.0 : 255.0) - zero) * scale;
     const struct value *least = node_input(node, 1), *most = node_input(node, 2);
 
-    if (is_op(node, "Relu"))
+    if (is_plain_op(node, "Relu"))
         return low >= 0.0;
-    if (!is_op(node, "Clip") || node_attribute(node, "min") || node_attribute(node, "max"))
+    if (!is_plain_op(node, "Clip") || node_attribute(node, "min") || node_attribute(node, "max"))
         return false;
     if ((least && (!least->data || least->dtype != DTYPE_F32)) ||
         (most && (!most->data || most->dtype != DTYPE_F32)))
@@ -106,16 +106,16 @@ static bool find_end(const struct value *value, struct end *out_end)
     struct node *reader = only_reader(value), *next;
 
     *out_end = (struct end){.count = 0};
-    if (reader && !is_op(reader, "QuantizeLinear")) {
+    if (reader && !is_plain_op(reader, "QuantizeLinear")) {
         next = only_reader(node_output(reader, 0));
-        if (!is_op(next, "QuantizeLinear") ||
+        if (!is_plain_op(next, "QuantizeLinear") ||
             !take_quantity(next, node_output(next, 0), &out_end->y) ||
             !is_within_range(reader, &out_end->y))
             return false;
         out_end->nodes[out_end->count++] = reader;
         reader = next;
     }
-    if (!is_op(reader, "QuantizeLinear") ||
+    if (!is_plain_op(reader, "QuantizeLinear") ||
         !take_quantity(reader, node_output(reader, 0), &out_end->y) || out_end->y.count != 1 ||
         !is_byte(out_end->y.x->dtype))
         return false;
@@ -215,7 +215,7 @@ static int fold_conv(struct graph *graph, struct node *conv)
     struct value *bias;
     struct end end;
 
-    if (!is_op(conv, "Conv") || conv->fused.residual_input >= 0 ||
+    if (!is_plain_op(conv, "Conv") || conv->fused.residual_input >= 0 ||
         !find_source(node_input(conv, 0), &x) || !find_source(node_input(conv, 1), &w) ||
         !is_byte(x.x->dtype) || !is_byte(w.x->dtype) || x.count != 1 || !w.x->data ||
         (w.count != 1 && (w.axis != 0 || w.count != w.x->shape.dims[0])) ||
@@ -233,7 +233,7 @@ static int fold_matmul(struct graph *graph, struct node *product)
     struct quantity a, b;
     struct end end;
 
-    if (!is_op(product, "MatMul") || !find_source(node_input(product, 0), &a) ||
+    if (!is_plain_op(product, "MatMul") || !find_source(node_input(product, 0), &a) ||
         !find_source(node_input(product, 1), &b) || !is_byte(a.x->dtype) || !is_byte(b.x->dtype) ||
         a.count != 1 ||
         (b.count != 1 && (b.x->shape.rank != 2 || b.axis != 1 || b.count != b.x->shape.dims[1])) ||
@@ -252,9 +252,9 @@ static bool moves_elements(const struct node *node)
     static const char *const movers[] = {"Reshape", "Transpose", "Flatten", "Squeeze", "Unsqueeze"};
 
     for (size_t i = 0; i < sizeof(movers) / sizeof(movers[0]); i++)
-        if (is_op(node, movers[i]))
+        if (is_plain_op(node, movers[i]))
             return true;
-    return is_op(node, "MaxPool") && !node_output(node, 1);
+    return is_plain_op(node, "MaxPool") && !node_output(node, 1);
 }
 
 static bool is_same_quantity(const struct quantity *a, const struct quantity *b)
@@ -287,8 +287,8 @@ static int fold_concat(struct graph *graph, struct node *node)
     struct quantity part;
     struct end end;
 
-    if (!is_op(node, "Concat") || node->input_count > PARTS || !find_end(node->outputs[0], &end) ||
-        end.count != 1)
+    if (!is_plain_op(node, "Concat") || node->input_count > PARTS ||
+        !find_end(node->outputs[0], &end) || end.count != 1)
         return 0;
     for (uint32_t i = 0; i < node->input_count; i++) {
         if (!find_source(node->inputs[i], &part) || !is_byte(part.x->dtype) ||

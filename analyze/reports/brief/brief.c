@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/containers/text_order.h"
 #include "analyze/reports/roofline_machine.h"
 #include "analyze/stats/describe.h"
 
@@ -21,13 +22,6 @@
 static double own_of(const struct brief_row *row)
 {
     return row->own_ns[OP_HOST] + row->own_ns[OP_DEVICE];
-}
-
-static int compare_texts(const char *a, const char *b)
-{
-    if (!a || !b)
-        return (a != NULL) - (b != NULL);
-    return strcmp(a, b);
 }
 
 static int compare_keys(const void *a, const void *b)
