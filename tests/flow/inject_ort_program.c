@@ -75,6 +75,7 @@ static void options(bool by_threads)
     for (int i = 0; i < 4 && by_threads; i++)
         pthread_join(ids[i], NULL);
     printf("%d\n", *shared_options); /* as it was */
+    ((void (*)(void *))ort_api[97])(shared_options);
     ort_release(session);
 }
 
@@ -94,6 +95,7 @@ static void profile(void)
     ((void *(*)(void *, const char *))ort_api[14])(session_options, "own");
     for (int i = 0; i < 5; i++)
         ort_run(session, i);
+    ((void (*)(void *))ort_api[100])(session_options);
     ort_release(session);
 }
 

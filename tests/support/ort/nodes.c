@@ -220,6 +220,12 @@ void nodes_join(struct session *session, const struct options *options)
     (factory, NULL, NULL, 0, options, NULL, &session->provider);
 }
 
+void nodes_leave(struct session *session)
+{
+    if (session->provider)
+        CALL(factory, 4, void (*)(void *, void *))(factory, session->provider);
+}
+
 void nodes_fill(function *table, const struct base *base)
 {
     pthread_mutex_lock(&lock);

@@ -29,6 +29,9 @@ void nodes_fill(function *table, const struct base *base);
 /** A session's part of it. */
 void nodes_join(struct session *session, const struct options *options);
 
+/** The session ends. */
+void nodes_leave(struct session *session);
+
 /** Three nodes, told to the provider where the options ask for a profile. */
 void nodes_run(const struct session *session, const void *run_options);
 

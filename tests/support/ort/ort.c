@@ -55,6 +55,7 @@ static void *run_with_binding(void *session, const void *options, const void *bi
 
 static void release(void *session)
 {
+    nodes_leave(session);
     free(session);
 }
 
