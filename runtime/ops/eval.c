@@ -50,12 +50,25 @@ int eval_node_with(const struct graph *graph, const struct node *node,
     return rc;
 }
 
-int eval_node(const struct graph *graph, const struct node *node, const struct tensor_view *inputs,
-              struct tensor_view *outputs, struct diag *diag)
+static int eval_at(enum kernel_level level, const struct graph *graph, const struct node *node,
+                   const struct tensor_view *inputs, struct tensor_view *outputs, struct diag *diag)
 {
     struct kernel_table kernels;
     struct eval_options options = {.kernels = &kernels};
 
-    kernel_table_init(&kernels, KERNEL_LEVEL_REF);
+    kernel_table_init(&kernels, level);
     return eval_node_with(graph, node, inputs, outputs, &options, diag);
+}
+
+int eval_node(const struct graph *graph, const struct node *node, const struct tensor_view *inputs,
+              struct tensor_view *outputs, struct diag *diag)
+{
+    return eval_at(KERNEL_LEVEL_REF, graph, node, inputs, outputs, diag);
+}
+
+int eval_node_as_run(const struct graph *graph, const struct node *node,
+                     const struct tensor_view *inputs, struct tensor_view *outputs,
+                     struct diag *diag)
+{
+    return eval_at(kernel_best_level(), graph, node, inputs, outputs, diag);
 }

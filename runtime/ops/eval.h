@@ -22,6 +22,12 @@ struct call_watch;
 int eval_node(const struct graph *graph, const struct node *node, const struct tensor_view *inputs,
               struct tensor_view *outputs, struct diag *diag);
 
+/** The same with the kernels that a run has. For contents that decide sizes: how many numbers are 0
+ *  after a logarithm is then what the run finds, too. */
+int eval_node_as_run(const struct graph *graph, const struct node *node,
+                     const struct tensor_view *inputs, struct tensor_view *outputs,
+                     struct diag *diag);
+
 /** With which kernels, and who watches the steps inside of the node. */
 struct eval_options {
     const struct kernel_table *kernels;

@@ -59,7 +59,7 @@ static int infer_shapes(struct graph *graph, const struct session_config *config
             rc = input_tensor(graph, config->inputs, i, config->seed, &contents[i], diag);
     }
     if (rc == 0)
-        rc = shape_infer_for(graph, contents, eval_node, diag);
+        rc = shape_infer_for(graph, contents, eval_node_as_run, diag);
     for (uint32_t i = 0; contents && i < graph->input_count; i++)
         free(contents[i].data);
     free(contents);
