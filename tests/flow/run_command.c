@@ -302,8 +302,9 @@ static void ignored_signals_stay_ignored(void **state)
     const struct child_options options = in(scene);
     struct child_result result;
 
-    result = child_run(LIST("env", "--ignore-signal=HUP", "--ignore-signal=CHLD", scene->optrace,
-                            "run", "-q", "-o", "g.db", "--", "grep", "^Sig", "/proc/self/status"),
+    result = child_run(LIST("env", "--default-signal", "--ignore-signal=HUP",
+                            "--ignore-signal=CHLD", scene->optrace, "run", "-q", "-o", "g.db", "--",
+                            "grep", "^Sig", "/proc/self/status"),
                        &options);
     assert_int_equal(result.status, 0);
     CHECK_CONTAINS(result.out, "SigIgn:\t0000000000010001\n");
