@@ -75,9 +75,15 @@ static double judge(long double got, long double expected, bool exact,
 struct comparison compare_tensors(const struct tensor_view *got, const struct tensor_view *expected,
                                   const struct tolerance *tolerance)
 {
-    bool exact = !element_is_float(expected->dtype);
+    bool has_quanta =
+        tolerance->quanta > 0 && (expected->dtype == DTYPE_U8 || expected->dtype == DTYPE_I8);
+    bool exact = !element_is_float(expected->dtype) && !has_quanta;
+    const struct tolerance quanta = {.atol = tolerance->quanta};
     struct comparison result = {.worst_index = -1};
     double worst = -1;
+
+    if (has_quanta)
+        tolerance = &quanta;
 
     result.same_form = got->dtype == expected->dtype && shape_equal(&got->shape, &expected->shape);
     if (!result.same_form)

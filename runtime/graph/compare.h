@@ -5,10 +5,11 @@
 
 #include "runtime/graph/graph.h"
 
-/** Allowed: |got - expected| <= atol + rtol * |expected|, for floating types; integers and bools
- *  must be equal. */
+/** Allowed: |got - expected| <= atol + rtol * |expected|, for floating types; bools and integers must
+ *  be equal, but for those of 8 bits, which may be `quanta` from each other: most are quantised. */
 struct tolerance {
     double rtol, atol;
+    int quanta;
 };
 
 /**

@@ -131,7 +131,7 @@ static struct tolerance tolerance_for(const struct tensor_view *expected)
 
     for (int64_t i = 0; element_is_float(expected->dtype) && i < count; i++)
         largest = fmax(largest, fabs((double)element_get(expected->data, expected->dtype, i)));
-    return (struct tolerance){1e-3, isfinite(largest) ? 1e-5 * largest : 0};
+    return (struct tolerance){.rtol = 1e-3, .atol = isfinite(largest) ? 1e-5 * largest : 0};
 }
 
 static int check_outputs(const struct fitting *fitting, const struct session *session,

@@ -88,7 +88,9 @@ void verify_tolerance_widen(struct verify_tolerance *tolerance, enum dtype store
 struct tolerance verify_tolerance_of(const struct verify_tolerance *tolerance,
                                      const struct tensor_view *expected)
 {
-    struct tolerance result = {.rtol = tolerance->rtol, .atol = tolerance->atol};
+    bool is_half = tolerance->stored == DTYPE_F16 || tolerance->stored == DTYPE_BF16;
+    struct tolerance result = {
+        .rtol = tolerance->rtol, .atol = tolerance->atol, .quanta = is_half ? 1 : 0};
     double share;
 
     if (tolerance->atol_share == 0)

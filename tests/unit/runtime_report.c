@@ -246,7 +246,7 @@ static struct comparison compare_floats(const float *got, const float *expected,
 {
     struct tensor_view a = {DTYPE_F32, {1, {count}}, (void *)got};
     struct tensor_view b = {DTYPE_F32, {1, {count}}, (void *)expected};
-    struct tolerance tolerance = {1e-3, 1e-7};
+    struct tolerance tolerance = {.rtol = 1e-3, .atol = 1e-7};
 
     return compare_tensors(&a, &b, &tolerance);
 }
@@ -285,7 +285,7 @@ static void integers_must_be_equal(void **state)
     int64_t got[] = {1000000, 5}, expected[] = {1000001, 5};
     struct tensor_view a = {DTYPE_I64, {1, {2}}, got};
     struct tensor_view b = {DTYPE_I64, {1, {2}}, expected};
-    struct tolerance tolerance = {1e-3, 1e-7};
+    struct tolerance tolerance = {.rtol = 1e-3, .atol = 1e-7};
     struct comparison c = compare_tensors(&a, &b, &tolerance);
 
     assert_int_equal(c.mismatches, 1);
