@@ -255,9 +255,12 @@ static inline void fetch_folded(const struct totals *totals, size_t i)
         const struct total_entry *entry =
             &totals->entries.items[totals->touched.items[i + COUNTS_AHEAD]];
 
-        __builtin_prefetch(entry->fresh.histogram.counts, 1);
-        __builtin_prefetch((const char *)entry->fresh.histogram.counts + LINE_BYTES, 1);
-        if (entry->fresh.histogram.first >= entry->all.histogram.first)
+        if (entry->fresh.histogram.counts) {
+            __builtin_prefetch(entry->fresh.histogram.counts, 1);
+            __builtin_prefetch((const char *)entry->fresh.histogram.counts + LINE_BYTES, 1);
+        }
+        if (entry->all.histogram.counts &&
+            entry->fresh.histogram.first >= entry->all.histogram.first)
             __builtin_prefetch(entry->all.histogram.counts +
                                    (entry->fresh.histogram.first - entry->all.histogram.first),
                                1);
