@@ -43,6 +43,15 @@ static struct stream first = {FIRST_STREAM, 0, NULL};
 static struct stream *streams[64] = {&first};
 static uint32_t stream_count = 1, graph_count;
 static const struct double_tool *tool;
+static void *kept[1024]; /* functions and graphs, for ever: nobody unloads them */
+static uint32_t kept_count;
+
+static void *keep(void *thing)
+{
+    if (thing)
+        kept[__atomic_fetch_add(&kept_count, 1, __ATOMIC_RELAXED) % 1024] = thing;
+    return thing;
+}
 
 void cuda_double_attach(const struct double_tool *comes)
 {
@@ -312,7 +321,7 @@ int cuMemsetD8Async(uint64_t to, unsigned char value, size_t count, void *handle
 int cuModuleGetFunction(void **out_function, void *module, const char *name)
 {
     (void)module;
-    *out_function = strdup(name);
+    *out_function = keep(strdup(name));
     return *out_function ? 0 : OUT_OF_MEMORY;
 }
 
@@ -384,7 +393,7 @@ int cuStreamBeginCapture_v2(void *handle, int mode)
     (void)mode;
     if (stream->capture)
         return INVALID_VALUE;
-    stream->capture = calloc(1, sizeof(*stream->capture));
+    stream->capture = keep(calloc(1, sizeof(*stream->capture)));
     if (!stream->capture)
         return OUT_OF_MEMORY;
     stream->capture->number = __atomic_add_fetch(&graph_count, 1, __ATOMIC_RELAXED);
