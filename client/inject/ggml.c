@@ -16,6 +16,7 @@
 #include "client/inject/nodes.h"
 #include "client/inject/real.h"
 #include "client/inject/recorder.h"
+#include "client/inject/runs.h"
 
 enum { DIMS = 4, DIMS_OFFSET = 16, SCHEDULERS_MAX = 64, KEY_NODE = 103 };
 
@@ -158,7 +159,7 @@ static bool on_node(void *tensor, bool asks, void *context)
 
     if (!asks) {
         if (node_span.id)
-            recorder.end(node_span);
+            op_end(node_span);
         node_span = (struct optrace_span){0, 0};
         return true;
     }
@@ -169,7 +170,7 @@ static bool on_node(void *tensor, bool asks, void *context)
     fill_dims(library, tensor, node.dims);
     op = (uint32_t)names_find(&node, sizeof(node), define, &node);
     if (op)
-        node_span = recorder.begin(op);
+        node_span = op_begin(op);
     return true;
 }
 

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "client/inject/runs.h"
+#include "client/inject/stack.h"
 
 static pthread_once_t opened = PTHREAD_ONCE_INIT;
 
@@ -74,6 +75,7 @@ static void open_once(void)
                                  .run_end = chosen.run_end,
                                  .run_set = chosen.run_set,
                                  .start = chosen.start};
+    stack_open(&recorder);
     runs_open();
     recorder.start(NULL);
     __atomic_store_n(&recorder.level, chosen.level, __ATOMIC_RELEASE);

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/inject/stack.h"
+
 enum { OPS_MAX = 1 << 20 }; /* as the client has it */
 
-bool runs_are_by_name;
+bool runs_follow_ops;
 
 static regex_t expression;
 static bool has_expression;
@@ -22,7 +24,7 @@ static bool make_starters(void)
     if (!starters)
         starters = calloc(OPS_MAX / 64 + 1, sizeof(*starters));
     if (starters)
-        __atomic_store_n(&runs_are_by_name, true, __ATOMIC_RELEASE);
+        __atomic_store_n(&runs_follow_ops, true, __ATOMIC_RELEASE);
     return starters != NULL;
 }
 
@@ -30,6 +32,8 @@ void runs_open(void)
 {
     const char *text = secure_getenv("OPTRACE_RUNS_BY");
 
+    if (stack_is_kept)
+        runs_follow_ops = true;
     if (!text || !text[0] || regcomp(&expression, text, REG_EXTENDED | REG_NOSUB) != 0)
         return;
     has_expression = make_starters();
@@ -55,7 +59,8 @@ void runs_always(uint32_t op)
 
 static bool begins_run(uint32_t op)
 {
-    return op <= OPS_MAX && __atomic_load_n(&starters[op / 64], __ATOMIC_RELAXED) >> op % 64 & 1;
+    return starters && op <= OPS_MAX &&
+           __atomic_load_n(&starters[op / 64], __ATOMIC_RELAXED) >> op % 64 & 1;
 }
 
 /* The thread's run, whoever began it. */
@@ -72,11 +77,15 @@ struct optrace_span runs_begin(uint32_t op)
 {
     struct optrace_span span;
 
-    if (!begins_run(op) || current_run() != 0)
-        return recorder.begin(op);
-    mine = recorder.run_begin(0, 0);
-    span = recorder.begin(op);
-    mine_span = span;
+    if (!begins_run(op) || current_run() != 0) {
+        span = recorder.begin(op);
+    } else {
+        mine = recorder.run_begin(0, 0);
+        span = recorder.begin(op);
+        mine_span = span;
+    }
+    if (stack_is_kept && span.id)
+        stack_push(span, op);
     return span;
 }
 
@@ -84,6 +93,8 @@ void runs_end(struct optrace_span span)
 {
     const struct optrace_run run = mine;
 
+    if (stack_is_kept)
+        stack_pop(span);
     recorder.end(span);
     if (run.number == 0 || span.start != mine_span.start || span.id != mine_span.id)
         return;

@@ -10,8 +10,8 @@
 
 #include "client/inject/recorder.h"
 
-/** Whether any op begins runs. */
-extern bool runs_are_by_name;
+/** Whether begin and end of ops go the long way: any op begins runs, or stack.h is kept. */
+extern bool runs_follow_ops;
 
 /** Read the variable. Once, while nothing is recorded yet. */
 void runs_open(void);
@@ -28,12 +28,12 @@ void runs_end(struct optrace_span span);
 /** What sources begin and end ops with. */
 static inline struct optrace_span op_begin(uint32_t op)
 {
-    return UNLIKELY(runs_are_by_name) ? runs_begin(op) : recorder.begin(op);
+    return UNLIKELY(runs_follow_ops) ? runs_begin(op) : recorder.begin(op);
 }
 
 static inline void op_end(struct optrace_span span)
 {
-    if (UNLIKELY(runs_are_by_name))
+    if (UNLIKELY(runs_follow_ops))
         runs_end(span);
     else
         recorder.end(span);

@@ -94,6 +94,31 @@ static void a_graph_is_one_span_or_its_nodes(void **state)
               1000);
 }
 
+/* A graph is captured once, by ops; each of its kernels in each replay is one of theirs. */
+static void nodes_are_of_the_ops_that_captured_them(void **state)
+{
+    static const char *const toolkits[] = {"12.4", "13.5"}; /* by copies, by what records say */
+
+    for (size_t i = 0; i < sizeof(toolkits) / sizeof(toolkits[0]); i++) {
+        setenv("CUDA_DOUBLE_TOOLKIT", toolkits[i], 1);
+        record_with(state, GPU("node"), "graph");
+        CHECK_U64(COUNT(ON_DEVICE "op_type = 'kernel'"), 5000);
+        CHECK_U64(COUNT("SELECT count(*) FROM v_event e JOIN op o USING (op_id) WHERE"
+                        " o.name = 'gemm' AND json_extract(o.params, '$.captured_in') ="
+                        " 'decode > first \"layer\"'"),
+                  1000);
+        CHECK_U64(COUNT("SELECT count(*) FROM v_event e JOIN op o USING (op_id) WHERE"
+                        " o.name = 'relu' AND json_extract(o.origin, '$[0]') = 'second layer'"),
+                  3000);
+        record_with(state, GPU("graph"), "graph");
+        CHECK_U64(COUNT(ON_DEVICE "op_name LIKE 'CUDA graph _ of decode'"), 1000);
+    }
+    setenv("CUDA_DOUBLE_FAIL", "cuptiGetGraphNodeId=1", 1);
+    record_with(state, GPU("node"), "graph");
+    CHECK_U64(COUNT(ON_DEVICE "op_type = 'kernel'"), 5000);
+    CHECK_U64(COUNT("SELECT count(*) FROM op WHERE params LIKE '%captured_in%'"), 0);
+}
+
 static void memory_where_asked_for(void **state)
 {
     record_with(state, GPU("memory"), "kernels");
@@ -237,6 +262,7 @@ int main(void)
         CASE(each_kernel_has_its_launch),
         CASE(launches_of_the_driver),
         CASE(a_graph_is_one_span_or_its_nodes),
+        CASE(nodes_are_of_the_ops_that_captured_them),
         CASE(memory_where_asked_for),
         CASE(each_call_where_asked_for),
         CASE(many_threads_and_streams),

@@ -87,8 +87,13 @@ static void graph(void)
 
     DO(cudaStreamCreate(&stream));
     DO(cuStreamBeginCapture_v2(stream, 0));
-    for (int i = 0; i < NODES; i++)
+    nvtx_push("decode");
+    for (int i = 0; i < NODES; i++) {
+        nvtx_push(i < 2 ? "first \"layer\"" : "second layer");
         launch(i == 0 ? &gemm : &relu, 1, stream);
+        nvtx_pop();
+    }
+    nvtx_pop();
     DO(cuStreamEndCapture(stream, &graph));
     DO(cuGraphInstantiateWithFlags(&executable, graph, 0));
     for (int i = 0; i < REPLAYS; i++)

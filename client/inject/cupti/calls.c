@@ -16,7 +16,6 @@
 #include "client/inject/cupti/private.h"
 #include "client/inject/names.h"
 #include "client/inject/recorder.h"
-#include "client/inject/runs.h"
 
 enum {
     KEY_CALL = 120,
@@ -49,6 +48,7 @@ static pid_t owner;
 static OT_TLS struct {
     uint32_t depth;
     struct optrace_span spans[NESTING];
+    struct cupti_work work;
 } mine;
 
 static uint64_t flush_ns; /* atomic: when the next flush is due */
@@ -244,11 +244,31 @@ static struct cupti_work take_work(uint32_t domain, uint32_t id)
     return (struct cupti_work){0, 0};
 }
 
+/* Of a capture, on the thread that captures and within its call; or of what makes a graph of it that
+ * can be replayed. */
+static void on_node(uint32_t id, const struct cupti_resource *resource)
+{
+    const struct cupti_graph_data *data = resource->data;
+    uint64_t node = 0, original = 0;
+
+    if (!__atomic_load_n(&is_alive, __ATOMIC_RELAXED) || !recorder_is_on() || !data ||
+        cupti.get_node_id(data->node, &node) != 0)
+        return;
+    if (id == CUPTI_NODE_CREATED) {
+        cupti_node_created(node, mine.depth > 0 ? mine.work : (struct cupti_work){0, 0});
+        mine.work = (struct cupti_work){0, 0};
+    } else if (cupti.get_node_id(data->original_node, &original) == 0) {
+        cupti_node_cloned(node, original);
+    }
+}
+
 static void on_call(void *user, uint32_t domain, uint32_t id, const void *data)
 {
     const struct cupti_call *call = data;
 
     (void)user;
+    if (domain == CUPTI_RESOURCE && (id == CUPTI_NODE_CREATED || id == CUPTI_NODE_CLONED))
+        on_node(id, data);
     if (domain != CUPTI_RUNTIME && domain != CUPTI_DRIVER)
         return;
     if (call->site == 0) {
@@ -259,15 +279,16 @@ static void on_call(void *user, uint32_t domain, uint32_t id, const void *data)
         mine.spans[depth] = (struct optrace_span){0, 0};
         if (!recorder_is_on() || (depth > 0 && domain == CUPTI_DRIVER))
             return;
-        cupti_note_call(call->correlation, current_run(), take_work(domain, id));
-        mine.spans[depth] = op_begin(op_of(domain, id, call));
+        mine.work = take_work(domain, id);
+        cupti_note_call(call->correlation, current_run(), mine.work);
+        mine.spans[depth] = recorder.begin(op_of(domain, id, call));
         recorder.correlate(mine.spans[depth], call->correlation);
     } else if (mine.depth > 0) {
         const uint32_t depth = --mine.depth;
 
         if (depth >= NESTING || mine.spans[depth].id == 0)
             return;
-        op_end(mine.spans[depth]);
+        recorder.end(mine.spans[depth]);
         if (depth == 0)
             after_call();
     }
@@ -299,6 +320,18 @@ static void enable_calls(enum cupti_level level)
         cupti.enable_callback(1, subscriber, CUPTI_RUNTIME, runtime_calls[i]);
     for (size_t i = 0; i < sizeof(driver_calls) / sizeof(driver_calls[0]); i++)
         cupti.enable_callback(1, subscriber, CUPTI_DRIVER, driver_calls[i]);
+}
+
+/* Whose the nodes of graphs are. From toolkit 13.4 on records say which node they are a copy of; the
+ * name of a graph that is one span is found by the copies in any case. */
+static void enable_nodes(enum cupti_level level)
+{
+    if (!cupti.get_node_id)
+        return;
+    cupti.enable_callback(1, subscriber, CUPTI_RESOURCE, CUPTI_NODE_CREATED);
+    if (level == CUPTI_LEVEL_GRAPH ||
+        !cupti_record_has(&cupti, CUPTI_KERNEL, sizeof(struct cupti_kernel)))
+        cupti.enable_callback(1, subscriber, CUPTI_RESOURCE, CUPTI_NODE_CLONED);
 }
 
 static int enable_kinds(enum cupti_level level)
@@ -398,6 +431,7 @@ int InitializeInjection(void)
     __atomic_store_n(&cupti_is_recording, 1, __ATOMIC_RELAXED);
     pthread_atfork(NULL, NULL, after_fork_child);
     atexit(at_end);
+    enable_nodes(level);
     enable_calls(level);
     return 1;
 }

@@ -22,6 +22,7 @@ enum {
     KEY_MEMSET,
     CALLS = 1 << 16,
     KERNELS = 1 << 10,
+    ORIGIN_BYTES = 900, /* of a path, twice as long as it is told */
     RECENT_LANES = 64,
     NAME_BYTES = 900,
     MEMORY_TAKEN = 1,
@@ -38,6 +39,7 @@ struct launch {
     int32_t grid[3], block[3];
     uint32_t shared, registers, device, pad;
     struct cupti_work work;
+    const struct cupti_origin *origin; /* of a node of a graph; NULL: not known */
 };
 
 struct kernel {
@@ -49,8 +51,16 @@ struct kernel {
 
 struct copy {
     uint64_t kind;
+    const struct cupti_origin *origin;
     uint32_t device;
     uint8_t copy_kind, from, to, pad;
+};
+
+/* Of a memset, or of a graph in one. */
+struct plain {
+    uint64_t kind;
+    uint32_t device, graph;
+    const struct cupti_origin *origin;
 };
 
 /* The ops of kernels that came lately, by where CUPTI keeps their names. A name may be another one
@@ -142,6 +152,23 @@ static uint32_t memory_lane_of(uint32_t device)
 
 /* --- Ops --- */
 
+/* Ends the object, and says which op captured this: the record of a replay does not. */
+static void end_params(struct optrace_op_info *info, const struct cupti_origin *const *origin,
+                       char *params, size_t bytes)
+{
+    const size_t used = strlen(params);
+
+    if (*origin) {
+        snprintf(params + used, bytes - used, "%s\"captured_in\":\"%s\"}", used ? "," : "{",
+                 (*origin)->path);
+        info->origins = &(*origin)->op;
+        info->origin_count = 1;
+    } else if (used) {
+        snprintf(params + used, bytes - used, "}");
+    }
+    info->params = params[0] ? params : NULL;
+}
+
 /* As the source has it, where the process has a library that can tell; else as it is. To be freed. */
 static char *source_name(const char *mangled)
 {
@@ -164,7 +191,7 @@ static uint64_t define_kernel(const void *context)
 {
     const struct kernel *kernel = context;
     const struct launch *launch = &kernel->launch;
-    char mangled[NAME_BYTES + 1], params[240], device[24];
+    char mangled[NAME_BYTES + 1], params[240 + ORIGIN_BYTES], device[24];
     struct optrace_op_info info = OPTRACE_OP_INFO(NULL, "kernel");
     uint32_t op = 0;
     char *name;
@@ -176,13 +203,13 @@ static uint64_t define_kernel(const void *context)
         return 0;
     snprintf(params, sizeof(params),
              "{\"grid\":[%d,%d,%d],\"block\":[%d,%d,%d],\"registers_per_thread\":%u,"
-             "\"shared_memory_bytes\":%u}",
+             "\"shared_memory_bytes\":%u",
              launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0], launch->block[1],
              launch->block[2], launch->registers, launch->shared);
     snprintf(device, sizeof(device), "cuda:%u", launch->device);
     info.name = name;
     info.device = device;
-    info.params = params;
+    end_params(&info, &launch->origin, params, sizeof(params));
     if (launch->work.flop != 0) {
         info.computation_flop = launch->work.flop;
         info.memory_bytes = launch->work.bytes;
@@ -211,7 +238,18 @@ static uint32_t find_kernel(const char *name, const struct launch *launch)
     return op;
 }
 
-static uint32_t kernel_op(const struct cupti_kernel *record)
+/* Of a record of a graph's node. A copy that was made later than what we know of it has the node that
+ * it is a copy of. */
+static struct cupti_node node_of(uint64_t graph_node, uint64_t source_node)
+{
+    const struct cupti_node node = cupti_node_find(source_node ? source_node : graph_node);
+
+    if (source_node && !node.origin && node.work.flop == 0)
+        return cupti_node_find(graph_node);
+    return node;
+}
+
+static uint32_t kernel_op(const struct cupti_kernel *record, const struct cupti_node *node)
 {
     const char *name = record->name ? record->name : "unknown kernel";
     const struct launch launch = {{record->grid[0], record->grid[1], record->grid[2]},
@@ -221,10 +259,11 @@ static uint32_t kernel_op(const struct cupti_kernel *record)
                                   record->registers,
                                   record->device,
                                   0,
-                                  take_work(record->correlation)};
-    const size_t at =
-        ((uintptr_t)name / 8 + (uintptr_t)launch.grid[0] * 31 + (uintptr_t)launch.block[0] * 7) %
-        KERNELS;
+                                  record->graph_node ? node->work : take_work(record->correlation),
+                                  node->origin};
+    const size_t at = ((uintptr_t)name / 8 + (uintptr_t)launch.grid[0] * 31 +
+                       (uintptr_t)launch.block[0] * 7 + (uintptr_t)launch.origin / 16 * 13) %
+                      KERNELS;
 
     if (kernels[at].place == name && memcmp(&kernels[at].launch, &launch, sizeof(launch)) == 0 &&
         strcmp(kernels[at].name, name) == 0)
@@ -252,7 +291,7 @@ static uint64_t define_copy(const void *context)
     const struct copy *copy = context;
     const char *from = memory_name(copy->from), *to = memory_name(copy->to);
     const char *way = copy->copy_kind < sizeof(ways) / sizeof(ways[0]) ? ways[copy->copy_kind] : "";
-    char name[96], device[24];
+    char name[96], device[24], params[ORIGIN_BYTES] = "";
     struct optrace_op_info info = OPTRACE_OP_INFO(name, "copy");
     uint32_t op = 0;
 
@@ -262,43 +301,51 @@ static uint64_t define_copy(const void *context)
         snprintf(name, sizeof(name), "Memcpy%s%s", way[0] ? " " : "", way);
     snprintf(device, sizeof(device), "cuda:%u", copy->device);
     info.device = device;
+    end_params(&info, &copy->origin, params, sizeof(params));
     return recorder.op_define(&info, &op) == 0 ? op : 0;
 }
 
-static uint32_t copy_op(uint32_t device, uint8_t copy_kind, uint8_t from, uint8_t to)
+static uint32_t copy_op(const struct cupti_memcpy *record, const struct cupti_origin *origin)
 {
-    const struct copy copy = {KEY_COPY, device, copy_kind, from, to, 0};
+    const struct copy copy = {KEY_COPY,   origin, record->device, record->copy_kind, record->from,
+                              record->to, 0};
 
     return (uint32_t)names_find_always(&copy, sizeof(copy), define_copy, &copy);
 }
 
-/* Words of {key, device, graph}. */
 static uint64_t define_graph(const void *context)
 {
-    const uint64_t *words = context;
-    char name[48], device[24];
+    const struct plain *graph = context;
+    char name[48 + ORIGIN_BYTES], device[24], params[ORIGIN_BYTES] = "";
     struct optrace_op_info info = OPTRACE_OP_INFO(name, "cuda_graph");
     uint32_t op = 0;
 
-    snprintf(name, sizeof(name), "CUDA graph %llu", (unsigned long long)words[2]);
-    snprintf(device, sizeof(device), "cuda:%llu", (unsigned long long)words[1]);
+    snprintf(name, sizeof(name), "CUDA graph %u%s%s", graph->graph, graph->origin ? " of " : "",
+             graph->origin ? graph->origin->op : "");
+    snprintf(device, sizeof(device), "cuda:%u", graph->device);
     info.device = device;
+    end_params(&info, &graph->origin, params, sizeof(params));
     return recorder.op_define(&info, &op) == 0 ? op : 0;
 }
 
 static uint64_t define_memset(const void *context)
 {
-    const uint64_t *words = context;
-    char device[24];
+    const struct plain *fill = context;
+    char device[24], params[ORIGIN_BYTES] = "";
     struct optrace_op_info info = OPTRACE_OP_INFO("Memset", "memset");
     uint32_t op = 0;
 
-    snprintf(device, sizeof(device), "cuda:%llu", (unsigned long long)words[1]);
+    snprintf(device, sizeof(device), "cuda:%u", fill->device);
     info.device = device;
+    end_params(&info, &fill->origin, params, sizeof(params));
     return recorder.op_define(&info, &op) == 0 ? op : 0;
 }
 
 /* --- Records --- */
+
+#define HAS(cupti, kind, record, field)                                                            \
+    cupti_record_has(cupti, kind,                                                                  \
+                     offsetof(struct record, field) + sizeof(((struct record *)0)->field))
 
 /* Two times of 0 mean that CUPTI could not tell; an end before its start is what it says when it has
  * lost the thread (30 million kernels of graphs). Neither is a time. */
@@ -320,19 +367,25 @@ static void put(struct optrace_event *event, uint32_t correlation)
         recorder.record(event);
 }
 
-static void put_kernel(const struct cupti_kernel *record)
+static void put_kernel(const struct cupti *cupti, const struct cupti_kernel *record)
 {
+    struct cupti_node node = {NULL, {0, 0}};
     struct optrace_event event = {
         .kind = OPTRACE_KIND_SPAN, .start = record->start, .end = record->end};
 
     if (!has_times(record->start, record->end))
         return;
-    event.op = kernel_op(record);
+    if (record->graph_node)
+        node =
+            node_of(record->graph_node,
+                    HAS(cupti, CUPTI_KERNEL, cupti_kernel, source_node) ? record->source_node : 0);
+    event.op = kernel_op(record, &node);
     event.lane = lane_of(record->device, record->context, record->stream);
     put(&event, record->correlation);
 }
 
-static void put_copy(const struct cupti_memcpy *record, uint32_t correlation)
+static void put_copy(const struct cupti_memcpy *record, uint32_t correlation,
+                     const struct cupti_origin *origin)
 {
     struct optrace_event event = {.kind = OPTRACE_KIND_COPY,
                                   .start = record->start,
@@ -341,33 +394,43 @@ static void put_copy(const struct cupti_memcpy *record, uint32_t correlation)
 
     if (!has_times(record->start, record->end))
         return;
-    event.op = copy_op(record->device, record->copy_kind, record->from, record->to);
+    event.op = copy_op(record, origin);
     event.lane = lane_of(record->device, record->context, record->stream);
     put(&event, correlation);
 }
 
-static void put_memset(const struct cupti_memset *record)
+/* One of a copy's record, or of another one that has these fields elsewhere. */
+static const struct cupti_origin *origin_of(uint64_t graph_node, uint64_t source_node)
 {
-    const uint64_t key[] = {KEY_MEMSET, record->device};
+    return graph_node ? node_of(graph_node, source_node).origin : NULL;
+}
+
+static void put_memset(const struct cupti *cupti, const struct cupti_memset *record)
+{
+    const struct plain fill = {
+        KEY_MEMSET, record->device, 0,
+        origin_of(record->graph_node,
+                  HAS(cupti, CUPTI_MEMSET, cupti_memset, source_node) ? record->source_node : 0)};
     struct optrace_event event = {
         .kind = OPTRACE_KIND_SPAN, .start = record->start, .end = record->end};
 
     if (!has_times(record->start, record->end))
         return;
-    event.op = (uint32_t)names_find_always(key, sizeof(key), define_memset, key);
+    event.op = (uint32_t)names_find_always(&fill, sizeof(fill), define_memset, &fill);
     event.lane = lane_of(record->device, record->context, record->stream);
     put(&event, record->correlation);
 }
 
 static void put_graph(const struct cupti_graph *record)
 {
-    const uint64_t key[] = {KEY_GRAPH, record->device, record->graph};
+    const struct plain key = {KEY_GRAPH, record->device, record->graph,
+                              cupti_graph_find(record->graph)};
     struct optrace_event event = {
         .kind = OPTRACE_KIND_SPAN, .start = record->start, .end = record->end};
 
     if (!has_times(record->start, record->end))
         return;
-    event.op = (uint32_t)names_find_always(key, sizeof(key), define_graph, key);
+    event.op = (uint32_t)names_find_always(&key, sizeof(key), define_graph, &key);
     event.lane = lane_of(record->device, record->context, record->stream);
     put(&event, record->correlation);
 }
@@ -396,21 +459,26 @@ static void put_memory(const struct cupti_memory *record)
 
 static void put_record(const struct cupti *cupti, const void *record)
 {
+    const struct cupti_memcpy *copy = record;
+    const struct cupti_memcpy2 *copy2 = record;
     uint32_t kind;
 
     memcpy(&kind, record, sizeof(kind));
     switch (kind) {
     case CUPTI_KERNEL:
-        put_kernel(record);
+        put_kernel(cupti, record);
         break;
     case CUPTI_MEMCPY:
-        put_copy(record, ((const struct cupti_memcpy *)record)->correlation);
+        put_copy(copy, copy->correlation,
+                 origin_of(copy->graph_node, HAS(cupti, CUPTI_MEMCPY, cupti_memcpy, source_node)
+                                                 ? copy->source_node
+                                                 : 0));
         break;
     case CUPTI_MEMCPY2: /* the same up to the stream */
-        put_copy(record, ((const struct cupti_memcpy2 *)record)->correlation);
+        put_copy(record, copy2->correlation, origin_of(copy2->graph_node, 0));
         break;
     case CUPTI_MEMSET:
-        put_memset(record);
+        put_memset(cupti, record);
         break;
     case CUPTI_GRAPH:
         put_graph(record);

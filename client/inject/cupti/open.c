@@ -129,6 +129,7 @@ static bool find_functions(void *handle, struct cupti *out_cupti)
             return false;
         memcpy(functions[i].place, &function, sizeof(function));
     }
+    *(void **)&out_cupti->get_node_id = dlsym(handle, "cuptiGetGraphNodeId");
     return true;
 }
 

@@ -23,7 +23,7 @@ enum cupti_level {
     CUPTI_LEVEL_ALL,    /* each call of runtime and driver */
 };
 
-/* Required, but for the last three, which older ones lack. */
+/* Required, but for the last one. */
 struct cupti {
     int (*get_version)(uint32_t *out_version);
     int (*subscribe)(void **out_subscriber, cupti_callback *callback, void *user);
@@ -36,6 +36,8 @@ struct cupti {
     int (*dropped)(void *context, uint32_t stream, size_t *out_count);
     int (*flush)(uint32_t flags);
     int (*set_attribute)(uint32_t attribute, size_t *bytes, void *value);
+    int (*get_node_id)(void *node,
+                       uint64_t *out_id); /* NULL: nodes of graphs cannot be told apart */
     uint32_t version;
     uint16_t record_bytes[CUPTI_KINDS]; /* 0: this library has no such kind */
 };
@@ -53,6 +55,31 @@ static inline bool cupti_record_has(const struct cupti *cupti, uint32_t kind, si
 
 /** Say a sentence in the session, as a mark; once for each text. */
 void cupti_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* --- graphs.c --- */
+
+/** The ops that a thread was in while it captured something. One per path: compare the address. */
+struct cupti_origin {
+    const char *path; /* as stack_path() has it, for a JSON string */
+    const char *op;   /* the innermost */
+};
+
+/** What is known of a node of a graph. */
+struct cupti_node {
+    const struct cupti_origin *origin; /* NULL: nothing */
+    struct cupti_work work;
+};
+
+/** A node was made in a capture by this thread, which launches `work`; a node is a copy of another
+ *  one, as each is that is replayed. */
+void cupti_node_created(uint64_t node, struct cupti_work work);
+void cupti_node_cloned(uint64_t node, uint64_t original);
+
+/** The latest 65,536 are known, and some more. */
+struct cupti_node cupti_node_find(uint64_t node);
+
+/** What all nodes of a graph were captured in; NULL: nothing. */
+const struct cupti_origin *cupti_graph_find(uint32_t graph);
 
 /* --- buffers.c --- */
 

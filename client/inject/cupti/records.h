@@ -34,7 +34,10 @@ enum cupti_result {
     CUPTI_UNKNOWN = 999,
 };
 
-enum cupti_domain { CUPTI_DRIVER = 1, CUPTI_RUNTIME = 2 };
+enum cupti_domain { CUPTI_DRIVER = 1, CUPTI_RUNTIME = 2, CUPTI_RESOURCE = 3, CUPTI_DOMAINS };
+
+/* Ids of the domain of resources. */
+enum cupti_resource_id { CUPTI_NODE_CREATED = 13, CUPTI_NODE_CLONED = 20 };
 
 enum cupti_attribute { CUPTI_ZEROED_BUFFERS = 5 };
 
@@ -144,6 +147,18 @@ struct cupti_call {
     uint32_t context_uid;
     uint64_t *slot;
     uint32_t correlation;
+};
+
+/* Of the domain of resources. */
+struct cupti_resource {
+    void *context, *stream;
+    const void *data; /* struct cupti_graph_data */
+};
+
+struct cupti_graph_data {
+    void *graph, *original_graph, *node, *original_node;
+    uint32_t node_type;
+    void *dependency, *executable;
 };
 
 typedef void cupti_callback(void *user, uint32_t domain, uint32_t id, const void *data);

@@ -40,7 +40,7 @@ static struct filled current;
 static struct filled full[FULL_MAX];
 static size_t full_count, dropped;
 static uint8_t kinds[CUPTI_KINDS];
-static uint8_t ids[3][IDS];
+static uint8_t ids[CUPTI_DOMAINS][IDS];
 static cupti_callback *callback;
 static void *callback_user;
 static cupti_request *request;
@@ -56,8 +56,9 @@ static void on_leave(uint32_t domain, uint32_t id, const char *function, const c
                      uint32_t correlation);
 static void on_put(uint32_t kind, const void *record, uint64_t end_ns);
 static int on_has_kind(uint32_t kind);
+static void on_node(uint32_t id, void *node, void *original);
 
-static const struct double_tool mine = {on_enter, on_leave, on_put, on_has_kind};
+static const struct double_tool mine = {on_enter, on_leave, on_put, on_has_kind, on_node};
 
 __attribute__((constructor)) static void start(void)
 {
@@ -145,6 +146,15 @@ static void on_leave(uint32_t domain, uint32_t id, const char *function, const c
     if (domain == CUPTI_RUNTIME)
         outer = 0;
     call_back(1, domain, id, function, symbol, correlation);
+}
+
+static void on_node(uint32_t id, void *node, void *original)
+{
+    const struct cupti_graph_data graph = {.node = node, .original_node = original};
+    const struct cupti_resource data = {.data = &graph};
+
+    if (callback && __atomic_load_n(&ids[CUPTI_RESOURCE][id], __ATOMIC_RELAXED))
+        callback(callback_user, CUPTI_RESOURCE, id, &data);
 }
 
 static int on_has_kind(uint32_t kind)
@@ -242,6 +252,7 @@ int cuptiActivitySetAttribute(uint32_t attribute, size_t *bytes, void *value);
 int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, void **record);
 int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *out_count);
 int cuptiActivityFlushAll(uint32_t flag);
+int cuptiGetGraphNodeId(void *node, uint64_t *out_id);
 
 int cuptiGetVersion(uint32_t *out_version)
 {
@@ -264,7 +275,7 @@ int cuptiSubscribe(void **out_subscriber, cupti_callback *function, void *user)
 int cuptiEnableCallback(uint32_t is_on, void *subscriber, uint32_t domain, uint32_t id)
 {
     SCRIPTED();
-    if (subscriber != the_subscriber || domain > CUPTI_RUNTIME || id >= IDS)
+    if (subscriber != the_subscriber || domain >= CUPTI_DOMAINS || id >= IDS)
         return INVALID;
     __atomic_store_n(&ids[domain][id], is_on, __ATOMIC_RELAXED);
     return 0;
@@ -273,7 +284,7 @@ int cuptiEnableCallback(uint32_t is_on, void *subscriber, uint32_t domain, uint3
 int cuptiEnableDomain(uint32_t is_on, void *subscriber, uint32_t domain)
 {
     SCRIPTED();
-    if (subscriber != the_subscriber || domain > CUPTI_RUNTIME)
+    if (subscriber != the_subscriber || domain >= CUPTI_DOMAINS)
         return INVALID;
     memset(ids[domain], (int)is_on, sizeof(ids[domain]));
     return 0;
@@ -339,6 +350,15 @@ int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *ou
     *out_count = dropped;
     dropped = 0;
     pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+int cuptiGetGraphNodeId(void *node, uint64_t *out_id)
+{
+    SCRIPTED();
+    if (!node)
+        return INVALID;
+    *out_id = cuda_double_node_id(node);
     return 0;
 }
 

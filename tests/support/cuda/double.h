@@ -40,6 +40,8 @@ struct double_tool {
     /* a record of a kind, as client/inject/cupti/records.h has it, whole */
     void (*put)(uint32_t kind, const void *record, uint64_t end_ns);
     int (*has_kind)(uint32_t kind);
+    /* a node of a graph is made (13), or copied from another one (20) */
+    void (*node)(uint32_t id, void *node, void *original);
 };
 
 /** Of libcuda: a libcupti comes, one at most. */
@@ -49,6 +51,9 @@ void cuda_double_attach(const struct double_tool *tool);
 uint32_t cuda_double_enter_runtime(uint32_t id, const char *function, const char *symbol);
 void cuda_double_leave_runtime(uint32_t id, const char *function, const char *symbol,
                                uint32_t correlation);
+
+/** Of libcuda: the number of a node of a graph, with its graph's in the upper half. */
+uint64_t cuda_double_node_id(const void *node);
 
 /** Of libcupti: what a tool has given it, for those who play CUPTI themselves; NULL and 0 before. */
 struct double_hooks {

@@ -25,6 +25,7 @@ struct node {
     const char *name;
     uint64_t ns;
     unsigned grid[3], block[3];
+    uint64_t id, original; /* original: of the one that it is a copy of, or 0 */
 };
 
 struct graph {
@@ -339,8 +340,7 @@ static uint64_t length_of(const char *name)
     return 1000;
 }
 
-static void put_kernel(struct stream *stream, const struct node *node, uint32_t correlation,
-                       const struct graph *graph, uint32_t place)
+static void put_kernel(struct stream *stream, const struct node *node, uint32_t correlation)
 {
     struct cupti_kernel record = {
         .kind = CUPTI_KERNEL,
@@ -351,9 +351,11 @@ static void put_kernel(struct stream *stream, const struct node *node, uint32_t 
         .block = {(int32_t)node->block[0], (int32_t)node->block[1], (int32_t)node->block[2]},
         .correlation = correlation,
         .name = node->name,
-        .graph = graph ? graph->number : 0,
-        .graph_node = graph ? (uint64_t)graph->number << 32 | (place + 1) : 0,
-        .priority = -1};
+        .graph = (uint32_t)(node->id >> 32),
+        .graph_node = node->id,
+        .priority = -1,
+        .source_graph = (uint32_t)(node->original >> 32),
+        .source_node = node->original};
     const struct double_tool *there = tool_now();
 
     run(stream, node->ns, &record.start, &record.end);
@@ -362,13 +364,32 @@ static void put_kernel(struct stream *stream, const struct node *node, uint32_t 
         there->put(CUPTI_KERNEL, &record, record.end);
 }
 
+static void capture_node(struct graph *graph, const struct node *node)
+{
+    const struct double_tool *there = tool_now();
+    struct node *made;
+
+    if (graph->count == NODES)
+        return;
+    made = &graph->nodes[graph->count++];
+    *made = *node;
+    made->id = (uint64_t)graph->number << 32 | graph->count;
+    if (there)
+        there->node(CUPTI_NODE_CREATED, made, NULL);
+}
+
+uint64_t cuda_double_node_id(const void *node)
+{
+    return ((const struct node *)node)->id;
+}
+
 int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                    unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                    void *handle, void **params, void **extra)
 {
     const char *name = function;
     const struct node node = {
-        name, length_of(name), {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}};
+        name, length_of(name), {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, 0, 0};
     struct stream *stream = stream_of(handle);
     const uint32_t correlation = enter(CUPTI_DRIVER, 307, "cuLaunchKernel", name);
     struct graph *capture = stream->capture;
@@ -377,9 +398,9 @@ int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned gr
     (void)params;
     (void)extra;
     if (!capture)
-        put_kernel(stream, &node, correlation, NULL, 0);
-    else if (capture->count < NODES)
-        capture->nodes[capture->count++] = node;
+        put_kernel(stream, &node, correlation);
+    else
+        capture_node(capture, &node);
     leave(CUPTI_DRIVER, 307, "cuLaunchKernel", name, correlation);
     return 0;
 }
@@ -411,9 +432,25 @@ int cuStreamEndCapture(void *handle, void **out_graph)
 
 int cuGraphInstantiateWithFlags(void **out_executable, void *graph, uint64_t flags)
 {
+    const struct double_tool *there = tool_now();
+    struct graph *original = graph, *copy;
+
     (void)flags;
-    *out_executable = graph;
-    return graph ? 0 : INVALID_VALUE;
+    if (!original)
+        return INVALID_VALUE;
+    copy = keep(malloc(sizeof(*copy)));
+    if (!copy)
+        return OUT_OF_MEMORY;
+    *copy = *original;
+    copy->number = __atomic_add_fetch(&graph_count, 1, __ATOMIC_RELAXED);
+    for (uint32_t i = 0; i < copy->count; i++) {
+        copy->nodes[i].original = original->nodes[i].id;
+        copy->nodes[i].id = (uint64_t)copy->number << 32 | (i + 1);
+        if (there)
+            there->node(CUPTI_NODE_CLONED, &copy->nodes[i], &original->nodes[i]);
+    }
+    *out_executable = copy;
+    return 0;
 }
 
 static void put_graph(struct stream *stream, const struct graph *graph, uint32_t correlation)
@@ -441,7 +478,7 @@ int cuGraphLaunch(void *executable, void *handle)
         put_graph(stream, graph, correlation);
     } else {
         for (uint32_t i = 0; i < graph->count; i++)
-            put_kernel(stream, &graph->nodes[i], correlation, graph, i);
+            put_kernel(stream, &graph->nodes[i], correlation);
     }
     leave(CUPTI_DRIVER, 514, "cuGraphLaunch", NULL, correlation);
     return 0;

@@ -78,6 +78,14 @@ SAME(cupti_call, symbol, CUpti_CallbackData, symbolName);
 SAME(cupti_call, correlation, CUpti_CallbackData, correlationId);
 _Static_assert(sizeof(struct cupti_call) == sizeof(CUpti_CallbackData), "callback data");
 
+SAME(cupti_resource, data, CUpti_ResourceData, resourceDescriptor);
+SAME(cupti_graph_data, node, CUpti_GraphData, node);
+SAME(cupti_graph_data, original_node, CUpti_GraphData, originalNode);
+_Static_assert((int)CUPTI_RESOURCE == (int)CUPTI_CB_DOMAIN_RESOURCE &&
+                   (int)CUPTI_NODE_CREATED == (int)CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED &&
+                   (int)CUPTI_NODE_CLONED == (int)CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED,
+               "resources have other numbers");
+
 _Static_assert((int)CUPTI_MEMSET == (int)CUPTI_ACTIVITY_KIND_MEMSET &&
                    10 == (int)CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL &&
                    1 == (int)CUPTI_ACTIVITY_KIND_MEMCPY &&
