@@ -39,8 +39,8 @@ static const struct option_spec specs[] = {
      "one for this command, into the default store.",
      TARGET(store)},
     {OPTION_STRING, "sources", 0, "LIST", "all",
-     "What to record by besides liboptrace: nvtx, itt (ranges), blas, cublas (products), onednn "
-     "(primitives), ort (ONNX Runtime), ggml (llama.cpp), torch, tensorflow, cuda (see --gpu).",
+     "What to record by besides liboptrace: nvtx, itt (ranges), blas, cublas (products), onednn, "
+     "cudnn (primitives), ort (ONNX Runtime), ggml (llama.cpp), torch, tensorflow, cuda (see --gpu).",
      TARGET(wishes.sources)},
     {OPTION_STRING, "nodes", 0, "WHICH", "1/20",
      "Of which runs to record the nodes, too (ggml, ort, tensorflow): off, all, or 1/N, the first and "
@@ -91,7 +91,10 @@ const struct option_command run_command = {
         "LD_PRELOAD  our library is added for CMD, behind what is there\n"
         "NVTX_INJECTION64_PATH, INTEL_LIBITTNOTIFY64, CUDA_INJECTION64_PATH (with --gpu)  "
         "set for CMD, unless they are: "
-        "then another tool records by that way, and a line says so\n",
+        "then another tool records by that way, and a line says so\n"
+        "CUBLAS_NVTX_LEVEL, CUBLASLT_NVTX_LEVEL, CUDNN_NVTX_LEVEL, CUSPARSE_NVTX_LEVEL, "
+        "CUSOLVERDN_NVTX_LEVEL  set for CMD, unless they are, so that these libraries name their "
+        "calls; 0: they do not\n",
     .see_also = "profile_analyze(1), optraced(1)",
     .max_arguments = INT_MAX,
     .stop_at_argument = true,

@@ -29,9 +29,19 @@ static const struct {
     {"torch", PRELOAD},
     {"tensorflow", PRELOAD},
     {"cublas", PRELOAD},
+    {"cudnn", PRELOAD},
     {"cuda", CUDA},
 };
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
+
+/* NVIDIA's libraries name their calls by NVTX only where these say so. cuBLASLt names no more at 2
+ * than at 1. */
+static const struct {
+    const char *name, *value;
+} nvtx_levels[] = {
+    {"CUBLAS_NVTX_LEVEL", "2"},   {"CUBLASLT_NVTX_LEVEL", "1"},   {"CUDNN_NVTX_LEVEL", "2"},
+    {"CUSPARSE_NVTX_LEVEL", "2"}, {"CUSOLVERDN_NVTX_LEVEL", "2"},
+};
 
 static bool is_listed(const char *list, const char *word)
 {
@@ -58,7 +68,7 @@ static int check_sources(const char *list, struct diag *diag)
         if (!is_known)
             return diag_set(diag, -EINVAL,
                             "--sources takes a list of nvtx, itt, blas, onednn, ort, ggml, torch, "
-                            "tensorflow, cublas and cuda, not '%.*s'",
+                            "tensorflow, cublas, cudnn and cuda, not '%.*s'",
                             (int)(length < 40 ? length : 40), word);
         word += length;
     } while (*word++ == ',');
@@ -164,6 +174,20 @@ static int add_preload(struct run_settings *settings, const char *library, struc
     return rc;
 }
 
+/* One that is set stays as it is, 0 included. */
+static int add_nvtx_levels(struct run_settings *settings, struct diag *diag)
+{
+    int rc = 0;
+
+    if (!is_set(settings, ways[0].variable))
+        return 0;
+    for (size_t i = 0; rc == 0 && i < sizeof(nvtx_levels) / sizeof(nvtx_levels[0]); i++) {
+        if (!getenv(nvtx_levels[i].name))
+            rc = add(settings, nvtx_levels[i].name, nvtx_levels[i].value, diag);
+    }
+    return rc;
+}
+
 int run_settings_fill(const struct run_wishes *wishes, const char *socket,
                       struct run_settings *out_settings, struct diag *diag)
 {
@@ -205,6 +229,8 @@ int run_settings_fill(const struct run_wishes *wishes, const char *socket,
         else if (strcmp(value, library) != 0)
             rc = note_taken(out_settings, ways[i].variable, value, diag);
     }
+    if (rc == 0)
+        rc = add_nvtx_levels(out_settings, diag);
     return rc;
 }
 

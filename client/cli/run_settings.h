@@ -10,7 +10,7 @@
 
 #include "base/diag.h"
 
-enum { RUN_SETTINGS_MAX = 16 };
+enum { RUN_SETTINGS_MAX = 24 };
 
 struct run_settings {
     char *items[RUN_SETTINGS_MAX + 1]; /* "NAME=VALUE", owned; ends in NULL */

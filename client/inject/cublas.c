@@ -37,7 +37,7 @@ struct product {
     char pad[2];
 };
 
-static OT_TLS uint32_t nesting;
+OT_TLS uint32_t cupti_work_nesting;
 OT_TLS struct cupti_work cupti_work_now;
 uint32_t cupti_is_recording;
 
@@ -169,12 +169,12 @@ static uint64_t define_others(const void *context)
 /* Whether this call is a product to be recorded; to be ended by leave() then. */
 static inline bool enter(void)
 {
-    if (nesting > 0)
+    if (cupti_work_nesting > 0)
         return false;
     pthread_once(&asked, ask);
     if (!is_wanted || !recorder_is_on())
         return false;
-    nesting = 1;
+    cupti_work_nesting = 1;
     return true;
 }
 
@@ -194,7 +194,7 @@ static inline void leave(struct optrace_span span)
     cupti_work_now = (struct cupti_work){0, 0};
     if (span.id)
         op_end(span);
-    nesting = 0;
+    cupti_work_nesting = 0;
 }
 
 static char letter_of(int operation)

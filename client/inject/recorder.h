@@ -74,6 +74,7 @@ enum recorder_lock {
     RECORDER_LOCK_ORT_REGISTERING, /* while ONNX Runtime calls CreateEpFactories() */
     RECORDER_LOCK_ORT_PROVIDER,
     RECORDER_LOCK_SCOPES,
+    RECORDER_LOCK_CUDNN,
     RECORDER_LOCK_NAMES,
     RECORDER_LOCK_COUNT
 };

@@ -91,6 +91,39 @@ def check_real_library(toolkit, folder):
            "it is not said that the host alone is recorded")
 
 
+LIBRARIES = (("libcublas.so.13", "cublasCreate_v2", "cuBLAS"), ("libcublasLt.so.13", "cublasLtCreate", "cuBLAS"),
+             ("libcudnn.so.9", "cudnnCreate", "cuDNN"), ("libnccl.so.2", "ncclGroupStart", "NCCL"))
+
+
+def check_libraries(toolkit, folder):
+    """With the second list: our numbers of cuDNN, and calls of NVIDIA's libraries by name, which fail here."""
+    if not all((toolkit / "lib" / library).exists() for library, _, _ in LIBRARIES):
+        print("without cuBLAS, cuDNN and NCCL; scripts/get-cuda --libraries fetches them")
+        return
+    done = run("gcc", "-std=c11", "-fsyntax-only", "-isystem", toolkit / "include",
+               ROOT / "tests/support/cuda/layout_cudnn.c")
+    expect(done.returncode == 0, f"cuDNN's numbers differ: {done.stderr[:500]}")
+    program, store = folder / "libraries", folder / "l.db"
+    done = run("gcc", "-o", program, ROOT / "tests/support/cuda/libraries.c", "-ldl")
+    expect(done.returncode == 0, f"libraries.c: {done.stderr[:500]}")
+    calls = [word for library, function, _ in LIBRARIES for word in (library, function)]
+    place = {"LD_LIBRARY_PATH": str(toolkit / "lib")}
+    alone = run(program, *calls, **place)
+    done = run(BUILD / "client/cli/optrace", "run", "--quiet", "--gpu", "graph", "-o", store, "--", program,
+               *calls, **place)
+    expect(len(alone.stdout.splitlines()) == len(LIBRARIES), f"libraries alone: {alone}")
+    expect((done.returncode, done.stdout, done.stderr) == (alone.returncode, alone.stdout, alone.stderr),
+           f"libraries recorded: {done}, alone: {alone}")
+    for _, function, domain in LIBRARIES:
+        expect(count(store, "SELECT count(*) FROM v_event e JOIN op o USING (op_id) WHERE o.type = 'label' AND"
+                            f" o.name = '{function}' AND json_extract(o.params, '$.domain') = '{domain}'") == 1,
+               f"{function} is not told by NVTX")
+    done = run(BUILD / "client/cli/optrace", "run", "--quiet", "-o", folder / "z.db", "--", program, *calls[:2],
+               CUBLAS_NVTX_LEVEL="0", **place)
+    expect(done.returncode == 0 and count(folder / "z.db", "SELECT count(*) FROM v_event") == 0,
+           f"a level that is set is not left as it is: {done}")
+
+
 def main():
     done = run(sys.executable, ROOT / "scripts/get-cuda", "--print",
                *([os.environ["OPTRACE_CUDA_TOOLKIT"]] if "OPTRACE_CUDA_TOOLKIT" in os.environ else []))
@@ -102,6 +135,7 @@ def main():
         check_layouts(toolkit, pathlib.Path(name))
         check_program(toolkit, pathlib.Path(name))
         check_real_library(toolkit, pathlib.Path(name))
+        check_libraries(toolkit, pathlib.Path(name))
     print("\n".join(failures) or "ok")
     return 1 if failures else 0
 

@@ -403,6 +403,16 @@ static void settings_are_printed(void **state)
     CHECK_CONTAINS(result.out, "INTEL_LIBITTNOTIFY64=/");
     CHECK_LACKS(result.out, "OPTRACE_SOCKET");
     CHECK_LACKS(result.out, "CUDA");
+    CHECK_CONTAINS(result.out, "CUBLAS_NVTX_LEVEL=2\nCUBLASLT_NVTX_LEVEL=1\nCUDNN_NVTX_LEVEL=2\n");
+    child_result_deinit(&result);
+    scene.environment[3] = "CUBLAS_NVTX_LEVEL=0";
+    result = run(&scene, LIST("--print-env", "--sources", "nvtx"));
+    CHECK_LACKS(result.out, "CUBLAS_NVTX_LEVEL");
+    CHECK_CONTAINS(result.out, "CUDNN_NVTX_LEVEL=2\n");
+    child_result_deinit(&result);
+    scene.environment[3] = NULL;
+    result = run(&scene, LIST("--print-env", "--sources", "itt"));
+    CHECK_LACKS(result.out, "NVTX_LEVEL");
     child_result_deinit(&result);
     result = run(&scene, LIST("--print-env", "--gpu", "node"));
     CHECK_CONTAINS(result.out, "OPTRACE_GPU=node\n");
@@ -420,7 +430,7 @@ static void settings_are_printed(void **state)
     expect(
         run(&scene, LIST("--sources", "itt,rocm", "true")), 2,
         "optrace run: --sources takes a list of nvtx, itt, blas, onednn, ort, ggml, torch, tensorflow, "
-        "cublas and cuda, not "
+        "cublas, cudnn and cuda, not "
         "'rocm'\n...");
     expect(run(&scene, LIST("--nodes", "2/3", "true")), 2,
            "optrace run: --nodes takes off, all, or 1/N, as in 1/20 for one run in twenty, not "

@@ -17,6 +17,9 @@ struct cupti_work {
  *  besides prepares that, or adds it up. */
 extern OT_TLS struct cupti_work cupti_work_now;
 
+/** Whether this thread is in such a call: those within it are a part of it. */
+extern OT_TLS uint32_t cupti_work_nesting;
+
 /** Whether kernels are told of, so that the work is said there. Read it relaxed. */
 extern uint32_t cupti_is_recording;
 
