@@ -113,22 +113,103 @@ const Onnx__FunctionProto *model_functions_find(const struct model_functions *fu
 
 /* Calls */
 
-/* Operators mean what the model's version of their set says: there is one of each. */
+/* Versions of the standard set that gave an operator another meaning, or inputs for attributes. Below
+ * 9 nearly all have changed. */
+static const struct change {
+    const char *op_type;
+    uint8_t versions[6];
+} changes[] = {
+    {"AveragePool", {10, 11, 19}},
+    {"BatchNormalization", {14}},
+    {"Clip", {11}},
+    {"ConvTranspose", {11}},
+    {"DFT", {20}},
+    {"DequantizeLinear", {13, 21}},
+    {"Dropout", {10, 12}},
+    {"Flatten", {11}},
+    {"Gemm", {11}},
+    {"GroupNormalization", {21}},
+    {"Hardmax", {13}},
+    {"LogSoftmax", {13}},
+    {"LpPool", {11, 18}},
+    {"MaxPool", {10, 11}},
+    {"Pad", {11}},
+    {"QuantizeLinear", {13, 21}},
+    {"ReduceL1", {18}},
+    {"ReduceL2", {18}},
+    {"ReduceLogSum", {18}},
+    {"ReduceLogSumExp", {18}},
+    {"ReduceMax", {18}},
+    {"ReduceMean", {18}},
+    {"ReduceMin", {18}},
+    {"ReduceProd", {18}},
+    {"ReduceSum", {13}},
+    {"ReduceSumSquare", {18}},
+    {"Resize", {11, 13, 18, 19}},
+    {"RoiAlign", {16}},
+    {"Slice", {10}},
+    {"Softmax", {13}},
+    {"Split", {13, 18}},
+    {"Squeeze", {13}},
+    {"TopK", {10, 11}},
+    {"Unsqueeze", {13}},
+    {"Upsample", {10}},
+};
+
+enum { SETTLED_OPSET = 9 };
+
+static bool changed_between(const char *op_type, int64_t from, int64_t to)
+{
+    for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+        const uint8_t *versions = changes[i].versions;
+
+        for (size_t k = 0; strcmp(changes[i].op_type, op_type) == 0 && versions[k] != 0; k++)
+            if (from < versions[k] && versions[k] <= to)
+                return true;
+    }
+    return false;
+}
+
+/* The first operator of the function that another version of the standard set means otherwise; a
+ * node with a body counts as one. NULL: none. */
+static const char *find_changed(const Onnx__FunctionProto *function, int64_t a, int64_t b)
+{
+    int64_t from = a < b ? a : b, to = a < b ? b : a;
+
+    for (size_t i = 0; i < function->n_node; i++) {
+        const Onnx__NodeProto *node = function->node[i];
+        bool is_changed = from < SETTLED_OPSET;
+
+        if (domain_of(node->domain)[0] != '\0')
+            continue;
+        for (size_t k = 0; k < node->n_attribute; k++)
+            is_changed |= node->attribute[k]->g.len > 0;
+        if (is_changed || changed_between(text_of(node->op_type), from, to))
+            return text_of(node->op_type);
+    }
+    return NULL;
+}
+
+/* Operators mean what the model's version of their set says: there is one of each. Of another
+ * version a function may be that has none of those that differ. */
 static int import_opsets(struct graph *graph, const Onnx__FunctionProto *function,
                          struct diag *diag)
 {
     for (size_t i = 0; i < function->n_opset_import; i++) {
         const char *domain = domain_of(function->opset_import[i]->domain);
         int64_t version = function->opset_import[i]->version, own = graph_opset(graph, domain);
+        bool is_standard = domain[0] == '\0' && version <= MODEL_OPSET_MAX;
+        const char *changed = is_standard ? find_changed(function, own, version) : NULL;
 
-        if (own == version)
+        if (own == version || (own != 0 && is_standard && !changed))
             continue;
         if (own != 0)
             return diag_set(diag, -ENOTSUP,
                             "function '%s' is written for version %" PRId64
                             " of operator set '%s', the model for version %" PRId64
-                            ": that is not supported",
-                            function->name, version, domain, own);
+                            "%s%.60s: that is not supported",
+                            function->name, version, domain, own,
+                            changed ? ", which differ in " : "", changed ? changed : "");
         if (!model_text_is_sound(domain) || version < MODEL_OPSET_MIN ||
             (domain[0] == '\0' && version > MODEL_OPSET_MAX))
             return diag_set(diag, -ENOTSUP,

@@ -211,6 +211,10 @@ static void functions_are_their_nodes(void **state)
         "node my.F x,on -> p scale=0.5\nnode my.F x,off -> q scale=0.5\nnode Add p,q -> y\n"
         "node Add x,x -> a\nnode LeakyRelu a -> b alpha=0.5\nnode Abs b -> c\nnode Add b,c -> g\n"
         "node Neg x -> h\nnode Abs h -> i\nnode Add h,i -> j\nnode Add g,j -> z\n",
+        /* another version of the operator set, in which what it has is the same */
+        "function my.F a -> b\nopset 12\nnode Relu a -> c\nnode Neg c -> b\nend\n"
+        "input x f32 3,8\nnode my.F x -> y\n"
+        "node Relu x -> c\nnode Neg c -> z\n",
         /* contributed operators inside, constants outside */
         "function my.P a,b -> c\nnode com.microsoft.FusedMatMul a,b -> c transB=1 alpha=0.5\nend\n"
         "input x f32 3,8\nconst w f32 5,8\nnode my.P x,w -> y\n"
@@ -251,9 +255,10 @@ static void hostile_functions_are_refused(void **state)
         {"function my.F a -> b\nnode Neg a -> b\nend\nfunction my.F a -> b\nnode Abs a -> b\nend\n"
          "input x f32 2\nnode my.F x -> y\noutput y\n",
          "the model has two functions 'F'"},
-        {"function my.F a -> b\nopset 12\nnode Neg a -> b\nend\ninput x f32 2\nnode my.F x -> y\n"
-         "output y\n",
-         "function 'F' is written for version 12 of operator set '', the model for version 13"},
+        {"function my.F a -> b\nopset 12\nnode Neg a -> c\nnode Softmax c -> b\nend\ninput x f32 2\n"
+         "node my.F x -> y\noutput y\n",
+         "function 'F' is written for version 12 of operator set '', the model for version 13, which "
+         "differ in Softmax: that is not supported"},
         {"input x f32 2\nnode LeakyRelu x -> y alpha=@slope\noutput y\n",
          "stands for an attribute of a function, but is in none"},
         {"function my.F a -> b\nnode my.G a -> b\nend\ninput x f32 2\nnode my.F x -> y\noutput y\n",
