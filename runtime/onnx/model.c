@@ -15,6 +15,7 @@
 #include "runtime/onnx/model.h"
 #include "runtime/onnx/node.h"
 #include "runtime/onnx/tensor.h"
+#include "runtime/ops/lower/lower.h"
 
 static const struct shape unknown_shape = {.rank = -1};
 
@@ -217,6 +218,12 @@ static int capture_output(struct graph *graph, const char *name, struct value **
     return 0;
 }
 
+/* A ZipMap's: what it maps becomes columns of one tensor. */
+static bool is_map_of_lowered(const Onnx__TypeProto *type, const struct value *value)
+{
+    return value->producer->is_lowered && (type->has_sequence_type || type->has_map_type);
+}
+
 static int read_outputs(struct graph *graph, const Onnx__GraphProto *proto, bool is_body,
                         struct diag *diag)
 {
@@ -238,8 +245,9 @@ static int read_outputs(struct graph *graph, const Onnx__GraphProto *proto, bool
             return diag_set(diag, -EINVAL, "nothing computes the graph's output '%s'", info->name);
         if (value->is_output)
             return diag_set(diag, -EINVAL, "the graph names the output '%s' twice", info->name);
-        /* An output's type may be left out; it is computed anyway, and then compared. */
-        if (value->producer && info->type && !is_body)
+        /* An output's type may be left out; it is computed anyway, and then compared. That of
+         * what stands for others may be no tensor's. */
+        if (value->producer && info->type && !is_body && !is_map_of_lowered(info->type, value))
             rc = read_type(info, "output", value, diag);
         if (rc < 0)
             return rc;
@@ -299,6 +307,8 @@ int model_read_graph(struct graph *graph, const Onnx__GraphProto *proto, struct 
         rc = model_read_nodes(graph, proto, place, diag);
     if (rc == 0)
         rc = read_outputs(graph, proto, place.depth > 0, diag);
+    if (rc == 0)
+        lower_prune(graph);
     if (rc == 0)
         rc = graph_sort(graph, diag);
     return rc < 0 ? rc : graph_check(graph, diag);

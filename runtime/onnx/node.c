@@ -136,10 +136,10 @@ static int read_body(struct graph *graph, struct node *node, const Onnx__Attribu
 
     place.cut = NULL; /* a body's message has all of its initialisers */
     place.names = NULL;
-    if (!control_is(node))
+    if (!control_is(node) && !lower_takes_body(node))
         return diag_set(diag, -ENOTSUP,
                         "attribute '%.60s' of node '%.120s' (%.60s) is a subgraph, which is "
-                        "supported of If and Loop only",
+                        "supported of If, Loop and Scan only",
                         proto->name, node->name, node->op_type);
     if (++place.depth > MODEL_DEPTH_MAX)
         return diag_set(diag, -ENOTSUP, "node '%s' has bodies inside of bodies, more than %d deep",

@@ -22,7 +22,8 @@ OPSET = 17
 class Group:
     """One model: nodes with inputs that are fed or constant, and all of their outputs."""
 
-    def __init__(self):
+    def __init__(self, learning=1):
+        self.learning = learning  # the version of ai.onnx.ml
         self.random = np.random.default_rng(11)
         self.nodes, self.constants, self.feeds, self.inputs, self.outputs = [], [], {}, [], []
 
@@ -50,15 +51,27 @@ class Group:
         names = [f"y{place}_{i}" if t else "" for i, t in enumerate(types)]
         self.nodes.append(helper.make_node(op, inputs, names, f"{op}_{place}", domain=domain, **attributes))
         self.outputs += [helper.make_tensor_value_info(n, t, None) for n, t in zip(names, types) if t]
+        return names
+
+    def chain(self, op, inputs, count=1, domain="", **attributes):
+        """A node whose outputs are read by others only."""
+        names = [f"z{len(self.nodes)}_{i}" for i in range(count)]
+        self.nodes.append(helper.make_node(op, inputs, names, f"{op}_{len(self.nodes)}", domain=domain, **attributes))
+        return names if count > 1 else names[0]
+
+    @staticmethod
+    def columns(result):
+        """A list of maps is a column for each label."""
+        return np.array([list(row.values()) for row in result], np.float32) if isinstance(result, list) else result
 
     def write(self, folder):
         graph = helper.make_graph(self.nodes, "lowered", self.inputs, self.outputs, self.constants)
-        opsets = [helper.make_opsetid(d, v) for d, v in (("", OPSET), (MICROSOFT, 1), (LEARNING, 1))]
+        opsets = [helper.make_opsetid(d, v) for d, v in (("", OPSET), (MICROSOFT, 1), (LEARNING, self.learning))]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
         wishes = onnxruntime.SessionOptions()
         wishes.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         session = onnxruntime.InferenceSession(model.SerializeToString(), wishes, providers=["CPUExecutionProvider"])
-        results = session.run(None, self.feeds)
+        results = [self.columns(result) for result in session.run(None, self.feeds)]
         data = folder / "test_data_set_0"
         data.mkdir(parents=True, exist_ok=True)
         (folder / "model.onnx").write_bytes(model.SerializeToString())
@@ -192,10 +205,106 @@ def linear():
     return g
 
 
+def grouped():
+    g = Group()
+    heads = {"num_heads": 4, "kv_num_heads": 2}
+    total = {n: g.constant(n, np.int32) for n in (3, 6)}
+    cosines, sines = g.constant(g.real(9, 8)), g.constant(g.real(9, 8))
+    x, keys, values = g.feed(g.real(2, 3, 64)), g.feed(g.real(2, 3, 32)), g.feed(g.real(2, 3, 32))
+    prompt = g.feed(np.array([2, 2], np.int32))
+    empty = [g.feed(np.zeros((2, 2, 0, 16), np.float32)) for _ in range(2)]
+    g.add("GroupQueryAttention", [x, keys, values, *empty, prompt, total[3]], (1, 1, 1), **heads)
+    g.add("GroupQueryAttention", [x, keys, values, *empty, prompt, total[3], cosines, sines], (1, 1, 1), do_rotary=1, **heads)
+    one = [g.feed(g.real(2, 1, n)) for n in (64, 32, 32)]
+    past = [g.feed(g.real(2, 2, 5, 16)) for _ in range(2)]
+    last = g.feed(np.array([5, 5], np.int32))
+    g.add("GroupQueryAttention", [*one, *past, last, total[6]], (1, 1, 1), scale=0.2, **heads)
+    g.add("GroupQueryAttention", [*one, *past, last, total[6], cosines, sines], (1, 1, 1), do_rotary=1, rotary_interleaved=1, **heads)
+    g.add("GroupQueryAttention", [*one, *past, last, total[6]], (1, 1, 1), local_window_size=3, softcap=2.0, **heads)
+    g.add("GroupQueryAttention", [g.feed(g.real(2, 1, 128)), "", "", *past, last, total[6], cosines, sines], (1, 1, 1), do_rotary=1, **heads)
+    return g
+
+
+def sequences():
+    g = Group()
+    x, y = g.feed(g.real(2, 6, 3)), g.feed(g.real(2, 2, 3))
+    number = [g.constant(n, np.int64) for n in range(3)]
+    made = g.chain("SequenceConstruct", [x, y, x])
+    split = g.chain("SplitToSequence", [x, g.constant([1, 3, 2], np.int64)], axis=1)
+    each = g.chain("SplitToSequence", [x], axis=1, keepdims=0)
+    twos = g.chain("SplitToSequence", [x, number[2]], axis=1)
+    more = g.chain("SequenceInsert", [g.chain("SequenceErase", [made, number[0]]), y, number[1]])
+    end = g.chain("SequenceInsert", [g.chain("SequenceEmpty", []), x])
+    for sequence, axis in ((made, 1), (split, 1), (twos, -2), (more, 1), (end, 0)):
+        g.add("ConcatFromSequence", [sequence], domain="", axis=axis)
+    g.add("ConcatFromSequence", [each], domain="", axis=1, new_axis=1)
+    g.add("SequenceAt", [split, number[2]], domain="")
+    g.add("SequenceAt", [more, g.constant(-1, np.int64)], domain="")
+    g.add("SequenceLength", [more], (7,), domain="")
+    known = g.chain("Optional", [x])
+    g.add("OptionalGetElement", [known], domain="")
+    g.add("OptionalHasElement", [known], (9,), domain="")
+    g.add("SequenceLength", [g.chain("OptionalGetElement", [g.chain("Optional", [split])])], (7,), domain="")
+    for window in ("HannWindow", "HammingWindow", "BlackmanWindow"):
+        g.add(window, [g.constant(7, np.int64)], domain="")
+        g.add(window, [g.constant(8, np.int32)], (11,), domain="", periodic=0, output_datatype=11)
+    return g
+
+
+def scans():
+    """Sums that are carried, of parts of two inputs; what is read from around; the distances that skl2onnx writes."""
+    g = Group()
+
+    def body(nodes, inputs, outputs):
+        infos = [[helper.make_tensor_value_info(n, 1, None) for n in names] for names in (inputs, outputs)]
+        return helper.make_graph(nodes, "body", *infos)
+
+    x, y, start = g.feed(g.real(4, 3)), g.feed(g.real(3, 4)), g.feed(g.real(3))
+    around = g.feed(g.real(3))
+    sums = body([helper.make_node("Add", ["s", "a"], ["t"]), helper.make_node("Mul", ["t", "b"], ["u"]),
+                 helper.make_node("Add", ["u", around], ["v"])], ["s", "a", "b"], ["t", "v"])
+    g.add("Scan", [start, x, y], (1, 1), "", body=sums, num_scan_inputs=2, scan_input_axes=[0, 1])
+    g.add("Scan", [start, x, y], (1, 1), "", body=sums, num_scan_inputs=2, scan_input_axes=[0, -1], scan_input_directions=[1, 0],
+          scan_output_directions=[1])
+    copies = body([helper.make_node("Neg", ["a"], ["t"])], ["a"], ["t"])
+    g.add("Scan", [x], (1,), "", body=copies, num_scan_inputs=1)
+    distances = body([helper.make_node("Identity", ["w"], ["w_out"]), helper.make_node("Sub", ["w", "row"], ["d"]),
+                      helper.make_node("ReduceSumSquare", ["d"], ["e"], axes=[1], keepdims=0)], ["w", "row"], ["w_out", "e"])
+    g.add("Scan", [g.feed(g.real(5, 3)), x], (1, 1), "", body=distances, num_scan_inputs=1)
+    return g
+
+
+def learning():
+    g = Group(learning=3)
+    x, whole = g.feed(g.real(5, 3)), g.feed(g.random.integers(0, 5, (5, 2)).astype(np.int64))
+
+    def numbers(count):
+        return [float(n) for n in g.real(count)]
+
+    def add(op, inputs, types=(1,), **attributes):
+        g.add(op, inputs, types, LEARNING, **attributes)
+
+    vectors = {"coefficients": numbers(4), "support_vectors": numbers(12), "n_supports": 4, "rho": numbers(1)}
+    for kernel in ("LINEAR", "POLY", "RBF", "SIGMOID"):
+        add("SVMRegressor", [x], kernel_type=kernel, kernel_params=[0.4, 0.1, 2.0], **vectors)
+    add("SVMRegressor", [x], kernel_type="RBF", kernel_params=[0.4, 0.0, 3.0], one_class=1, **vectors)
+    add("LabelEncoder", [whole], (7,), keys_int64s=[4, 0, 2], values_int64s=[7, 8, 9], default_int64=-5)
+    add("LabelEncoder", [whole], (1,), keys_int64s=[1, 3], values_floats=[0.5, 1.5], default_float=9.0)
+    add("LabelEncoder", [g.feed(np.array([1.5, 2.0, -1.0], np.float32))], (7,), keys_floats=[2.0, 1.5], values_int64s=[3, 4])
+    add("OneHotEncoder", [whole], cats_int64s=[0, 2, 4])
+    g.add("CDist", [x, g.feed(g.real(4, 3))], metric="euclidean")
+    g.add("CDist", [x, g.constant(g.real(2, 3))], metric="sqeuclidean")
+    scores = g.chain("Identity", [x])
+    g.nodes.append(helper.make_node("ZipMap", [scores], ["maps"], "maps", domain=LEARNING, classlabels_int64s=[1, 4, 7]))
+    inner = helper.make_tensor_type_proto(1, None)
+    g.outputs.append(helper.make_value_info("maps", helper.make_sequence_type_proto(helper.make_map_type_proto(7, inner))))
+    return g
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    for make in (layers, attention, quantised, linear):
+    for make in (layers, attention, quantised, linear, grouped, sequences, scans, learning):
         make().write(pathlib.Path(sys.argv[1]) / f"lowered_{make.__name__}")
 
 

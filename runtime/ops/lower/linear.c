@@ -168,9 +168,10 @@ static void lower_imputer(struct lower *l)
     lower_done(l, 0, lower_op(l, "Where", inputs, 3));
 }
 
-static void refuse_map(struct lower *l)
+/* A list of maps from labels to scores is the scores, a column for each label. */
+static void lower_map(struct lower *l)
 {
-    lower_refuse(l, "its result is no tensor; convert the model with zipmap=False");
+    lower_done(l, 0, lower_input(l, 0));
 }
 
 const struct lower_rule lower_linear[] = {
@@ -202,11 +203,11 @@ const struct lower_rule lower_linear[] = {
      lower_regressor},
     {{"ai.onnx.ml.Normalizer", "LpNormalization"}, 1, 1, 1, "norm", lower_normalizer},
     {{"ai.onnx.ml.Scaler", "Sub, Mul"}, 1, 1, 1, "offset scale", lower_scaler},
-    {{"ai.onnx.ml.ZipMap", "refused: its result is no tensor"},
+    {{"ai.onnx.ml.ZipMap", "nothing: its input, a column for each label"},
      1,
      1,
      1,
      "classlabels_int64s classlabels_strings",
-     refuse_map},
+     lower_map},
     {{NULL, NULL}, 0, 0, 0, NULL, NULL},
 };

@@ -2,16 +2,13 @@
 /* Replacing operators by others: finding the rule. */
 #include "runtime/ops/lower/lower.h"
 
-#include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/ops/lower/rules.h"
 
 static const struct lower_rule *const books[] = {lower_layers, lower_attentions, lower_quantised,
-                                                 lower_linear};
+                                                 lower_linear, lower_groups,     lower_learning,
+                                                 lower_scans,  lower_sequences,  lower_windows};
 enum { BOOKS = sizeof(books) / sizeof(books[0]) };
 
 const struct lower_facts *lower_facts_at(size_t index)
@@ -35,10 +32,6 @@ static const struct lower_rule *find_rule(const struct node *node)
     return NULL;
 }
 
-/* Attributes */
-
-/* Constants */
-
 /* The walk */
 
 static void check_node(struct lower *l, const struct lower_rule *rule)
@@ -47,7 +40,7 @@ static void check_node(struct lower *l, const struct lower_rule *rule)
 
     if (node->input_count < rule->inputs_min || node->input_count > rule->inputs_max)
         lower_refuse(l, "it has %u inputs", node->input_count);
-    if (!node_input(node, 0))
+    if (rule->inputs_min > 0 && !node_input(node, 0))
         lower_refuse(l, "input 0 is left out");
     for (uint32_t i = rule->outputs_max; i < node->output_count; i++)
         if (node->outputs[i])
@@ -59,14 +52,17 @@ static void check_node(struct lower *l, const struct lower_rule *rule)
             lower_refuse(l, "attribute %.60s is not known", node->attributes[i].name);
 }
 
+/* Returns 1 where the node stays. */
 static int lower_node(struct graph *graph, struct node *node, const struct lower_rule *rule,
                       struct diag *diag)
 {
-    struct lower l = {.graph = graph, .node = node, .diag = diag};
+    struct lower l = {.graph = graph, .node = node, .diag = diag, .first = graph->node_count};
 
     check_node(&l, rule);
     if (l.rc == 0)
         rule->lower(&l);
+    if (l.is_kept)
+        return l.rc < 0 ? l.rc : 1;
     for (uint32_t i = 0; l.rc == 0 && i < node->output_count; i++)
         if (node->outputs[i])
             lower_refuse(&l, "output %u is wanted", i);
@@ -81,14 +77,17 @@ int lower_graph(struct graph *graph, struct diag *diag)
     int rc = 0;
 
     /* New nodes go to the end, and are none that have rules. */
-    while (rc == 0 && i < graph->node_count) {
+    while (rc >= 0 && i < graph->node_count) {
         struct node *node = graph->nodes[i];
         const struct lower_rule *rule = find_rule(node);
 
-        if (rule)
-            rc = lower_node(graph, node, rule, diag);
-        else
-            i++;
+        rc = rule ? lower_node(graph, node, rule, diag) : 1;
+        i += rc == 1;
     }
-    return rc;
+    return rc < 0 ? rc : 0;
+}
+
+bool lower_takes_body(const struct node *node)
+{
+    return node->domain[0] == '\0' && strcmp(node->op_type, "Scan") == 0;
 }

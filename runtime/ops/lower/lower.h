@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Operators that stand for several standard ones: what ONNX Runtime's optimisers and quantisers
- * write (com.microsoft), and linear models (ai.onnx.ml). A model's nodes of these types are replaced
+ * write (com.microsoft), models without trees (ai.onnx.ml), scans, sequences, windows. A model's nodes of these types are replaced
  * as it is read, so that neither shapes nor kernels know them; passes fuse what comes of it.
  */
 #ifndef OPTRACE_RUNTIME_OPS_LOWER_LOWER_H
@@ -13,6 +13,13 @@
 /** Replace all such nodes of a graph, which need not be sorted yet. Returns 0, -ENOTSUP with a
  *  sentence that names the node and what of it is not supported, -EINVAL or -ENOMEM. */
 int lower_graph(struct graph *graph, struct diag *diag);
+
+/** Whether a node may bring a body, though it is no If and no Loop: it becomes one. */
+bool lower_takes_body(const struct node *node);
+
+/** Remove what makes sequences and optionals and is read by nobody: rules took what is in them.
+ *  After the graph's outputs are known. */
+void lower_prune(struct graph *graph);
 
 /** One of these operators: its full type and what it becomes, for people. NULL behind the last.
  *  For tests: docs/operators.md is held to it. */

@@ -159,6 +159,16 @@ struct value *lower_number(struct lower *l, float number)
     return value;
 }
 
+struct value *lower_double(struct lower *l, double number)
+{
+    struct value *value;
+    double *data = lower_data(l, DTYPE_F64, &(struct shape){.rank = 0}, &value);
+
+    if (data)
+        *data = number;
+    return value;
+}
+
 struct value *lower_list(struct lower *l, const int64_t *ints, size_t count)
 {
     struct value *value;
@@ -188,12 +198,63 @@ struct value *lower_unsqueeze(struct lower *l, struct value *x, const int64_t *a
     return y;
 }
 
+struct value *lower_squeeze(struct lower *l, struct value *x, int64_t axis)
+{
+    bool is_input = graph_opset(l->graph, "") >= 13;
+    struct value *y =
+        is_input ? lower_two(l, "Squeeze", x, lower_list(l, &axis, 1)) : lower_one(l, "Squeeze", x);
+
+    if (!is_input)
+        lower_ints(l, "axes", &axis, 1);
+    return y;
+}
+
+void lower_split(struct lower *l, struct value *x, int64_t axis, const int64_t *sizes,
+                 uint32_t count, struct value **parts)
+{
+    bool is_input = graph_opset(l->graph, "") >= 13;
+    struct value *inputs[] = {x, is_input ? lower_list(l, sizes, count) : NULL};
+
+    lower_many(l, "Split", inputs, 2, parts, count);
+    lower_int(l, "axis", axis);
+    if (!is_input)
+        lower_ints(l, "split", sizes, count);
+}
+
 struct value *lower_cast(struct lower *l, struct value *x, enum dtype dtype)
 {
     struct value *y = lower_one(l, "Cast", x);
 
     lower_int(l, "to", (int64_t)dtype);
     return y;
+}
+
+bool lower_content(const struct value *value, struct tensor_view *out_view)
+{
+    const struct attribute *a;
+
+    for (int step = 0;
+         step < 64 && value && value->producer && value->producer->domain[0] == '\0' &&
+         strcmp(value->producer->op_type, "Identity") == 0;
+         step++)
+        value = node_input(value->producer, 0);
+    if (value && value->data) {
+        *out_view = (struct tensor_view){value->dtype, value->shape, value->data};
+        return true;
+    }
+    if (!value || !value->producer || value->producer->domain[0] != '\0' ||
+        strcmp(value->producer->op_type, "Constant") != 0 || value->producer->attribute_count != 1)
+        return false;
+    a = value->producer->attributes;
+    if (strcmp(a->name, "value") == 0 && a->type == ATTRIBUTE_TENSOR)
+        *out_view = a->tensor;
+    else if (strcmp(a->name, "value_int") == 0 && a->type == ATTRIBUTE_INT)
+        *out_view = (struct tensor_view){DTYPE_I64, {.rank = 0}, (void *)&a->i};
+    else if (strcmp(a->name, "value_ints") == 0 && a->type == ATTRIBUTE_INTS)
+        *out_view = (struct tensor_view){DTYPE_I64, {1, {(int64_t)a->count}}, a->ints};
+    else
+        return false;
+    return out_view->data != NULL;
 }
 
 static bool keeps_rank(const struct node *node)
@@ -219,7 +280,7 @@ void lower_done(struct lower *l, uint32_t i, struct value *value)
 
     if (!output || !value || l->rc < 0)
         return;
-    if (!producer) { /* an input of the old node as it is */
+    if (!producer || producer->index < l->first) { /* it is there without the old node, too */
         value = lower_one(l, "Identity", value);
         producer = value ? value->producer : NULL;
     }
@@ -230,6 +291,11 @@ void lower_done(struct lower *l, uint32_t i, struct value *value)
         check(l, graph_replace_uses(l->graph, value, output));
         return;
     }
+}
+
+void lower_keep(struct lower *l)
+{
+    l->is_kept = true;
 }
 
 void lower_refuse(struct lower *l, const char *format, ...)

@@ -15,6 +15,8 @@ struct lower {
     struct diag *diag;
     int rc;
     struct node *made; /* the newest */
+    uint32_t first;    /* place of the first that the rule makes */
+    bool is_kept;      /* the node stays */
 };
 
 typedef void lower_fn(struct lower *l);
@@ -30,7 +32,8 @@ struct lower_rule {
 
 /** Ends with one whose type is NULL. */
 extern const struct lower_rule lower_layers[], lower_attentions[], lower_quantised[],
-    lower_linear[];
+    lower_linear[], lower_groups[], lower_learning[], lower_scans[], lower_sequences[],
+    lower_windows[];
 
 /** Whether a word stands in a list with spaces between its words. */
 bool lower_is_listed(const char *list, const char *word);
@@ -59,6 +62,7 @@ void lower_copy(struct lower *l, const char *names);
 
 /* Constants. */
 struct value *lower_number(struct lower *l, float number);
+struct value *lower_double(struct lower *l, double number);
 struct value *lower_list(struct lower *l, const int64_t *ints, size_t count);
 /** For `bytes` of the type and shape; their place, or NULL. */
 void *lower_data(struct lower *l, enum dtype dtype, const struct shape *shape,
@@ -70,11 +74,23 @@ struct value *lower_reshape(struct lower *l, struct value *x, const int64_t *dim
 struct value *lower_unsqueeze(struct lower *l, struct value *x, const int64_t *axes, size_t count);
 struct value *lower_cast(struct lower *l, struct value *x, enum dtype dtype);
 
+/** Parts of x along an axis, so many of these sizes. */
+void lower_split(struct lower *l, struct value *x, int64_t axis, const int64_t *sizes,
+                 uint32_t count, struct value **parts);
+/** x without this axis, whose size is 1. */
+struct value *lower_squeeze(struct lower *l, struct value *x, int64_t axis);
+
+/** What a constant holds, if this is one: an initialiser, or made by a Constant. Not a copy. */
+bool lower_content(const struct value *value, struct tensor_view *out_view);
+
 /** What it takes to know how many axes a value has before shapes are inferred; -1: not known. */
 int lower_rank(const struct value *value);
 
 /** `value` (NULL: nothing) takes the place of output i. */
 void lower_done(struct lower *l, uint32_t i, struct value *value);
+
+/** The node stays, for rules that come by later; what nobody takes from is dead at the end. */
+void lower_keep(struct lower *l);
 
 /** The node is not supported because of what this says. */
 void lower_refuse(struct lower *l, const char *format, ...) __attribute__((format(printf, 2, 3)));

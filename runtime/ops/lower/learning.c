@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Models of ai.onnx.ml that compare each row with known ones: support vectors, categories, keys; and
+ * com.microsoft's distances. */
+#include <math.h>
+#include <string.h>
+
+#include "runtime/ops/lower/rules.h"
+
+/* Support vectors */
+
+enum kernel { LINEAR, POLYNOMIAL, RADIAL, SIGMOID, KERNELS };
+
+static enum kernel find_kernel(struct lower *l)
+{
+    static const char *const names[KERNELS] = {"LINEAR", "POLY", "RBF", "SIGMOID"};
+    const char *name = node_string(l->node, "kernel_type", "LINEAR");
+
+    for (int i = 0; i < KERNELS; i++)
+        if (strcmp(names[i], name) == 0)
+            return (enum kernel)i;
+    lower_refuse(l, "attribute kernel_type is '%.40s'", name);
+    return LINEAR;
+}
+
+/* gamma, what is added, the power. */
+static float parameter(const struct lower *l, size_t i)
+{
+    const struct attribute *list = node_attribute(l->node, "kernel_params");
+
+    return list && list->floats && i < list->count ? list->floats[i] : 0.0f;
+}
+
+/* |a - b|^2 of each row a with each row b: [rows of a, rows of b]. */
+static struct value *squares(struct lower *l, struct value *a, struct value *b)
+{
+    static const int64_t middle[] = {0, 1, -1};
+    struct value *difference = lower_two(l, "Sub", lower_reshape(l, a, middle, 3), b);
+    bool is_input = graph_opset(l->graph, "") >= 18;
+    int64_t last = -1;
+    struct value *inputs[] = {difference, is_input ? lower_list(l, &last, 1) : NULL};
+    struct value *y = lower_op(l, "ReduceSumSquare", inputs, 2);
+
+    if (!is_input)
+        lower_ints(l, "axes", &last, 1);
+    lower_int(l, "keepdims", 0);
+    return y;
+}
+
+/* Of each row of x with each support vector. */
+static struct value *likeness(struct lower *l, struct value *x, struct value *vectors)
+{
+    enum kernel kernel = find_kernel(l);
+    float gamma = parameter(l, 0);
+    struct value *y, *inputs[] = {x, vectors};
+
+    if (kernel == RADIAL)
+        return lower_one(l, "Exp",
+                         lower_two(l, "Mul", squares(l, x, vectors), lower_number(l, -gamma)));
+    y = lower_op(l, "Gemm", inputs, 2);
+    lower_int(l, "transB", 1);
+    if (kernel == LINEAR)
+        return y;
+    y = lower_two(l, "Mul", y, lower_number(l, gamma));
+    y = lower_two(l, "Add", y, lower_number(l, parameter(l, 1)));
+    return kernel == SIGMOID ? lower_one(l, "Tanh", y)
+                             : lower_two(l, "Pow", y, lower_number(l, parameter(l, 2)));
+}
+
+/* The numbers of an attribute as rows; NULL: none. */
+static struct value *rows_of(struct lower *l, const char *name, int64_t rows)
+{
+    const struct attribute *list = node_attribute(l->node, name);
+    struct shape shape = {2, {rows, 0}};
+    struct value *value;
+    float *data;
+
+    if (!list || !list->floats || rows < 1 || list->count == 0 ||
+        (int64_t)list->count % rows != 0) {
+        lower_refuse(l, "attribute %s does not have so many numbers for each of %lld", name,
+                     (long long)rows);
+        return NULL;
+    }
+    shape.dims[1] = (int64_t)list->count / rows;
+    data = lower_data(l, DTYPE_F32, &shape, &value);
+    if (data)
+        memcpy(data, list->floats, list->count * sizeof(*data));
+    return value;
+}
+
+/* Without support vectors the coefficients are those of the features. */
+static void lower_vectors(struct lower *l)
+{
+    int64_t count = node_int(l->node, "n_supports", 0);
+    struct value *x = lower_cast(l, lower_input(l, 0), DTYPE_F32), *y, *inputs[3];
+
+    if (count < 0 || strcmp(node_string(l->node, "post_transform", "NONE"), "NONE") != 0)
+        lower_refuse(l, "its number of support vectors or its post_transform is not known");
+    inputs[0] = count > 0 ? likeness(l, x, rows_of(l, "support_vectors", count)) : x;
+    inputs[1] = rows_of(l, "coefficients", 1);
+    inputs[2] = rows_of(l, "rho", 1);
+    y = lower_op(l, "Gemm", inputs, 3);
+    lower_int(l, "transB", 1);
+    if (node_int(l->node, "one_class", 0) != 0) {
+        inputs[0] = lower_two(l, "Greater", y, lower_number(l, 0.0f));
+        inputs[1] = lower_number(l, 1.0f);
+        inputs[2] = lower_number(l, -1.0f);
+        y = lower_op(l, "Where", inputs, 3);
+    }
+    lower_done(l, 0, y);
+}
+
+/* Keys and categories */
+
+static struct value *list_of(struct lower *l, const struct attribute *a)
+{
+    struct value *value = NULL;
+    float *data;
+
+    if (a && a->type == ATTRIBUTE_INTS)
+        return lower_list(l, a->ints, a->count);
+    if (a && a->type == ATTRIBUTE_TENSOR && shape_elements(&a->tensor.shape) > 0 &&
+        a->tensor.shape.rank == 1) {
+        void *bytes = lower_data(l, a->tensor.dtype, &a->tensor.shape, &value);
+
+        if (bytes)
+            memcpy(bytes, a->tensor.data, (size_t)shape_bytes(&a->tensor.shape, a->tensor.dtype));
+        return value;
+    }
+    if (!a || a->type != ATTRIBUTE_FLOATS)
+        return NULL;
+    data = lower_data(l, DTYPE_F32, &(struct shape){1, {(int64_t)a->count}}, &value);
+    if (data)
+        memcpy(data, a->floats, a->count * sizeof(*data));
+    return value;
+}
+
+/* The first that is there. */
+static struct value *list_named(struct lower *l, const char *const names[3])
+{
+    for (int i = 0; i < 3; i++) {
+        struct value *value = list_of(l, node_attribute(l->node, names[i]));
+
+        if (value)
+            return value;
+    }
+    return NULL;
+}
+
+/* What stands for a key that is none. */
+static struct value *default_of(struct lower *l, const struct value *values)
+{
+    const struct attribute *a = node_attribute(l->node, "default_tensor");
+    int64_t whole = node_int(l->node, "default_int64", -1);
+    struct value *value;
+
+    if (!values || values->dtype == DTYPE_F32)
+        value = lower_number(l, a && a->type == ATTRIBUTE_TENSOR && a->tensor.dtype == DTYPE_F32
+                                    ? *(const float *)a->tensor.data
+                                    : node_float(l->node, "default_float", -0.0f));
+    else {
+        if (a && a->type == ATTRIBUTE_TENSOR && a->tensor.dtype == DTYPE_I64)
+            memcpy(&whole, a->tensor.data, sizeof(whole));
+        value = lower_list(l, &whole, 1);
+    }
+    if (values && values->dtype != DTYPE_F32 && values->dtype != DTYPE_I64)
+        lower_refuse(l, "its values are %s", dtype_name(values->dtype));
+    return value;
+}
+
+static bool has_nan(const struct value *keys)
+{
+    bool found = false;
+
+    if (keys && keys->dtype == DTYPE_F32)
+        for (int64_t i = 0; i < shape_elements(&keys->shape); i++)
+            found |= isnan(((const float *)keys->data)[i]) != 0;
+    return found;
+}
+
+/* Which of the keys each element is: [..., keys], 1 or 0. */
+static struct value *hits_of(struct lower *l, struct value *x, struct value *keys)
+{
+    int64_t last = -1;
+    struct value *is_key = lower_two(l, "Equal", lower_unsqueeze(l, x, &last, 1), keys);
+
+    return lower_cast(l, is_key, DTYPE_F32);
+}
+
+static void lower_encoder(struct lower *l)
+{
+    static const char *const key_names[] = {"keys_int64s", "keys_floats", "keys_tensor"};
+    static const char *const value_names[] = {"values_int64s", "values_floats", "values_tensor"};
+    struct value *keys = list_named(l, key_names), *values = list_named(l, value_names);
+    struct value *hits, *place, *ones, *inputs[3];
+    float *data;
+
+    if (l->rc == 0 && (!keys || !values || !shape_equal(&keys->shape, &values->shape)))
+        lower_refuse(l, "it does not have a number for each of its keys, which are numbers");
+    if (has_nan(keys))
+        lower_refuse(l, "one of its keys is no number");
+    if (l->rc < 0)
+        return;
+    hits = hits_of(l, lower_cast(l, lower_input(l, 0), keys->dtype), keys);
+    place = lower_one(l, "ArgMax", hits);
+    lower_int(l, "axis", -1);
+    lower_int(l, "keepdims", 0);
+    data = lower_data(l, DTYPE_F32, &keys->shape, &ones);
+    for (int64_t i = 0; data && i < keys->shape.dims[0]; i++)
+        data[i] = 1.0f;
+    inputs[0] = lower_two(l, "Greater", lower_two(l, "MatMul", hits, ones), lower_number(l, 0.0f));
+    inputs[1] = lower_two(l, "Gather", values, place);
+    inputs[2] = default_of(l, values);
+    lower_done(l, 0, lower_op(l, "Where", inputs, 3));
+}
+
+static void lower_one_hot(struct lower *l)
+{
+    struct value *categories = list_of(l, node_attribute(l->node, "cats_int64s"));
+
+    if (!categories || node_int(l->node, "zeros", 1) == 0) {
+        lower_refuse(l, "its categories are no whole numbers, or it refuses others");
+        return;
+    }
+    lower_done(l, 0, hits_of(l, lower_cast(l, lower_input(l, 0), DTYPE_I64), categories));
+}
+
+static void lower_distances(struct lower *l)
+{
+    const char *metric = node_string(l->node, "metric", "sqeuclidean");
+    struct value *y = squares(l, lower_input(l, 0), lower_input(l, 1));
+
+    if (strcmp(metric, "euclidean") != 0 && strcmp(metric, "sqeuclidean") != 0)
+        lower_refuse(l, "its metric is '%.40s'", metric);
+    lower_done(l, 0, strcmp(metric, "euclidean") == 0 ? lower_one(l, "Sqrt", y) : y);
+}
+
+const struct lower_rule lower_learning[] = {
+    {{"ai.onnx.ml.LabelEncoder", "Equal, ArgMax, Gather, Where"},
+     1,
+     1,
+     1,
+     "default_float default_int64 default_string default_tensor keys_floats keys_int64s keys_tensor "
+     "values_floats values_int64s values_tensor",
+     lower_encoder},
+    {{"ai.onnx.ml.OneHotEncoder", "Equal, Cast"}, 1, 1, 1, "cats_int64s zeros", lower_one_hot},
+    {{"ai.onnx.ml.SVMRegressor", "Gemm, Exp or Pow or Tanh"},
+     1,
+     1,
+     1,
+     "coefficients kernel_params kernel_type n_supports n_targets one_class post_transform rho "
+     "support_vectors",
+     lower_vectors},
+    {{"com.microsoft.CDist", "Sub, ReduceSumSquare, Sqrt"}, 2, 2, 1, "metric", lower_distances},
+    {{NULL, NULL}, 0, 0, 0, NULL, NULL},
+};

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Scan as a Loop: each turn gathers its part of what is scanned. */
+#include <errno.h>
+#include <string.h>
+
+#include "runtime/ops/lower/rules.h"
+
+struct scan {
+    struct graph *body;
+    uint32_t states, scanned, captured; /* inputs of the node, in this order */
+};
+
+/* The number i of a list of whole numbers, `fallback` where there is no list. */
+static int64_t nth(const struct lower *l, const char *name, uint32_t i, int64_t fallback)
+{
+    size_t count;
+    const int64_t *ints = node_ints(l->node, name, &count);
+
+    return ints && i < count ? ints[i] : fallback;
+}
+
+static void read_scan(struct lower *l, struct scan *s)
+{
+    const struct node *node = l->node;
+    int64_t scanned = node_int(node, "num_scan_inputs", 0);
+    uint32_t given = node->input_count - node->captured_count;
+
+    s->body = node_graph(node, "body");
+    s->captured = node->captured_count;
+    if (graph_opset(l->graph, "") < 9) {
+        lower_refuse(l, "operator set 8 had it over batches");
+        return;
+    }
+    if (!s->body || scanned < 1 || scanned > given ||
+        s->body->input_count - s->body->capture_count != given ||
+        s->body->output_count != node->output_count) {
+        lower_refuse(l, "its body does not fit its inputs and outputs");
+        return;
+    }
+    s->scanned = (uint32_t)scanned;
+    s->states = given - s->scanned;
+    if (s->states > s->body->output_count)
+        lower_refuse(l, "its body does not fit its inputs and outputs");
+    for (uint32_t i = 0; i < given; i++)
+        if (!node->inputs[i])
+            lower_refuse(l, "input %u is left out", i);
+}
+
+/* A number as long as `axis` of the value. */
+static struct value *length_of(struct lower *l, struct value *value, int64_t axis)
+{
+    int64_t none = 0;
+    struct value *shape = lower_one(l, "Shape", value);
+    struct value *length = lower_two(l, "Gather", shape, lower_list(l, &axis, 1));
+
+    return lower_reshape(l, length, &none, 0);
+}
+
+static int insert_first(struct value **list, uint32_t count, struct value *value)
+{
+    memmove(list + 1, list, (count - 1) * sizeof(*list));
+    list[0] = value;
+    return 0;
+}
+
+static struct value *body_value(struct lower *l, struct graph *body, enum dtype dtype, int rank)
+{
+    struct value *value = NULL;
+
+    if (l->rc == 0)
+        value = graph_add_value(body, NULL, dtype, &(struct shape){.rank = rank}, NULL);
+    if (!value && l->rc == 0)
+        l->rc = -ENOMEM;
+    return value;
+}
+
+static struct node *body_node(struct lower *l, struct graph *body, const char *type,
+                              struct value *const *inputs, uint32_t count, struct value *output)
+{
+    struct node *node = NULL;
+
+    if (l->rc == 0)
+        node = graph_add_node(body, type, "", NULL, inputs, count, &output, 1);
+    if (!node && l->rc == 0)
+        l->rc = -ENOMEM;
+    if (node)
+        node->is_lowered = true;
+    return node;
+}
+
+/* The turn's number, or how far it is from the end: -1, -2, ... */
+static struct value *place_of(struct lower *l, const struct scan *s, struct value *turn,
+                              bool is_backward)
+{
+    struct value *last, *place;
+    int64_t *data;
+
+    if (!is_backward)
+        return turn;
+    last = body_value(l, s->body, DTYPE_I64, 0);
+    place = body_value(l, s->body, DTYPE_NONE, -1);
+    data = place ? graph_alloc_data(sizeof(*data)) : NULL;
+    if (!data) {
+        l->rc = -ENOMEM;
+        return NULL;
+    }
+    *data = -1;
+    value_set_data(last, data);
+    body_node(l, s->body, "Sub", (struct value *[]){last, turn}, 2, place);
+    return place;
+}
+
+/* What was input `i` of the body becomes a part of `whole`, a new capture's input. */
+static void gather_part(struct lower *l, const struct scan *s, uint32_t i, struct value *turn,
+                        struct value *part)
+{
+    bool is_backward = nth(l, "scan_input_directions", i, 0) != 0;
+    struct value *place = place_of(l, s, turn, is_backward);
+    struct value *whole = body_value(l, s->body, DTYPE_NONE, -1);
+    struct node *node;
+
+    if (l->rc < 0)
+        return;
+    part->is_input = false;
+    node = body_node(l, s->body, "Gather", (struct value *[]){whole, place}, 2, part);
+    if (node)
+        l->rc = node_set_int(node, "axis", nth(l, "scan_input_axes", i, 0));
+    if (l->rc == 0)
+        l->rc = graph_add_input(s->body, whole);
+}
+
+/* Inputs: states, parts, captures; they become turn, condition, states, captures, wholes. */
+static void remake_body(struct lower *l, const struct scan *s)
+{
+    struct graph *body = s->body;
+    struct value *turn = body_value(l, body, DTYPE_NONE, -1);
+    struct value *goes_on = body_value(l, body, DTYPE_NONE, -1);
+    struct value *still = body_value(l, body, DTYPE_NONE, -1);
+
+    body_node(l, body, "Identity", &goes_on, 1, still);
+    for (uint32_t i = 0; l->rc == 0 && i < s->scanned; i++)
+        gather_part(l, s, i, turn, body->inputs[s->states + i]);
+    if (l->rc < 0)
+        return;
+    memmove(body->inputs + s->states, body->inputs + s->states + s->scanned,
+            (body->input_count - s->states - s->scanned) * sizeof(*body->inputs));
+    body->input_count -= s->scanned;
+    if (graph_add_input(body, goes_on) < 0 || graph_add_output(body, still) < 0) {
+        l->rc = -ENOMEM;
+        return;
+    }
+    insert_first(body->inputs, body->input_count, goes_on);
+    if (graph_add_input(body, turn) < 0) {
+        l->rc = -ENOMEM;
+        return;
+    }
+    insert_first(body->inputs, body->input_count, turn);
+    insert_first(body->outputs, body->output_count, still);
+    l->rc = graph_sort(body, l->diag);
+}
+
+/* The body is the Loop's from here on, with what it reads from outside. */
+static void hand_over(struct lower *l, const struct scan *s, struct node *loop)
+{
+    struct node *old = l->node;
+    int rc = node_set_graph(loop, "body", s->body);
+
+    for (uint32_t i = 0; i < old->attribute_count; i++)
+        if (old->attributes[i].type == ATTRIBUTE_GRAPH)
+            old->attributes[i].graph = NULL;
+    if (rc == 0)
+        s->body->capture_count = 0;
+    for (uint32_t i = 0; rc == 0 && i < s->captured; i++)
+        rc = node_capture(loop, s->body, old->inputs[s->states + s->scanned + i]);
+    for (uint32_t i = 0; rc == 0 && i < s->scanned; i++)
+        rc = node_capture(loop, s->body, old->inputs[s->states + i]);
+    l->rc = rc;
+}
+
+/* Collected values lie turn by turn: the other order, where it is wanted. */
+static struct value *order_output(struct lower *l, struct value *y, uint32_t i)
+{
+    int64_t first = -1, end = INT64_MIN, axis = 0;
+    struct value *inputs[5];
+
+    if (nth(l, "scan_output_axes", i, 0) != 0)
+        lower_refuse(l, "its results are collected along another axis than the first");
+    if (nth(l, "scan_output_directions", i, 0) == 0)
+        return y;
+    if (graph_opset(l->graph, "") < 10)
+        lower_refuse(l, "its results are collected backward");
+    inputs[0] = y;
+    inputs[1] = lower_list(l, &first, 1);
+    inputs[2] = lower_list(l, &end, 1);
+    inputs[3] = lower_list(l, &axis, 1);
+    inputs[4] = lower_list(l, &first, 1);
+    return lower_op(l, "Slice", inputs, 5);
+}
+
+static void lower_scan(struct lower *l)
+{
+    enum { MANY = 1024 };
+    struct value *inputs[MANY], *outputs[MANY], *always;
+    uint32_t count = l->node->output_count;
+    struct scan s = {0};
+    bool *data;
+
+    read_scan(l, &s);
+    if (l->rc == 0 && (s.states + 2 > MANY || count > MANY))
+        lower_refuse(l, "it has %u outputs", count);
+    if (l->rc < 0)
+        return;
+    data = lower_data(l, DTYPE_BOOL, &(struct shape){.rank = 0}, &always);
+    if (data)
+        *data = true;
+    inputs[0] = length_of(l, lower_input(l, s.states), nth(l, "scan_input_axes", 0, 0));
+    inputs[1] = always;
+    memcpy(inputs + 2, l->node->inputs, s.states * sizeof(struct value *));
+    remake_body(l, &s);
+    lower_many(l, "Loop", inputs, 2 + s.states, outputs, count);
+    if (l->rc == 0)
+        hand_over(l, &s, l->made);
+    for (uint32_t i = 0; l->rc == 0 && i < count; i++)
+        if (lower_wants(l, i))
+            lower_done(l, i, i < s.states ? outputs[i] : order_output(l, outputs[i], i - s.states));
+}
+
+const struct lower_rule lower_scans[] = {
+    {{"Scan", "Loop, Gather, Slice"},
+     1,
+     LOWER_ANY,
+     LOWER_ANY,
+     "body num_scan_inputs scan_input_axes scan_input_directions scan_output_axes "
+     "scan_output_directions",
+     lower_scan},
+    {{NULL, NULL}, 0, 0, 0, NULL, NULL},
+};
