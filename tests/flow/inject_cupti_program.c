@@ -9,12 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/support/cuda/double.h"
 #include "tests/support/nvtx_unit.h"
 
-enum { REPEATS = 100, BYTES = 4096, THREADS = 16, STREAMS = 8, REPLAYS = 1000, NODES = 5 };
+enum {
+    REPEATS = 100,
+    BYTES = 4096,
+    THREADS = 16,
+    STREAMS = 8,
+    REPLAYS = 1000,
+    NODES = 5,
+    STEADY_S = 8
+};
 
 struct size3 {
     unsigned x, y, z;
@@ -156,14 +165,29 @@ static void sudden(void)
     _exit(0);
 }
 
+/* For some seconds, so that there are flushes. */
+static void steady(void)
+{
+    struct timespec start, now;
+
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    do {
+        launch(&relu, 1, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while (now.tv_sec - start.tv_sec < STEADY_S);
+    DO(cudaDeviceSynchronize());
+    printf("steady\n");
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*run)(void);
     } scenes[] = {
-        {"kernels", kernels}, {"driver", by_driver}, {"graph", graph},
-        {"threads", threads}, {"fork", in_child},    {"sudden", sudden},
+        {"kernels", kernels}, {"driver", by_driver}, {"graph", graph},   {"threads", threads},
+        {"fork", in_child},   {"sudden", sudden},    {"steady", steady},
     };
 
     __cudaRegisterFunction(NULL, &gemm, NULL, "gemm", 0, NULL, NULL, NULL, NULL, NULL);

@@ -50,11 +50,17 @@ void cupti_buffers_complete(void *context, uint32_t stream, uint8_t *buffer, siz
                             size_t valid)
 {
     size_t dropped = 0;
+    int rc;
 
     (void)bytes;
     __atomic_fetch_add(&completed, 1, __ATOMIC_RELAXED);
-    if (library->dropped(context, stream, &dropped) == 0 && dropped > 0)
+    rc = library->dropped(context, stream, &dropped);
+    if (rc != 0) {
+        cupti_say("CUPTI does not say what it dropped (error %d)", rc);
+    } else if (dropped > 0) {
         cupti_say("CUPTI dropped records for want of room");
+        cupti_watch_dropped(dropped);
+    }
     if (buffer == discard) {
         cupti_say("records of the device were lost: all buffers are with CUPTI");
     } else if (buffer >= memory && buffer < memory + (size_t)SLOTS * SLOT_BYTES) {

@@ -24,30 +24,23 @@ enum {
     STACK_BYTES = 256 << 10,
     WAIT_S = 1,
     SILENT_FLUSHES = 5,
+    TIMED_EVERY = 63, /* odd: of enter and leave alike */
 };
 #define NS_PER_S UINT64_C(1000000000)
-
-/* Functions that launch, copy and wait: numbers are the same in all toolkits. */
-static const uint16_t runtime_calls[] = {31,  32,  39,  41,  44,  47,  49,  51,  131, 137, 145, 161,
-                                         165, 211, 214, 215, 216, 223, 225, 228, 231, 233, 235, 239,
-                                         246, 269, 270, 272, 311, 312, 430, 431, 482, 483, 505, 506,
-                                         509, 510, 534, 550, 551, 554, 555, 556, 557};
-static const uint16_t driver_calls[] = {17,  121, 126, 216, 220, 276, 277, 278, 279, 280, 281, 305,
-                                        306, 307, 397, 398, 399, 408, 418, 421, 422, 423, 428, 430,
-                                        440, 442, 477, 478, 480, 514, 515, 527, 528, 652, 653, 800,
-                                        819, 828, 829, 831, 832, 837, 838, 839, 840};
 
 OT_HOOK int InitializeInjection(void);
 
 static struct cupti cupti;
-static void *subscriber;
 static uint32_t is_alive; /* atomic: records are wanted */
 static pid_t owner;
 
 /* What this thread is in; a call of the driver within one of the runtime is that one's. */
 static OT_TLS struct {
-    uint32_t depth;
-    struct optrace_span spans[NESTING];
+    uint32_t depth, level, count;
+    struct {
+        uint32_t correlation;
+        struct optrace_span span;
+    } calls[NESTING];
     struct cupti_work work;
 } mine;
 
@@ -77,9 +70,13 @@ static void flush_now(void)
 {
     static uint64_t seen;
     static uint32_t silent;
+    const int rc = cupti.flush(0);
 
-    if (cupti.flush(0) != 0)
+    if (rc != 0) {
+        cupti_say("records come late, when a buffer is full (error %d of cuptiActivityFlushAll)",
+                  rc);
         return;
+    }
     silent = cupti_buffers_completed() == seen ? silent + 1 : 0;
     seen = cupti_buffers_completed();
     if (silent >= SILENT_FLUSHES && cupti_buffers_out() == 0)
@@ -98,8 +95,10 @@ static void flush(uint64_t now)
         return;
     if (pthread_mutex_trylock(&flush_lock) != 0)
         return;
-    if (is_mine())
+    if (is_mine()) {
         flush_now();
+        cupti_watch_look();
+    }
     pthread_mutex_unlock(&flush_lock);
 }
 
@@ -250,10 +249,15 @@ static void on_node(uint32_t id, const struct cupti_resource *resource)
 {
     const struct cupti_graph_data *data = resource->data;
     uint64_t node = 0, original = 0;
+    int rc;
 
-    if (!__atomic_load_n(&is_alive, __ATOMIC_RELAXED) || !recorder_is_on() || !data ||
-        cupti.get_node_id(data->node, &node) != 0)
+    if (!__atomic_load_n(&is_alive, __ATOMIC_RELAXED) || !recorder_is_on() || !data)
         return;
+    rc = cupti.get_node_id(data->node, &node);
+    if (rc != 0) {
+        cupti_say("which op captured a graph's kernel is not known (error %d)", rc);
+        return;
+    }
     if (id == CUPTI_NODE_CREATED) {
         cupti_node_created(node, mine.depth > 0 ? mine.work : (struct cupti_work){0, 0});
         mine.work = (struct cupti_work){0, 0};
@@ -262,8 +266,56 @@ static void on_node(uint32_t id, const struct cupti_resource *resource)
     }
 }
 
+/* What a call was left in whose end was not told, as where a level was left meanwhile. */
+static void drop_to(uint32_t depth)
+{
+    for (; mine.depth > depth; mine.depth--) {
+        if (mine.depth <= NESTING && mine.calls[mine.depth - 1].span.id)
+            recorder.end(mine.calls[mine.depth - 1].span);
+    }
+}
+
+static void enter_call(uint32_t domain, uint32_t id, const struct cupti_call *call)
+{
+    struct optrace_span span = {0, 0};
+    uint32_t depth;
+
+    if (UNLIKELY(mine.level != (uint32_t)cupti_level_now())) {
+        drop_to(0);
+        mine.level = (uint32_t)cupti_level_now();
+    }
+    depth = mine.depth++;
+    if (depth >= NESTING)
+        return;
+    if (recorder_is_on() &&
+        (depth == 0 || mine.calls[depth - 1].correlation != call->correlation)) {
+        mine.work = take_work(domain, id);
+        cupti_note_call(call->correlation, current_run(), mine.work);
+        span = recorder.begin(op_of(domain, id, call));
+        recorder.correlate(span, call->correlation);
+    }
+    mine.calls[depth].correlation = call->correlation;
+    mine.calls[depth].span = span;
+}
+
+static void leave_call(void)
+{
+    struct optrace_span span;
+
+    if (mine.depth == 0 || --mine.depth >= NESTING)
+        return;
+    span = mine.calls[mine.depth].span;
+    if (span.id == 0)
+        return;
+    recorder.end(span);
+    if (mine.depth == 0)
+        after_call();
+}
+
 static void on_call(void *user, uint32_t domain, uint32_t id, const void *data)
 {
+    const bool is_timed = mine.count++ % TIMED_EVERY == 0;
+    const uint64_t start_ns = UNLIKELY(is_timed) ? cupti_watch_now() : 0;
     const struct cupti_call *call = data;
 
     (void)user;
@@ -271,91 +323,25 @@ static void on_call(void *user, uint32_t domain, uint32_t id, const void *data)
         on_node(id, data);
     if (domain != CUPTI_RUNTIME && domain != CUPTI_DRIVER)
         return;
-    if (call->site == 0) {
-        const uint32_t depth = mine.depth++;
-
-        if (depth >= NESTING)
-            return;
-        mine.spans[depth] = (struct optrace_span){0, 0};
-        if (!recorder_is_on() || (depth > 0 && domain == CUPTI_DRIVER))
-            return;
-        mine.work = take_work(domain, id);
-        cupti_note_call(call->correlation, current_run(), mine.work);
-        mine.spans[depth] = recorder.begin(op_of(domain, id, call));
-        recorder.correlate(mine.spans[depth], call->correlation);
-    } else if (mine.depth > 0) {
-        const uint32_t depth = --mine.depth;
-
-        if (depth >= NESTING || mine.spans[depth].id == 0)
-            return;
-        recorder.end(mine.spans[depth]);
-        if (depth == 0)
-            after_call();
-    }
+    if (call->site == 0)
+        enter_call(domain, id, call);
+    else
+        leave_call();
+    if (UNLIKELY(is_timed))
+        cupti_watch_call(start_ns, TIMED_EVERY);
 }
 
 /* --- Begin and end --- */
 
 static enum cupti_level wanted_level(void)
 {
-    static const char *const names[] = {"host", "graph", "node", "memory", "all"};
     const char *value = secure_getenv("OPTRACE_GPU");
 
-    for (size_t i = 0; value && i < sizeof(names) / sizeof(names[0]); i++) {
-        if (strcmp(value, names[i]) == 0)
-            return (enum cupti_level)i;
+    for (enum cupti_level i = CUPTI_LEVEL_HOST; value && i <= CUPTI_LEVEL_ALL; i++) {
+        if (strcmp(value, cupti_level_name(i)) == 0)
+            return i;
     }
     return CUPTI_LEVEL_HOST;
-}
-
-static void enable_calls(enum cupti_level level)
-{
-    if (level >= CUPTI_LEVEL_ALL) {
-        cupti.enable_domain(1, subscriber, CUPTI_RUNTIME);
-        cupti.enable_domain(1, subscriber, CUPTI_DRIVER);
-        return;
-    }
-    /* Newer functions are unknown to older libraries, which say so: there is nothing to miss. */
-    for (size_t i = 0; i < sizeof(runtime_calls) / sizeof(runtime_calls[0]); i++)
-        cupti.enable_callback(1, subscriber, CUPTI_RUNTIME, runtime_calls[i]);
-    for (size_t i = 0; i < sizeof(driver_calls) / sizeof(driver_calls[0]); i++)
-        cupti.enable_callback(1, subscriber, CUPTI_DRIVER, driver_calls[i]);
-}
-
-/* Whose the nodes of graphs are. From toolkit 13.4 on records say which node they are a copy of; the
- * name of a graph that is one span is found by the copies in any case. */
-static void enable_nodes(enum cupti_level level)
-{
-    if (!cupti.get_node_id)
-        return;
-    cupti.enable_callback(1, subscriber, CUPTI_RESOURCE, CUPTI_NODE_CREATED);
-    if (level == CUPTI_LEVEL_GRAPH ||
-        !cupti_record_has(&cupti, CUPTI_KERNEL, sizeof(struct cupti_kernel)))
-        cupti.enable_callback(1, subscriber, CUPTI_RESOURCE, CUPTI_NODE_CLONED);
-}
-
-static int enable_kinds(enum cupti_level level)
-{
-    uint8_t yes = 1;
-    size_t bytes = sizeof(yes);
-    int rc;
-
-    cupti.set_attribute(CUPTI_ZEROED_BUFFERS, &bytes, &yes);
-    rc = cupti.register_callbacks(cupti_buffers_request, cupti_buffers_complete);
-    if (rc == 0)
-        rc = cupti.enable(CUPTI_KERNEL);
-    if (rc == 0)
-        rc = cupti.enable(CUPTI_MEMCPY);
-    if (rc == 0)
-        rc = cupti.enable(CUPTI_MEMSET);
-    if (rc != 0)
-        return rc;
-    cupti.enable(CUPTI_MEMCPY2);
-    if (level == CUPTI_LEVEL_GRAPH && cupti.record_bytes[CUPTI_GRAPH])
-        cupti.enable(CUPTI_GRAPH);
-    if (level >= CUPTI_LEVEL_MEMORY && cupti.record_bytes[CUPTI_MEMORY])
-        cupti.enable(CUPTI_MEMORY);
-    return 0;
 }
 
 static const char *meaning(int result)
@@ -387,6 +373,7 @@ static void at_end(void)
         return;
     cupti.flush(0);
     cupti.flush(FLUSH_FORCED);
+    cupti_watch_end();
     pthread_mutex_unlock(&flush_lock);
 }
 
@@ -413,13 +400,16 @@ int InitializeInjection(void)
         cupti_say("only the host is recorded: %s", why);
         return 1;
     }
-    rc = cupti.subscribe(&subscriber, on_call, NULL);
-    if (rc == 0 && !cupti_buffers_open(&cupti)) {
+    if (!cupti_buffers_open(&cupti)) {
         cupti_say("only the host is recorded: out of memory");
         return 1;
     }
-    if (rc == 0)
-        rc = enable_kinds(level);
+    rc = cupti.subscribe(&cupti.subscriber, on_call, NULL);
+    if (rc == 0) {
+        rc = cupti_level_begin(&cupti, level);
+        if (rc != 0)
+            cupti.unsubscribe(cupti.subscriber); /* others may have it */
+    }
     if (rc != 0) {
         cupti_say("only the host is recorded: %s (error %d)", meaning(rc), rc);
         return 1;
@@ -427,11 +417,11 @@ int InitializeInjection(void)
     recorder_is_on(); /* what is called at exit first comes last: this before what ends the session */
     recorder_prepare();
     owner = getpid();
+    cupti_watch_begin();
     __atomic_store_n(&is_alive, 1, __ATOMIC_RELEASE);
     __atomic_store_n(&cupti_is_recording, 1, __ATOMIC_RELAXED);
     pthread_atfork(NULL, NULL, after_fork_child);
     atexit(at_end);
-    enable_nodes(level);
-    enable_calls(level);
+    cupti_level_begin_calls();
     return 1;
 }

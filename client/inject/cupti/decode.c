@@ -347,12 +347,16 @@ static uint64_t define_memset(const void *context)
     cupti_record_has(cupti, kind,                                                                  \
                      offsetof(struct record, field) + sizeof(((struct record *)0)->field))
 
+static uint64_t record_count, invalid_count; /* of a buffer; under the lock */
+
 /* Two times of 0 mean that CUPTI could not tell; an end before its start is what it says when it has
  * lost the thread (30 million kernels of graphs). Neither is a time. */
 static bool has_times(uint64_t start, uint64_t end)
 {
+    record_count++;
     if (start != 0 && end >= start)
         return true;
+    invalid_count++;
     cupti_say(end == 0 ? "records of the device without an end were left out"
                        : "records of the device that end before they start were left out");
     return false;
@@ -457,6 +461,14 @@ static void put_memory(const struct cupti_memory *record)
         recorder.record(&event);
 }
 
+static void put_overhead(const struct cupti *cupti, const struct cupti_overhead *record)
+{
+    if (record->end > record->start)
+        cupti_watch_overhead(record->end - record->start);
+    if (HAS(cupti, CUPTI_OVERHEAD, cupti_overhead, data))
+        free(record->data);
+}
+
 static void put_record(const struct cupti *cupti, const void *record)
 {
     const struct cupti_memcpy *copy = record;
@@ -487,6 +499,9 @@ static void put_record(const struct cupti *cupti, const void *record)
         if (cupti_record_has(cupti, kind, offsetof(struct cupti_memory, name)))
             put_memory(record);
         break;
+    case CUPTI_OVERHEAD:
+        put_overhead(cupti, record);
+        break;
     default:
         break;
     }
@@ -496,14 +511,19 @@ void cupti_decode(const struct cupti *cupti, uint8_t *buffer, size_t valid)
 {
     void *record = NULL;
     uint32_t mine;
+    int rc;
 
     if (!recorder_is_on())
         return;
     /* This may be a thread of the program, within a run that these are not of. */
     mine = recorder.run_set(0);
     pthread_mutex_lock(&lock);
-    while (cupti->next_record(buffer, valid, &record) == 0 && record)
+    while ((rc = cupti->next_record(buffer, valid, &record)) == 0 && record)
         put_record(cupti, record);
+    cupti_watch_records(record_count, invalid_count);
+    record_count = invalid_count = 0;
     pthread_mutex_unlock(&lock);
+    if (rc != CUPTI_END_OF_BUFFER && rc != 0)
+        cupti_say("records of the device could not be read (error %d)", rc);
     recorder.run_set(mine);
 }

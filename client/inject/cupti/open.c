@@ -111,6 +111,7 @@ static bool find_functions(void *handle, struct cupti *out_cupti)
     } functions[] = {
         {"cuptiGetVersion", &out_cupti->get_version},
         {"cuptiSubscribe", &out_cupti->subscribe},
+        {"cuptiUnsubscribe", &out_cupti->unsubscribe},
         {"cuptiEnableCallback", &out_cupti->enable_callback},
         {"cuptiEnableDomain", &out_cupti->enable_domain},
         {"cuptiActivityRegisterCallbacks", &out_cupti->register_callbacks},
@@ -171,7 +172,7 @@ static int driver_major(void)
 const char *cupti_open(struct cupti *out_cupti)
 {
     static const uint32_t kinds[] = {CUPTI_MEMCPY, CUPTI_MEMSET, CUPTI_KERNEL, CUPTI_MEMCPY2,
-                                     CUPTI_SYNC,   CUPTI_MEMORY, CUPTI_GRAPH};
+                                     CUPTI_SYNC,   CUPTI_MEMORY, CUPTI_GRAPH,  CUPTI_OVERHEAD};
     const int major = driver_major();
     void *handle;
 

@@ -38,6 +38,8 @@ struct cupti {
     int (*set_attribute)(uint32_t attribute, size_t *bytes, void *value);
     int (*get_node_id)(void *node,
                        uint64_t *out_id); /* NULL: nodes of graphs cannot be told apart */
+    int (*unsubscribe)(void *subscriber);
+    void *subscriber;
     uint32_t version;
     uint16_t record_bytes[CUPTI_KINDS]; /* 0: this library has no such kind */
 };
@@ -55,6 +57,43 @@ static inline bool cupti_record_has(const struct cupti *cupti, uint32_t kind, si
 
 /** Say a sentence in the session, as a mark; once for each text. */
 void cupti_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* --- levels.c --- */
+
+/** Ask for the records of a level; `library` has a subscriber, and stays. Returns 0, or what CUPTI
+ *  answered: then nothing is asked for. cupti_level_begin_calls() for the calls, after it. */
+int cupti_level_begin(const struct cupti *library, enum cupti_level wanted);
+void cupti_level_begin_calls(void);
+
+enum cupti_level cupti_level_now(void);
+const char *cupti_level_name(enum cupti_level which);
+
+/** Take back what the level has more than the one below, and return that. One thread at a time, not
+ *  from where records are handed over. */
+enum cupti_level cupti_level_down(void);
+
+/* --- watch.c --- */
+
+void cupti_watch_begin(void);
+
+/** ns that only go forward. */
+uint64_t cupti_watch_now(void);
+
+/** A callback took from start_ns to now, and stands for so many. Any thread. */
+void cupti_watch_call(uint64_t start_ns, uint32_t of_calls);
+
+/** CUPTI says that it took this long itself. */
+void cupti_watch_overhead(uint64_t ns);
+
+/** Records came, some of them without times; CUPTI had no room for others. */
+void cupti_watch_records(uint64_t count, uint64_t invalid);
+void cupti_watch_dropped(uint64_t count);
+
+/** Once a second, one thread at a time: goes a level down where it must, and says so. */
+void cupti_watch_look(void);
+
+/** Say what all of it came to. */
+void cupti_watch_end(void);
 
 /* --- graphs.c --- */
 

@@ -19,6 +19,7 @@ enum cupti_kind {
     CUPTI_MEMCPY = 1,
     CUPTI_MEMSET = 2,
     CUPTI_KERNEL = 10, /* CONCURRENT_KERNEL; the other one makes kernels run one after another */
+    CUPTI_OVERHEAD = 17,
     CUPTI_MEMCPY2 = 22,
     CUPTI_SYNC = 38,
     CUPTI_MEMORY = 49, /* MEMORY2 */
@@ -134,6 +135,14 @@ struct cupti_memory {
     uint32_t pool_type, pad2;
     uint64_t pool_address, release_threshold, pool_size, utilized; /* 11.7: 120 */
     uint64_t source;                                               /* 12.6: 128 */
+};
+
+struct cupti_overhead {
+    uint32_t kind, overhead_kind, object_kind;
+    uint32_t object[3];
+    uint64_t start, end;       /* 11.7: 40 */
+    uint32_t correlation, pad; /* 12.2: 48 */
+    void *data;                /* 12.4: 56; whoever reads the record is to free it */
 };
 
 /* Before and after a call of the API, on the thread that calls: 72 bytes in all toolkits. */

@@ -8,24 +8,39 @@
 #include "client/inject/cupti/records.h"
 #include "tests/support/cuda/double.h"
 
-enum { INVALID = 1, INVALID_KIND = 21, IDS = 2048, FULL_MAX = 64, FORCED = 1 };
+enum {
+    INVALID = 1,
+    INVALID_KIND = 21,
+    IDS = 2048,
+    FULL_MAX = 64,
+    FORCED = 1,
+    OVERHEAD_NS = 900000000
+};
 
 /* How long the records are that each toolkit's library writes, and what it says its version is. */
 struct toolkit {
     const char *name;
     uint32_t version;
-    uint16_t kernel, memcpy, memset, graph, sync, memory;
+    uint16_t kernel, memcpy, memset, graph, sync, memory, overhead;
 };
 static const struct toolkit toolkits[] = {
-    {"11.7", 17, 176, 88, 88, 48, 40, 120},       {"11.8", 18, 200, 88, 88, 48, 40, 120},
-    {"12.0", 18, 208, 88, 88, 48, 40, 120},       {"12.1", 18, 208, 88, 88, 48, 40, 120},
-    {"12.2", 20, 208, 88, 88, 48, 40, 120},       {"12.3", 21, 208, 88, 88, 56, 40, 120},
-    {"12.4", 22, 208, 88, 88, 56, 40, 120},       {"12.5", 23, 208, 88, 88, 56, 40, 120},
-    {"12.6", 24, 208, 88, 88, 56, 40, 128},       {"12.8", 26, 208, 96, 88, 56, 56, 128},
-    {"12.9", 28, 208, 96, 88, 56, 56, 128},       {"13.0", 130001, 216, 96, 88, 56, 56, 128},
-    {"13.1", 130101, 224, 96, 88, 56, 56, 128},   {"13.2", 130202, 224, 96, 88, 56, 56, 128},
-    {"13.3", 130301, 232, 96, 88, 56, 56, 128},   {"13.4", 130401, 248, 112, 104, 56, 56, 128},
-    {"13.5", 130500, 248, 112, 104, 56, 56, 128},
+    {"11.7", 17, 176, 88, 88, 48, 40, 120, 40},
+    {"11.8", 18, 200, 88, 88, 48, 40, 120, 40},
+    {"12.0", 18, 208, 88, 88, 48, 40, 120, 40},
+    {"12.1", 18, 208, 88, 88, 48, 40, 120, 40},
+    {"12.2", 20, 208, 88, 88, 48, 40, 120, 48},
+    {"12.3", 21, 208, 88, 88, 56, 40, 120, 48},
+    {"12.4", 22, 208, 88, 88, 56, 40, 120, 56},
+    {"12.5", 23, 208, 88, 88, 56, 40, 120, 56},
+    {"12.6", 24, 208, 88, 88, 56, 40, 128, 56},
+    {"12.8", 26, 208, 96, 88, 56, 56, 128, 56},
+    {"12.9", 28, 208, 96, 88, 56, 56, 128, 56},
+    {"13.0", 130001, 216, 96, 88, 56, 56, 128, 56},
+    {"13.1", 130101, 224, 96, 88, 56, 56, 128, 56},
+    {"13.2", 130202, 224, 96, 88, 56, 56, 128, 56},
+    {"13.3", 130301, 232, 96, 88, 56, 56, 128, 56},
+    {"13.4", 130401, 248, 112, 104, 56, 56, 128, 56},
+    {"13.5", 130500, 248, 112, 104, 56, 56, 128, 56},
 };
 
 struct filled {
@@ -105,6 +120,8 @@ static size_t bytes_of(uint32_t kind)
         return played->sync;
     case CUPTI_MEMORY:
         return played->memory;
+    case CUPTI_OVERHEAD:
+        return played->overhead;
     default:
         return 0;
     }
@@ -192,7 +209,7 @@ static void spoil(uint32_t kind, uint8_t *record)
                                           : offsetof(struct cupti_memcpy, start);
     uint64_t times[2];
 
-    if (kind == CUPTI_MEMORY)
+    if (kind == CUPTI_MEMORY || kind == CUPTI_OVERHEAD)
         return;
     memcpy(times, record + at, sizeof(times));
     if (mode == 'z')
@@ -208,7 +225,7 @@ static void on_put(uint32_t kind, const void *record, uint64_t end_ns)
     struct filled out = {0};
     size_t limit = 0;
 
-    if (!kinds[kind] || !request)
+    if (!kinds[kind] || !request || mode == 'n')
         return;
     pthread_mutex_lock(&lock);
     if (current.memory && current.used + bytes > current.bytes) {
@@ -243,6 +260,7 @@ void cuda_double_get_hooks(struct double_hooks *out_hooks)
 
 int cuptiGetVersion(uint32_t *out_version);
 int cuptiSubscribe(void **out_subscriber, cupti_callback *function, void *user);
+int cuptiUnsubscribe(void *subscriber);
 int cuptiEnableCallback(uint32_t is_on, void *subscriber, uint32_t domain, uint32_t id);
 int cuptiEnableDomain(uint32_t is_on, void *subscriber, uint32_t domain);
 int cuptiActivityRegisterCallbacks(cupti_request *asks, cupti_complete *takes);
@@ -269,6 +287,16 @@ int cuptiSubscribe(void **out_subscriber, cupti_callback *function, void *user)
     callback = function;
     callback_user = user;
     *out_subscriber = the_subscriber;
+    return 0;
+}
+
+int cuptiUnsubscribe(void *subscriber)
+{
+    SCRIPTED();
+    if (subscriber != the_subscriber)
+        return INVALID;
+    callback = NULL;
+    memset(ids, 0, sizeof(ids));
     return 0;
 }
 
@@ -373,12 +401,25 @@ static void cut(const struct filled *filled)
         const size_t field = offsetof(struct cupti_memcpy, end);
 
         memcpy(&kind, filled->memory + at, sizeof(kind));
-        if (kind == CUPTI_MEMORY || kind == CUPTI_GRAPH)
+        if (kind == CUPTI_MEMORY || kind == CUPTI_GRAPH || kind == CUPTI_OVERHEAD)
             continue;
         memcpy(&end, filled->memory + at + field, sizeof(end));
         if (end > now)
             memset(filled->memory + at + field, 0, sizeof(end));
     }
+}
+
+/* What a buffer took, with a note that is the tool's to free. */
+static void put_overhead(void)
+{
+    const uint64_t now = cuda_double_now();
+    const struct cupti_overhead record = {.kind = CUPTI_OVERHEAD,
+                                          .start = now - (mode == 'o' ? OVERHEAD_NS : 1000),
+                                          .end = now,
+                                          .data = kinds[CUPTI_OVERHEAD] ? malloc(32) : NULL};
+
+    if (kinds[CUPTI_OVERHEAD])
+        on_put(CUPTI_OVERHEAD, &record, now);
 }
 
 int cuptiActivityFlushAll(uint32_t flag)
@@ -387,6 +428,7 @@ int cuptiActivityFlushAll(uint32_t flag)
     size_t count = 0;
 
     SCRIPTED();
+    put_overhead();
     if (mode == 'l' && !(flag & FORCED))
         return 0;
     pthread_mutex_lock(&lock);

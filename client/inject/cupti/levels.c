@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What each level asks of CUPTI, and what is taken back where it is too much. */
+#include <stddef.h>
+
+#include "client/inject/cupti/private.h"
+
+/* Functions that launch, copy and wait: numbers are the same in all toolkits. */
+static const uint16_t runtime_calls[] = {31,  32,  39,  41,  44,  47,  49,  51,  131, 137, 145, 161,
+                                         165, 211, 214, 215, 216, 223, 225, 228, 231, 233, 235, 239,
+                                         246, 269, 270, 272, 311, 312, 430, 431, 482, 483, 505, 506,
+                                         509, 510, 534, 550, 551, 554, 555, 556, 557};
+static const uint16_t driver_calls[] = {17,  121, 126, 216, 220, 276, 277, 278, 279, 280, 281, 305,
+                                        306, 307, 397, 398, 399, 408, 418, 421, 422, 423, 428, 430,
+                                        440, 442, 477, 478, 480, 514, 515, 527, 528, 652, 653, 800,
+                                        819, 828, 829, 831, 832, 837, 838, 839, 840};
+
+static const char *const names[] = {"host", "graph", "node", "memory", "all"};
+
+static const struct cupti *cupti;
+static enum cupti_level level; /* atomic */
+
+const char *cupti_level_name(enum cupti_level which)
+{
+    return names[which];
+}
+
+enum cupti_level cupti_level_now(void)
+{
+    return (enum cupti_level)__atomic_load_n(&level, __ATOMIC_RELAXED);
+}
+
+/* Newer functions are unknown to older libraries, which say so: there is nothing to miss. Where none
+ * can be had something is. */
+static int switch_list(uint32_t is_on, uint32_t domain, const uint16_t *calls, size_t count)
+{
+    int rc = 0, last = 0;
+    size_t failed = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        rc = cupti->enable_callback(is_on, cupti->subscriber, domain, calls[i]);
+        failed += rc != 0;
+        last = rc ? rc : last;
+    }
+    return failed == count ? last : 0;
+}
+
+static void switch_calls(uint32_t is_on)
+{
+    int rc =
+        switch_list(is_on, CUPTI_RUNTIME, runtime_calls, sizeof(runtime_calls) / sizeof(uint16_t));
+
+    if (rc == 0)
+        rc =
+            switch_list(is_on, CUPTI_DRIVER, driver_calls, sizeof(driver_calls) / sizeof(uint16_t));
+    if (rc != 0 && is_on)
+        cupti_say("calls of the program are not told of (error %d of cuptiEnableCallback)", rc);
+}
+
+static void switch_all_calls(uint32_t is_on)
+{
+    int rc = cupti->enable_domain(is_on, cupti->subscriber, CUPTI_RUNTIME);
+
+    if (rc == 0)
+        rc = cupti->enable_domain(is_on, cupti->subscriber, CUPTI_DRIVER);
+    if (rc == 0)
+        return;
+    cupti_say("not each call of the program is told of (error %d of cuptiEnableDomain)", rc);
+    switch_calls(is_on);
+}
+
+/* Whose the nodes of graphs are. From toolkit 13.4 on records say which node they are a copy of; the
+ * name of a graph that is one span is found by the copies in any case. */
+static void enable_nodes(void)
+{
+    int rc = cupti->get_node_id ? 0 : -1;
+
+    if (rc == 0)
+        rc = cupti->enable_callback(1, cupti->subscriber, CUPTI_RESOURCE, CUPTI_NODE_CREATED);
+    if (rc == 0 && (cupti_level_now() == CUPTI_LEVEL_GRAPH ||
+                    !cupti_record_has(cupti, CUPTI_KERNEL, sizeof(struct cupti_kernel))))
+        rc = cupti->enable_callback(1, cupti->subscriber, CUPTI_RESOURCE, CUPTI_NODE_CLONED);
+    if (rc > 0)
+        cupti_say("which op captured a graph's kernel is not known (error %d)", rc);
+}
+
+static bool has(uint32_t kind)
+{
+    return cupti->record_bytes[kind] > 0;
+}
+
+/* One that is not there is not missed; one that is refused is. */
+static void enable_more(uint32_t kind, const char *what)
+{
+    const int rc = has(kind) ? cupti->enable(kind) : 0;
+
+    if (rc != 0)
+        cupti_say("%s not recorded (error %d of cuptiActivityEnable)", what, rc);
+}
+
+static int enable_kinds(void)
+{
+    static const uint32_t needed[] = {CUPTI_KERNEL, CUPTI_MEMCPY, CUPTI_MEMSET};
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < sizeof(needed) / sizeof(needed[0]); i++)
+        rc = cupti->enable(needed[i]);
+    if (rc != 0)
+        return rc;
+    enable_more(CUPTI_MEMCPY2, "copies between devices are");
+    enable_more(CUPTI_OVERHEAD, "what CUPTI itself takes is");
+    if (cupti_level_now() == CUPTI_LEVEL_GRAPH)
+        enable_more(CUPTI_GRAPH, "graphs as one are");
+    if (cupti_level_now() >= CUPTI_LEVEL_MEMORY)
+        enable_more(CUPTI_MEMORY, "memory of the device is");
+    return 0;
+}
+
+static void disable_kinds(void)
+{
+    for (uint32_t kind = 0; kind < CUPTI_KINDS; kind++) {
+        if (has(kind))
+            cupti->disable(kind);
+    }
+}
+
+int cupti_level_begin(const struct cupti *library, enum cupti_level wanted)
+{
+    uint8_t yes = 1;
+    size_t bytes = sizeof(yes);
+    int rc;
+
+    cupti = library;
+    __atomic_store_n(&level, wanted, __ATOMIC_RELAXED);
+    rc = cupti->set_attribute(CUPTI_ZEROED_BUFFERS, &bytes, &yes);
+    if (rc != 0)
+        cupti_say("CUPTI clears each buffer, which takes time (error %d)", rc);
+    rc = cupti->register_callbacks(cupti_buffers_request, cupti_buffers_complete);
+    if (rc == 0)
+        rc = enable_kinds();
+    if (rc != 0) {
+        disable_kinds();
+        __atomic_store_n(&level, CUPTI_LEVEL_HOST, __ATOMIC_RELAXED);
+    }
+    return rc;
+}
+
+void cupti_level_begin_calls(void)
+{
+    enable_nodes();
+    if (cupti_level_now() == CUPTI_LEVEL_ALL)
+        switch_all_calls(1);
+    else
+        switch_calls(1);
+}
+
+enum cupti_level cupti_level_down(void)
+{
+    const enum cupti_level before = cupti_level_now();
+
+    if (before == CUPTI_LEVEL_HOST)
+        return before;
+    __atomic_store_n(&level, before - 1, __ATOMIC_RELAXED);
+    switch (before) {
+    case CUPTI_LEVEL_ALL:
+        switch_all_calls(0);
+        switch_calls(1);
+        break;
+    case CUPTI_LEVEL_MEMORY:
+        cupti->disable(CUPTI_MEMORY);
+        break;
+    case CUPTI_LEVEL_NODE:
+        if (has(CUPTI_GRAPH))
+            cupti->enable(CUPTI_GRAPH);
+        enable_nodes();
+        break;
+    default:
+        switch_calls(0);
+        disable_kinds();
+        break;
+    }
+    return before - 1;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whether what is recorded is still worth it: what the callbacks and CUPTI itself take of the
+ * program's time, and how many records have no times. Looked at once a second, where flushes are.
+ */
+#include <stdlib.h>
+#include <time.h>
+
+#include "client/inject/cupti/private.h"
+
+/* One bad second may be the machine's. */
+enum { BAD_WINDOWS = 2, RECORDS_MIN = 100, CLOCK_TRIES = 32 };
+#define NS_PER_S    UINT64_C(1000000000)
+#define COST_MAX    2.0 /* percent, without $OPTRACE_MAX_COST */
+#define INVALID_MAX 1.0
+
+static double max_cost;
+static uint64_t clock_ns; /* that two readings are apart */
+
+/* All of the window: atomic. */
+static uint64_t record_count, invalid_count, cost_ns;
+static uint32_t thread_count, window = 1;
+static uint64_t began_ns;
+static uint32_t dear, wrong; /* windows in a row */
+
+static uint64_t all_invalid, all_dropped; /* atomic */
+
+static OT_TLS uint32_t seen_window;
+
+void cupti_watch_begin(void)
+{
+    const char *text = secure_getenv("OPTRACE_MAX_COST");
+    const double percent = text && text[0] ? strtod(text, NULL) : 0;
+
+    max_cost = percent > 0 && percent <= 100 ? percent : COST_MAX;
+    clock_ns = NS_PER_S;
+    for (int i = 0; i < CLOCK_TRIES; i++) {
+        const uint64_t start = cupti_watch_now(), end = cupti_watch_now();
+
+        if (end - start < clock_ns)
+            clock_ns = end - start;
+    }
+    began_ns = cupti_watch_now();
+}
+
+uint64_t cupti_watch_now(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+void cupti_watch_call(uint64_t start_ns, uint32_t of_calls)
+{
+    const uint64_t taken = cupti_watch_now() - start_ns;
+    const uint32_t now = __atomic_load_n(&window, __ATOMIC_RELAXED);
+
+    if (seen_window != now) {
+        seen_window = now;
+        __atomic_fetch_add(&thread_count, 1, __ATOMIC_RELAXED);
+    }
+    if (taken > clock_ns)
+        __atomic_fetch_add(&cost_ns, (taken - clock_ns) * of_calls, __ATOMIC_RELAXED);
+}
+
+void cupti_watch_overhead(uint64_t ns)
+{
+    __atomic_fetch_add(&cost_ns, ns, __ATOMIC_RELAXED);
+}
+
+void cupti_watch_records(uint64_t count, uint64_t invalid)
+{
+    __atomic_fetch_add(&record_count, count, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&invalid_count, invalid, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&all_invalid, invalid, __ATOMIC_RELAXED);
+}
+
+void cupti_watch_dropped(uint64_t count)
+{
+    __atomic_fetch_add(&all_dropped, count, __ATOMIC_RELAXED);
+}
+
+static void go_down(const char *why, double percent)
+{
+    const enum cupti_level before = cupti_level_now(), now = cupti_level_down();
+
+    cupti_say("level %s from here on, not %s: %.2g %% %s", cupti_level_name(now),
+              cupti_level_name(before), percent, why);
+}
+
+void cupti_watch_look(void)
+{
+    const uint64_t now = cupti_watch_now(), elapsed = now - began_ns;
+    const uint64_t records = __atomic_exchange_n(&record_count, 0, __ATOMIC_RELAXED);
+    const uint64_t invalid = __atomic_exchange_n(&invalid_count, 0, __ATOMIC_RELAXED);
+    const uint64_t cost = __atomic_exchange_n(&cost_ns, 0, __ATOMIC_RELAXED);
+    const uint32_t threads = __atomic_exchange_n(&thread_count, 0, __ATOMIC_RELAXED);
+    const double share = 100.0 * (double)cost / (double)(elapsed ? elapsed : 1) /
+                         (threads ? threads : 1),
+                 none = records ? 100.0 * (double)invalid / (double)records : 0;
+
+    began_ns = now;
+    __atomic_fetch_add(&window, 1, __ATOMIC_RELAXED);
+    dear = share > max_cost ? dear + 1 : 0;
+    wrong = records >= RECORDS_MIN && none > INVALID_MAX ? wrong + 1 : 0;
+    if (dear >= BAD_WINDOWS && cupti_level_now() > CUPTI_LEVEL_HOST) {
+        go_down("of the time of threads that launch was spent on recording", share);
+        dear = 0;
+    } else if (wrong >= BAD_WINDOWS && cupti_level_now() >= CUPTI_LEVEL_NODE) {
+        while (cupti_level_now() > CUPTI_LEVEL_NODE)
+            cupti_level_down();
+        go_down("of the records of the device had no times", none);
+        wrong = 0;
+    }
+}
+
+void cupti_watch_end(void)
+{
+    const uint64_t invalid = __atomic_load_n(&all_invalid, __ATOMIC_RELAXED),
+                   dropped = __atomic_load_n(&all_dropped, __ATOMIC_RELAXED);
+
+    if (invalid)
+        cupti_say("%llu records of the device had no times, and were left out",
+                  (unsigned long long)invalid);
+    if (dropped)
+        cupti_say("CUPTI dropped %llu records", (unsigned long long)dropped);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is done where recording a CUDA program takes too much, or is worth nothing; over the double of
+ * tests/support/cuda. */
+#include <stdlib.h>
+
+#include "tests/support/check.h"
+#include "tests/support/place.h"
+#include "tests/support/run_scene.h"
+
+static int start(void **state)
+{
+    unsetenv("OPTRACE_MAX_COST");
+    setenv("CUDA_DOUBLE_KERNELS", "relu=2000", 1);
+    *state = run_scene_create();
+    return 0;
+}
+
+static int stop(void **state)
+{
+    run_scene_destroy((struct run_scene **)state);
+    return 0;
+}
+
+/* A scene of some seconds. */
+static void record_with(void **state, const char *records, const char *level)
+{
+    char *program = place_program("tests/flow/inject_cupti_program");
+
+    setenv("CUDA_DOUBLE_RECORDS", records, 1);
+    run_scene_record(*state, (const char *const[]){"--gpu", level, NULL}, 0,
+                     (const char *const[]){program, "steady", NULL});
+    free(program);
+}
+
+#define COUNT(sql) ((uint64_t)run_scene_count(*state, sql))
+#define SAID(text)                                                                                 \
+    COUNT("SELECT count(*) FROM v_event WHERE op_type = 'mark' AND op_name LIKE 'CUDA: " text "'")
+
+static void what_costs_too_much_is_left(void **state)
+{
+    record_with(state, "overhead", "memory");
+    CHECK_U64(SAID("level node from here on, not memory: %% of the time of threads that launch%"),
+              1);
+    CHECK_U64(SAID("level graph from here on, not node%"), 1);
+    assert_true(COUNT("SELECT count(*) FROM v_event WHERE op_type = 'kernel'") > 100);
+    setenv("OPTRACE_MAX_COST", "100", 1);
+    record_with(state, "overhead", "memory");
+    CHECK_U64(SAID("level %"), 0);
+}
+
+static void records_without_times_are_not_asked_for(void **state)
+{
+    setenv("OPTRACE_MAX_COST", "100", 1);
+    record_with(state, "zero", "memory");
+    CHECK_U64(SAID("level graph from here on, not node: 1e+02 %% of the records%had no times"), 1);
+    CHECK_U64(SAID("level %"), 1);
+    CHECK_U64(SAID("% records of the device had no times, and were left out"), 1);
+}
+
+static void records_that_others_take_are_missed(void **state)
+{
+    record_with(state, "none", "graph");
+    CHECK_U64(SAID("no records came for calls that were seen%"), 1);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(what_costs_too_much_is_left),
+        CASE(records_without_times_are_not_asked_for),
+        CASE(records_that_others_take_are_missed),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
