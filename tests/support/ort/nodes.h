@@ -32,6 +32,9 @@ void nodes_join(struct session *session, const struct options *options);
 /** The session ends. */
 void nodes_leave(struct session *session);
 
+/** What a node, 1 to 3, computes. Of the program, if it has one: it exports its symbols then. */
+extern void nodes_compute(uint64_t node) __attribute__((weak, visibility("default")));
+
 /** Three nodes, told to the provider where the options ask for a profile. */
 void nodes_run(const struct session *session, const void *run_options);
 
