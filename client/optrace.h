@@ -51,8 +51,9 @@
  * counters to read; OPTRACE_SCHEDULE, see below; OPTRACE_STACKS, how many frames of the call stack
  * (64 at most) ops and labels get as they are defined, in their params as "stack", the nearest
  * first; it is read at the first definition, too; OPTRACE_COMMAND_LINE, 0: the daemon is not told
- * the command line, otherwise what looks like a secret in it is masked; OPTRACE_DISABLE, set to
- * anything but "" and "0": do not record at all. A field of the config beats its variable.
+ * the command line, otherwise what looks like a secret in it is masked; OPTRACE_LABEL, what the
+ * session is called whatever the program is, as `optrace run --label` has it; OPTRACE_DISABLE, set
+ * to anything but "" and "0": do not record at all. A field of the config beats its variable.
  *
  * Schedules: "wait=1,warmup=1,active=3,repeat=2,skip-first=10" leaves out the first 10 runs; then
  * comes a cycle, twice: one run is not recorded, one is recorded as a warm-up, three are recorded.

@@ -119,6 +119,7 @@ static int choose_command(bool *out_hides)
 static int read_settings(const struct optrace_config *config, struct ot_settings *out_settings)
 {
     const char *path = config->socket_path ? config->socket_path : secure_getenv("OPTRACE_SOCKET");
+    const char *label = secure_getenv("OPTRACE_LABEL");
     struct ot_settings settings = {
         .connect_timeout_ms = config->connect_timeout_ms,
         .exit_timeout_ms = config->exit_timeout_ms,
@@ -138,7 +139,9 @@ static int read_settings(const struct optrace_config *config, struct ot_settings
     if (path && strlen(path) >= sizeof(settings.socket_path))
         return complain(-ENAMETOOLONG, "the path of the socket is too long");
     snprintf(settings.socket_path, sizeof(settings.socket_path), "%s", path ? path : "");
-    if (config->program)
+    if (label && label[0])
+        snprintf(settings.program, sizeof(settings.program), "%s", label);
+    else if (config->program)
         snprintf(settings.program, sizeof(settings.program), "%s", config->program);
     else
         ot_greet_program(settings.program, sizeof(settings.program));

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -88,4 +89,39 @@ const char *program_kind_closed(const char *path)
         path = interpreter_of(head, (size_t)bytes);
     }
     return NULL;
+}
+
+/* Texts that are in such a library's own code, and in no program that only calls it. */
+static const struct {
+    const char *source, *text;
+} marks[] = {
+    {"ggml", "ggml_backend_sched_alloc_splits"},
+    {"ggml", "GGML_ASSERT("},
+    {"onednn", "ONEDNN_VERBOSE"},
+    {"blas", "OPENBLAS_NUM_THREADS"},
+    {"blas", "BLIS_NUM_THREADS"},
+    {"ort", "onnxruntime::InferenceSession"},
+    {"ort", "[ONNXRuntimeError]"},
+};
+
+bool program_kind_holds(const char *path, const char *source)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    bool is_there = false;
+    struct stat info;
+    void *bytes;
+
+    if (fd < 0)
+        return false;
+    bytes = fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0
+                ? mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, fd, 0)
+                : MAP_FAILED;
+    close(fd);
+    if (bytes == MAP_FAILED)
+        return false;
+    for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]) && !is_there; i++)
+        is_there = strcmp(marks[i].source, source) == 0 &&
+                   memmem(bytes, (size_t)info.st_size, marks[i].text, strlen(marks[i].text));
+    munmap(bytes, (size_t)info.st_size);
+    return is_there;
 }

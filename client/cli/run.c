@@ -32,30 +32,34 @@ static const char *const gpu_levels[] = {"host", "graph", "node", "memory", "all
 
 static const struct option_spec specs[] = {
     {OPTION_STRING, "output", 'o', "FILE", NULL,
-     "Record into this file alone, anew, by a daemon that is there for this command only.",
-     TARGET(output)},
+     "Record into this file, anew, by a daemon of its own.", TARGET(output)},
     {OPTION_STRING, "store", 0, "FILE", NULL,
-     "The same, adding to what is in the file. Without either the daemon that listens records, else "
-     "one for this command, into the default store.",
+     "The same, adding to it. Without either: the daemon that listens, else one of its own, "
+     "into the default store.",
      TARGET(store)},
     {OPTION_STRING, "sources", 0, "LIST", "all",
-     "What to record by besides liboptrace: nvtx, itt (ranges), blas, cublas (products), onednn, "
-     "cudnn (primitives), ort (ONNX Runtime), ggml (llama.cpp), torch, tensorflow, cuda (see --gpu).",
+     "What to record by besides liboptrace: nvtx, itt, blas, cublas, onednn, cudnn, ort (ONNX "
+     "Runtime), ggml (llama.cpp), torch, tensorflow, cuda (see --gpu).",
      TARGET(wishes.sources)},
     {OPTION_STRING, "nodes", 0, "WHICH", "1/20",
      "Of which runs to record the nodes, too (ggml, ort, tensorflow): off, all, or 1/N, the first and "
-     "each N-th. What nodes take on average is of these alone.",
+     "each N-th.",
      TARGET(wishes.nodes)},
+    {OPTION_STRING, "max-cost", 0, "PERCENT", "2%",
+     "Of the time of all runs, what nodes may take; else they are recorded of fewer. With --nodes: no "
+     "limit unless given.",
+     TARGET(wishes.max_cost)},
     {OPTION_CHOICE, "gpu", 0, "LEVEL", "host",
-     "CUDA, by NVIDIA's CUPTI: graph (kernels, copies, calls that launch and wait; a CUDA graph as one "
-     "span), node (kernels of graphs), memory (and device memory), all (and each call).",
+     "CUDA, by CUPTI: graph (kernels, copies; a CUDA graph as one span), node (kernels of "
+     "graphs), memory (too), all (and each call).",
      TARGET(gpu), "host|graph|node|memory|all"},
+    {OPTION_STRING, "label", 0, "TEXT", NULL,
+     "A name for its sessions, for --program of profile_analyze.", TARGET(wishes.label)},
     {OPTION_STRING, "runs-by", 0, "REGEX", NULL,
-     "An op or label whose name matches this extended regular expression begins a run, where its "
-     "thread is in none.",
+     "An op or label whose name matches begins a run, where its thread is in none.",
      TARGET(wishes.runs_by)},
     {OPTION_FLAG, "print-env", 0, NULL, NULL,
-     "Run nothing; print the variables by which a program is recorded.", TARGET(print_env)},
+     "Run nothing; print the variables that record a program.", TARGET(print_env)},
     {OPTION_FLAG, "quiet", 'q', NULL, NULL, "Print nothing when CMD has ended.", TARGET(quiet)},
 };
 
@@ -86,8 +90,8 @@ const struct option_command run_command = {
         "Programs of CMD that go on when it has ended are recorded on; the daemon ends after the "
         "last of them.",
     .environment =
-        "OPTRACE_SOCKET, OPTRACE_SOURCES, OPTRACE_NODES, OPTRACE_GPU, OPTRACE_RUNS_BY  "
-        "set for CMD\n"
+        "OPTRACE_SOCKET, OPTRACE_SOURCES, OPTRACE_NODES, OPTRACE_MAX_COST, OPTRACE_GPU, "
+        "OPTRACE_RUNS_BY, OPTRACE_LABEL  set for CMD\n"
         "LD_PRELOAD  our library is added for CMD, behind what is there\n"
         "NVTX_INJECTION64_PATH, INTEL_LIBITTNOTIFY64, CUDA_INJECTION64_PATH (with --gpu)  "
         "set for CMD, unless they are: "
@@ -176,6 +180,10 @@ static int run_recorded(const struct run_options *options, char **argv, const ch
 {
     struct run_summary summary = {.taken = settings->taken,
                                   .program = argv[0],
+                                  .path = path,
+                                  .label = options->wishes.label,
+                                  .sources = options->wishes.sources,
+                                  .has_gpu = options->wishes.gpu != NULL,
                                   .closed = program_kind_closed(path),
                                   .since_ns = ot_clock_ns(CLOCK_REALTIME)};
     struct run_program program;
@@ -274,6 +282,8 @@ int run_main(int argc, char **argv)
         rc = diag_set(&diag, -EINVAL, "--print-env runs nothing and records into no file");
     if (rc < 0)
         return options_complain(&run_command, &diag);
+    if (options.wishes.sources && strcmp(options.wishes.sources, "all") == 0)
+        options.wishes.sources = NULL;
     options.wishes.gpu = options.gpu ? gpu_levels[options.gpu] : NULL;
     if (options.print_env)
         return print_settings(&options);

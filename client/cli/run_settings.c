@@ -32,7 +32,7 @@ static const struct {
     {"cudnn", PRELOAD},
     {"cuda", CUDA},
 };
-enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
+enum { WAYS = sizeof(ways) / sizeof(ways[0]), LABEL_BYTES = 100 };
 
 /* NVIDIA's libraries name their calls by NVTX only where these say so. cuBLASLt names no more at 2
  * than at 1. */
@@ -52,6 +52,14 @@ static bool is_listed(const char *list, const char *word)
             return true;
     }
     return false;
+}
+
+const char *run_settings_source(size_t place, const char **out_variable)
+{
+    if (place >= WAYS)
+        return NULL;
+    *out_variable = ways[place].variable;
+    return ways[place].source;
 }
 
 static int check_sources(const char *list, struct diag *diag)
@@ -85,6 +93,35 @@ static int check_nodes(const char *text, struct diag *diag)
     return diag_set(diag, -EINVAL,
                     "--nodes takes off, all, or 1/N, as in 1/20 for one run in twenty, not '%.40s'",
                     text);
+}
+
+/* As the library reads it, without the sign. */
+static int check_cost(const char *text, char out_percent[16], struct diag *diag)
+{
+    char *end;
+    const double percent = strtod(text, &end);
+
+    if (end != text && percent > 0 && percent <= 100 && (!*end || strcmp(end, "%") == 0)) {
+        snprintf(out_percent, 16, "%.6g", percent);
+        return 0;
+    }
+    return diag_set(
+        diag, -EINVAL,
+        "--max-cost takes a share of the runs' time, as in 2%%, above 0 and to 100, not "
+        "'%.40s'; --nodes off records none",
+        text);
+}
+
+static int check_label(const char *text, struct diag *diag)
+{
+    const char *at = text;
+
+    while ((unsigned char)*at >= ' ')
+        at++;
+    if (text[0] && !*at && strlen(text) <= LABEL_BYTES)
+        return 0;
+    return diag_set(diag, -EINVAL, "--label takes a text of one line, of at most %d bytes",
+                    (int)LABEL_BYTES);
 }
 
 static int check_expression(const char *text, struct diag *diag)
@@ -192,13 +229,17 @@ int run_settings_fill(const struct run_wishes *wishes, const char *socket,
                       struct run_settings *out_settings, struct diag *diag)
 {
     const char *const sources = wishes->sources;
-    char library[PATH_MAX];
+    char library[PATH_MAX], percent[16];
     int rc = sources ? check_sources(sources, diag) : 0;
 
     if (rc == 0 && wishes->nodes)
         rc = check_nodes(wishes->nodes, diag);
     if (rc == 0 && wishes->runs_by)
         rc = check_expression(wishes->runs_by, diag);
+    if (rc == 0 && wishes->label)
+        rc = check_label(wishes->label, diag);
+    if (rc == 0 && wishes->max_cost)
+        rc = check_cost(wishes->max_cost, percent, diag);
 
     *out_settings = (struct run_settings){{NULL}, NULL};
     if (rc == 0)
@@ -211,6 +252,10 @@ int run_settings_fill(const struct run_wishes *wishes, const char *socket,
         rc = add(out_settings, "OPTRACE_NODES", wishes->nodes, diag);
     if (rc == 0 && wishes->runs_by)
         rc = add(out_settings, "OPTRACE_RUNS_BY", wishes->runs_by, diag);
+    if (rc == 0 && wishes->label)
+        rc = add(out_settings, "OPTRACE_LABEL", wishes->label, diag);
+    if (rc == 0 && wishes->max_cost)
+        rc = add(out_settings, "OPTRACE_MAX_COST", percent, diag);
     if (rc == 0 && wishes->gpu)
         rc = add(out_settings, "OPTRACE_GPU", wishes->gpu, diag);
     for (size_t i = 0; rc == 0 && i < WAYS; i++) {

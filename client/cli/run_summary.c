@@ -12,10 +12,11 @@
 
 #include "base/amount.h"
 #include "base/text.h"
+#include "client/cli/run_sources.h"
 #include "client/cli/show.h"
 #include "client/cli/siblings.h"
 
-enum { ANSWER_BYTES = 512 };
+enum { ANSWER_BYTES = 65536 };
 
 struct numbers {
     uint64_t sessions, events, lost;
@@ -88,6 +89,24 @@ static bool read_numbers(const struct run_summary *summary, struct numbers *out_
                           &out_numbers->unknown, &out_numbers->cost_ns, &out_numbers->wall_ns) == 6;
 }
 
+/* What was found in whom, what was not though asked for, and what another tool has. */
+static void print_sources(const struct run_summary *summary)
+{
+    char *query = run_sources_query(summary), *text = NULL;
+    char answer[ANSWER_BYTES];
+
+    if (query && query_store(summary->store, query, answer))
+        text = run_sources_text(answer);
+    if (text && text[0])
+        text_print(stderr, "optrace: %s%s%s\n", text,
+                   summary->taken ? "; recorded by another tool, or by none: " : "",
+                   summary->taken ? summary->taken : "");
+    else if (summary->taken)
+        text_print(stderr, "optrace: recorded by another tool, or by none: %s\n", summary->taken);
+    free(text);
+    free(query);
+}
+
 static void print_cost(const struct numbers *numbers)
 {
     char cost[SHOW_CELL_BYTES], wall[SHOW_CELL_BYTES];
@@ -102,9 +121,19 @@ static void print_cost(const struct numbers *numbers)
 
 static void print_nothing(const struct run_summary *summary)
 {
+    char held[100];
+
+    run_sources_held(summary, held, sizeof(held));
+    if (summary->taken)
+        text_print(stderr, "optrace: recorded by another tool, or by none: %s\n", summary->taken);
     if (summary->closed)
         text_print(stderr, "optrace: nothing was recorded: %s %s, into which no library gets\n",
                    summary->program, summary->closed);
+    else if (held[0])
+        text_print(stderr,
+                   "optrace: nothing was recorded: %s has %s in itself (static), where no hook "
+                   "gets in between\n",
+                   summary->program, held);
     else
         text_print(stderr, "optrace: nothing was recorded: no process of it calls liboptrace or "
                            "what --sources names\n");
@@ -114,8 +143,6 @@ void run_summary_print(const struct run_summary *summary)
 {
     struct numbers numbers;
 
-    if (summary->taken)
-        text_print(stderr, "optrace: recorded by another tool, or by none: %s\n", summary->taken);
     if (!read_numbers(summary, &numbers)) {
         text_print(stderr, "optrace: profile_analyze cannot read %s\n", summary->store);
         return;
@@ -131,6 +158,7 @@ void run_summary_print(const struct run_summary *summary)
     if (numbers.unknown > 0)
         text_print(stderr, "%san unknown number lost", numbers.lost ? " and " : "");
     text_print(stderr, ", in %s\n", summary->store);
+    print_sources(summary);
     if (summary->left_count > 0)
         text_print(stderr, "optrace: %u program%s still recording there\n", summary->left_count,
                    summary->left_count == 1 ? " is" : "s are");

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "client/inject/found.h"
 #include "client/inject/names.h"
 #include "client/inject/real.h"
 #include "client/inject/recorder.h"
@@ -128,6 +129,7 @@ static inline bool enter(void (*real)(void))
     pthread_once(&asked, ask);
     if (!is_wanted || !recorder_is_on())
         return false;
+    found_say(FOUND_BLAS);
     nesting = 1;
     return true;
 }

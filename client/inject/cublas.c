@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "client/inject/cupti/work.h"
+#include "client/inject/found.h"
 #include "client/inject/names.h"
 #include "client/inject/real.h"
 #include "client/inject/recorder.h"
@@ -174,6 +175,7 @@ static inline bool enter(void)
     pthread_once(&asked, ask);
     if (!is_wanted || !recorder_is_on())
         return false;
+    found_say(FOUND_CUBLAS);
     cupti_work_nesting = 1;
     return true;
 }

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "client/inject/cupti/work.h"
+#include "client/inject/found.h"
 #include "client/inject/names.h"
 #include "client/inject/real.h"
 #include "client/inject/recorder.h"
@@ -414,6 +415,7 @@ static uint64_t define(const void *context)
         info.computation_flop = plan->flop;
         info.memory_bytes = traffic_of(plan);
     }
+    found_say(FOUND_CUDNN);
     if (recorder.op_define(&info, &op) < 0)
         return 0;
     runs_note(op, name);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/inject/found.h"
 #include "client/inject/names.h"
 #include "client/inject/nodes.h"
 #include "client/inject/real.h"
@@ -53,7 +54,7 @@ static struct real set_callback_real = {"ggml_backend_sched_set_eval_callback",
 
 static pthread_once_t asked = PTHREAD_ONCE_INIT;
 static bool is_wanted, has_lost_one; /* there was no room for a program's callback */
-static uint32_t graph_count;
+static struct nodes_place graphs;
 
 /* Schedulers for which the program has set a callback. */
 static const void *schedulers[SCHEDULERS_MAX];
@@ -200,19 +201,25 @@ static int run(compute_type *compute, void *scheduler, void *graph)
 {
     struct library library;
     struct optrace_run run;
+    uint64_t start;
     bool has_nodes;
     int status;
 
     pthread_once(&asked, ask);
     if (depth > 0 || !is_wanted || !recorder_is_on())
         return compute(scheduler, graph);
-    has_nodes = nodes_turn(&graph_count) && !__atomic_load_n(&has_lost_one, __ATOMIC_RELAXED) &&
+    has_nodes = nodes_turn(&graphs) && !__atomic_load_n(&has_lost_one, __ATOMIC_RELAXED) &&
                 !is_theirs(scheduler) && find_library(compute, &library);
+    found_say(FOUND_GGML);
+    if (is_theirs(scheduler))
+        found_limit(FOUND_GGML, "runs only: the program has a callback of its own");
     depth = 1;
     run = recorder.run_begin(0, has_nodes ? 0 : OPTRACE_WITHOUT_OPS);
     if (has_nodes)
         library.set_callback(scheduler, on_node, &library);
+    start = nodes_start();
     status = compute(scheduler, graph);
+    nodes_end(&graphs, has_nodes, start);
     if (has_nodes)
         library.set_callback(scheduler, NULL, NULL);
     recorder.run_end(run);

@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "client/inject/found.h"
 #include "client/inject/names.h"
 #include "client/inject/recorder.h"
 #include "client/inject/runs.h"
@@ -194,6 +195,7 @@ static uint64_t make_op(const void *context)
     if (!made)
         return 0;
     *made = (struct op_of){wanted->domain, wanted->type, 0};
+    found_say(FOUND_ITT);
     made->op = role == ROLE_LAYER ? define_layer(wanted->text) : names_define(&text);
     if (role == ROLE_RUN)
         runs_always(made->op);

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "client/inject/found.h"
 #include "client/inject/names.h"
 #include "client/inject/recorder.h"
 #include "client/inject/scopes.h"
@@ -163,6 +164,7 @@ static uint64_t make_op(const void *context)
                                     category_name(wanted->domain, wanted->category, number),
                                     wanted->type};
 
+    found_say(FOUND_NVTX);
     return names_define(&text);
 }
 

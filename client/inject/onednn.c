@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/inject/found.h"
 #include "client/inject/names.h"
 #include "client/inject/real.h"
 #include "client/inject/recorder.h"
@@ -311,6 +312,7 @@ int dnnl_primitive_execute(const void *primitive, void *stream, int count, const
     if (!is_wanted || !recorder_is_on())
         return execute(primitive, stream, count, arguments);
     span = begin(execute, primitive);
+    found_say(FOUND_ONEDNN);
     if (span.id)
         __atomic_add_fetch(&recorder_primitives, 1, __ATOMIC_RELAXED);
     status = execute(primitive, stream, count, arguments);

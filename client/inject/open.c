@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "client/inject/found.h"
 #include "client/inject/runs.h"
 #include "client/inject/stack.h"
 
@@ -23,7 +24,7 @@ static const struct recorder own = {
     optrace_span_op,     optrace_span_correlate, optrace_mark,        optrace_record,
     optrace_ticks,       optrace_op_define,      optrace_lane_define, optrace_name,
     optrace_thread_name, optrace_model_define,   optrace_run_begin,   optrace_run_end,
-    optrace_run_set,     optrace_start,
+    optrace_run_set,     optrace_start,          optrace_thread_lane, optrace_flush,
 };
 
 static const char *const symbols[] = {
@@ -31,7 +32,7 @@ static const char *const symbols[] = {
     "optrace_span_op",     "optrace_span_correlate", "optrace_mark",        "optrace_record",
     "optrace_ticks",       "optrace_op_define",      "optrace_lane_define", "optrace_name",
     "optrace_thread_name", "optrace_model_define",   "optrace_run_begin",   "optrace_run_end",
-    "optrace_run_set",     "optrace_start",
+    "optrace_run_set",     "optrace_start",          "optrace_thread_lane", "optrace_flush",
 };
 static_assert(sizeof(symbols) / sizeof(symbols[0]) * sizeof(void *) == sizeof(struct recorder),
               "a symbol for each member");
@@ -74,10 +75,13 @@ static void open_once(void)
                                  .run_begin = chosen.run_begin,
                                  .run_end = chosen.run_end,
                                  .run_set = chosen.run_set,
-                                 .start = chosen.start};
+                                 .start = chosen.start,
+                                 .thread_lane = chosen.thread_lane,
+                                 .flush = chosen.flush};
     stack_open(&recorder);
     runs_open();
     recorder.start(NULL);
+    found_open();
     __atomic_store_n(&recorder.level, chosen.level, __ATOMIC_RELEASE);
 }
 

@@ -10,10 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "client/inject/found.h"
 #include "client/inject/names.h"
 #include "client/inject/nodes.h"
 #include "client/inject/ort.h"
+#include "client/inject/ort_profile.h"
 #include "client/inject/ort_provider.h"
 #include "client/inject/real.h"
 #include "client/inject/recorder.h"
@@ -22,10 +25,16 @@ enum {
     CREATE_SESSION = 7,
     CREATE_SESSION_FROM_ARRAY = 8,
     RUN = 9,
+    CREATE_SESSION_OPTIONS = 10,
+    CLONE_SESSION_OPTIONS = 12,
     ENABLE_PROFILING = 14,
+    GET_ALLOCATOR = 78,
     RELEASE_STATUS = 93,
     RELEASE_SESSION = 95,
+    RELEASE_SESSION_OPTIONS = 100,
+    END_PROFILING = 110,
     RUN_WITH_BINDING = 133,
+    GET_PROFILE_START = 146,
     CREATE_SESSION_PREPACKED = 168,
     CREATE_SESSION_FROM_ARRAY_PREPACKED = 169,
     GET_DEVICES = 303,
@@ -33,6 +42,7 @@ enum {
     SET_POLICY_DELEGATE = 306,
     ASK_PROFILE = 415,
 };
+enum { PROFILE_SINCE = 4 }; /* release 1.4 says when its profiles begin */
 enum { SLOTS_MAX = 1024, COPIES_MAX = 4, SESSIONS_MAX = 128, DEVICES_MAX = 64 };
 
 typedef ort_function function;
@@ -55,11 +65,23 @@ static size_t copy_count;
 static struct session {
     const void *session; /* NULL: the place is free */
     uint32_t model;
-    uint32_t count; /* runs whose turn was looked at */
     bool has_nodes; /* the provider is in it */
+    struct nodes_place place;
+    struct copy *copy;
+    struct ort_profile *profile; /* of a release that tells of no nodes; NULL: there is none */
 } sessions[SESSIONS_MAX];
 
 /* --- Sessions --- */
+
+/* A session on its way. */
+struct loading {
+    struct copy *copy;
+    struct optrace_span span;
+    uint32_t model;
+    const void *options; /* the program's */
+    void *own; /* the same with the provider, or with a profile; NULL: they are the program's */
+    struct ort_profile *profile; /* that `own` asks for */
+};
 
 static struct session *find_session(const void *session)
 {
@@ -80,18 +102,22 @@ static void forget_session(const void *session)
     recorder_unlock(RECORDER_LOCK_ORT);
 }
 
-static void keep_session(const void *session, uint32_t model, bool has_nodes)
+static void keep_session(const void *session, const struct loading *loading)
 {
     forget_session(session); /* one that was at this address */
     recorder_lock(RECORDER_LOCK_ORT);
     for (size_t i = 0; i < SESSIONS_MAX; i++) {
         if (sessions[i].session)
             continue;
-        __atomic_store_n(&sessions[i].model, model, __ATOMIC_RELAXED);
-        __atomic_store_n(&sessions[i].count, 0, __ATOMIC_RELAXED);
-        __atomic_store_n(&sessions[i].has_nodes, has_nodes, __ATOMIC_RELAXED);
+        __atomic_store_n(&sessions[i].model, loading->model, __ATOMIC_RELAXED);
+        sessions[i].place = (struct nodes_place){0};
+        sessions[i].copy = loading->copy;
+        sessions[i].profile = loading->profile;
+        __atomic_store_n(&sessions[i].has_nodes, loading->own && !loading->profile,
+                         __ATOMIC_RELAXED);
         __atomic_store_n(&sessions[i].session, session, __ATOMIC_RELEASE);
-        break;
+        recorder_unlock(RECORDER_LOCK_ORT);
+        return;
     }
     recorder_unlock(RECORDER_LOCK_ORT);
 }
@@ -122,14 +148,105 @@ uint32_t ort_model(const char *path)
     return (uint32_t)names_find(&key, sizeof(key.kind) + length, define_model, key.path);
 }
 
-/* A session on its way. */
-struct loading {
-    struct copy *copy;
-    struct optrace_span span;
-    uint32_t model;
-    const void *options; /* the program's */
-    void *own; /* the same with the provider; NULL: there are none, or they were refused */
-};
+/* --- A profile of a release that tells of no nodes --- */
+
+static bool is_done(const struct copy *copy, void *status)
+{
+    if (status)
+        ((void (*)(void *))copy->api[RELEASE_STATUS])(status);
+    return !status;
+}
+
+static bool has_profiles(const struct copy *copy)
+{
+    const char *const dot = strchr(copy->theirs->version(), '.');
+
+    return !copy->provider && ort_profile_is_wanted() && dot &&
+           strtol(dot + 1, NULL, 10) >= PROFILE_SINCE &&
+           !__atomic_load_n(&copy->is_left_alone, __ATOMIC_RELAXED);
+}
+
+static void ask_for_profile(struct loading *loading)
+{
+    const function *const api = loading->copy->api;
+    void *own = NULL, *status;
+
+    loading->profile = ort_profile_create(loading->model);
+    if (!loading->profile)
+        return;
+    status =
+        loading->options
+            ? ((void *(*)(const void *, void **))api[CLONE_SESSION_OPTIONS])(loading->options, &own)
+            : ((void *(*)(void **))api[CREATE_SESSION_OPTIONS])(&own);
+    if (is_done(loading->copy, status)) {
+        status =
+            ((void *(*)(void *, const char *))api[ENABLE_PROFILING])(own, loading->profile->prefix);
+        if (is_done(loading->copy, status)) {
+            loading->own = own;
+            return;
+        }
+        ((void (*)(void *))api[RELEASE_SESSION_OPTIONS])(own);
+    }
+    ort_profile_finish(&loading->profile);
+}
+
+static void note_start(const struct loading *loading, const void *session)
+{
+    uint64_t start_ns = 0;
+    void *status = ((void *(*)(const void *, uint64_t *))loading->copy->api[GET_PROFILE_START])(
+        session, &start_ns);
+
+    if (is_done(loading->copy, status))
+        ort_profile_begin(loading->profile, (int64_t)start_ns);
+}
+
+/* The session's profile, which is nobody else's from here on. */
+static struct ort_profile *take_profile(const void *session)
+{
+    struct ort_profile *profile = NULL;
+
+    recorder_lock(RECORDER_LOCK_ORT);
+    for (size_t i = 0; i < SESSIONS_MAX; i++) {
+        if (sessions[i].session != session || !sessions[i].profile)
+            continue;
+        profile = sessions[i].profile;
+        sessions[i].profile = NULL;
+    }
+    recorder_unlock(RECORDER_LOCK_ORT);
+    return profile;
+}
+
+/* Of sessions that nobody has released. */
+static void finish_profiles(void)
+{
+    for (size_t i = 0; i < SESSIONS_MAX; i++) {
+        const void *session = __atomic_load_n(&sessions[i].session, __ATOMIC_ACQUIRE);
+        struct ort_profile *profile = session ? take_profile(session) : NULL;
+        const function *api;
+        void *allocator = NULL;
+        char *name = NULL;
+
+        if (!profile)
+            continue;
+        api = sessions[i].copy->api;
+        if (profile->forks == recorder_forks &&
+            is_done(sessions[i].copy, ((void *(*)(void **))api[GET_ALLOCATOR])(&allocator)))
+            is_done(sessions[i].copy,
+                    ((void *(*)(const void *, void *, char **))api[END_PROFILING])(
+                        session, allocator, &name));
+        ort_profile_finish(&profile);
+    }
+}
+
+static void finish_at_exit(void)
+{
+    static bool is_registered;
+
+    if (!__atomic_exchange_n(&is_registered, true, __ATOMIC_RELAXED))
+        atexit(finish_profiles);
+}
+
+/* --- Loading --- */
 
 static struct loading begin_loading(struct copy *copy, void *env, const char *path, size_t bytes,
                                     const void *options)
@@ -140,10 +257,15 @@ static struct loading begin_loading(struct copy *copy, void *env, const char *pa
     if (!recorder_is_on())
         return loading;
     snprintf(text, sizeof(text), "model of %zu bytes", bytes);
+    if (!copy->provider)
+        found_limit(FOUND_ORT, ORT_TELLS_NO_NODES);
+    found_say_version(FOUND_ORT, copy->theirs->version());
     loading.model = ort_model(path ? path : text);
     loading.span = recorder.begin(recorder.name(OPTRACE_LABEL, "load model"));
     if (copy->provider && nodes_every() && !__atomic_load_n(&copy->is_left_alone, __ATOMIC_RELAXED))
         loading.own = ort_provider_options(copy->provider, env, options);
+    else if (has_profiles(copy) && (!path || access(path, R_OK) == 0)) /* else a line is logged */
+        ask_for_profile(&loading);
     ort_provider_set_loading(loading.model);
     return loading;
 }
@@ -153,14 +275,21 @@ static const void *options_of(const struct loading *loading)
     return loading->own ? loading->own : loading->options;
 }
 
-/* Whether to try without the provider: what the program then gets is what it would have got. */
+static void release_options(struct loading *loading)
+{
+    if (loading->own)
+        ((void (*)(void *))loading->copy->api[RELEASE_SESSION_OPTIONS])(loading->own);
+    loading->own = NULL;
+}
+
+/* Whether to try without what is ours: what the program then gets is what it would have got. */
 static bool is_refused(struct loading *loading, void *status)
 {
     if (!status || !loading->own)
         return false;
     ((void (*)(void *))loading->copy->api[RELEASE_STATUS])(status);
-    ort_provider_release(loading->copy->provider, loading->own);
-    loading->own = NULL;
+    release_options(loading);
+    ort_profile_finish(&loading->profile);
     return true;
 }
 
@@ -168,10 +297,14 @@ static void end_loading(struct loading *loading, void *status, void **session)
 {
     if (loading->span.id)
         recorder.end(loading->span);
-    if (!status && session && *session)
-        keep_session(*session, loading->model, loading->own != NULL);
-    if (loading->own)
-        ort_provider_release(loading->copy->provider, loading->own);
+    if (!status && session && *session) {
+        if (loading->profile) {
+            note_start(loading, *session);
+            finish_at_exit();
+        }
+        keep_session(*session, loading);
+    }
+    release_options(loading);
 }
 
 /* --- What a copy's table has in place of theirs --- */
@@ -246,7 +379,20 @@ struct turn {
     struct optrace_run run;
     const void *options;              /* to run with */
     struct ort_provider_given *given; /* NULL: they are not watched */
+    struct nodes_place *place;        /* NULL: it is none that may have nodes */
+    bool has_nodes;
+    uint64_t start;
+    struct ort_profile *profile;
+    int64_t start_ns;
 };
+
+/* A child has no part in its parent's. */
+static struct ort_profile *profile_of(const struct session *session)
+{
+    struct ort_profile *profile = session->profile;
+
+    return profile && profile->forks == recorder_forks ? profile : NULL;
+}
 
 static struct turn begin_run(struct copy *copy, const void *session, const void *options)
 {
@@ -256,22 +402,32 @@ static struct turn begin_run(struct copy *copy, const void *session, const void 
         known && known->has_nodes && !__atomic_load_n(&copy->is_left_alone, __ATOMIC_RELAXED);
 
     if (has_nodes) {
-        has_nodes = nodes_turn(&known->count);
+        turn.place = &known->place;
+        has_nodes = nodes_turn(turn.place);
         if (options)
             turn.given = ort_provider_take(copy->provider, (void *)options, &has_nodes);
         else if (has_nodes)
             turn.options = ort_provider_run_options(copy->provider);
         has_nodes = has_nodes && turn.options;
     }
-    turn.run = recorder.run_begin(known ? known->model : 0, has_nodes ? 0 : OPTRACE_WITHOUT_OPS);
+    turn.profile = known ? profile_of(known) : NULL;
+    turn.start_ns = turn.profile ? ort_profile_now() : 0;
+    turn.run = recorder.run_begin(known ? known->model : 0,
+                                  has_nodes || turn.profile ? 0 : OPTRACE_WITHOUT_OPS);
     ort_provider_enter(has_nodes ? turn.run.number : 0, known ? known->model : 0);
+    turn.has_nodes = has_nodes;
+    turn.start = turn.place ? nodes_start() : 0;
     return turn;
 }
 
 static void end_run(struct copy *copy, struct turn *turn)
 {
+    if (turn->place)
+        nodes_end(turn->place, turn->has_nodes, turn->start);
     ort_provider_leave();
     recorder.run_end(turn->run);
+    if (turn->profile)
+        ort_profile_run(turn->profile, turn->run.number, turn->start_ns, ort_profile_now());
     if (turn->given)
         ort_provider_give_back(copy->provider, turn->given);
 }
@@ -345,8 +501,11 @@ static void *leave_alone(struct copy *copy, size_t slot, void *options, const vo
 
 static void release(struct copy *copy, void *session)
 {
+    struct ort_profile *profile = take_profile(session);
+
     forget_session(session);
     ((void (*)(void *))copy->api[RELEASE_SESSION])(session);
+    ort_profile_finish(&profile);
 }
 
 /* --- Tables --- */

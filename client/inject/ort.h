@@ -5,6 +5,12 @@
 
 #include <stdint.h>
 
+#include "client/inject/ort_profile.h"
+
+#define ORT_TELLS_NO_NODES                                                                         \
+    (ort_profile_is_wanted() ? "nodes from its own profile, at the end"                            \
+                             : "runs only: nodes are told from 1.25 on")
+
 /** A model of this path; 0 when it cannot be defined. Any thread. */
 uint32_t ort_model(const char *path);
 

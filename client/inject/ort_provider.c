@@ -412,13 +412,8 @@ void *ort_provider_options(struct ort_provider *provider, void *env, const void 
                      void *(*)(void *, void *, const void *const *, size_t, const char *const *,
                                const char *const *, size_t))(copy, env, &device, 1, NULL, NULL, 0)))
         return copy;
-    ort_provider_release(provider, copy);
+    CALL(provider->api, RELEASE_SESSION_OPTIONS, void (*)(void *))(copy);
     return NULL;
-}
-
-void ort_provider_release(struct ort_provider *provider, void *options)
-{
-    CALL(provider->api, RELEASE_SESSION_OPTIONS, void (*)(void *))(options);
 }
 
 bool ort_provider_ask(struct ort_provider *provider, void *run_options, bool on)

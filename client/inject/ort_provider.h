@@ -35,10 +35,9 @@ struct ort_provider;
  *  is older than 1.25, or there are too many copies. */
 struct ort_provider *ort_provider_open(const struct ort_base *base);
 
-/** Session options like these (NULL: the defaults) with the provider in them, for
- *  ort_provider_release(); NULL where it cannot be had. */
+/** Session options like these (NULL: the defaults) with the provider in them, to be
+ *  released by the caller; NULL where it cannot be had. */
 void *ort_provider_options(struct ort_provider *provider, void *env, const void *options);
-void ort_provider_release(struct ort_provider *provider, void *options);
 
 /** Run options, for runs without any, that ask for a profile; NULL: there are none. They stay. */
 const void *ort_provider_run_options(struct ort_provider *provider);

@@ -39,6 +39,8 @@ enum { PYTHON_WITH_WORDS = 3, PYTHON_EXEC = 2, PYTHON_SLOTS_OFFSET = 56 };
     X(int, PyObject_SetAttrString, (object *, const char *, object *))                             \
     X(int, PyObject_IsInstance, (object *, object *))                                              \
     X(int, PyObject_IsTrue, (object *))                                                            \
+    X(object *, PyImport_ImportModule, (const char *))                                             \
+    X(object *, PyWeakref_NewRef, (object *, object *))                                            \
     X(object *, PyObject_Type, (object *))                                                         \
     X(object *, PyTuple_New, (ptrdiff_t))                                                          \
     X(ptrdiff_t, PyTuple_Size, (object *))                                                         \
@@ -59,6 +61,8 @@ enum { PYTHON_WITH_WORDS = 3, PYTHON_EXEC = 2, PYTHON_SLOTS_OFFSET = 56 };
     X(long, PyLong_AsLong, (object *))                                                             \
     X(object *, PyCFunction_NewEx, (struct python_method *, object *, object *))                   \
     X(object *, PyInstanceMethod_New, (object *))                                                  \
+    X(void, PyErr_Fetch, (object **, object **, object **))                                        \
+    X(void, PyErr_Restore, (object *, object *, object *))                                         \
     X(void, PyErr_Clear, (void))                                                                   \
     X(void, Py_IncRef, (object *))                                                                 \
     X(void, Py_DecRef, (object *))

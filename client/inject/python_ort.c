@@ -14,8 +14,10 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "client/inject/found.h"
 #include "client/inject/nodes.h"
 #include "client/inject/ort.h"
+#include "client/inject/ort_profile.h"
 #include "client/inject/ort_provider.h"
 #include "client/inject/python.h"
 #include "client/inject/recorder.h"
@@ -29,8 +31,11 @@ static bool is_attached;              /* that was tried */
 
 static struct session {
     const object *self; /* NULL: the place is free */
-    uint32_t model, count;
+    uint32_t model;
     bool has_nodes, may_join;
+    struct nodes_place place;
+    struct ort_profile *profile; /* of a release that tells of no nodes; NULL: there is none */
+    object *alive;               /* a weak reference to `self`; owned */
 } sessions[SESSIONS_MAX];
 
 /* --- Sessions --- */
@@ -47,6 +52,101 @@ static struct session *find_session(const object *self)
     return &nobody;
 }
 
+/* --- A profile of a release that tells of no nodes --- */
+
+/* It is whole when the session has ended, or is made so. */
+static void finish_profile(struct session *session)
+{
+    object *self = session->profile && session->alive
+                       ? python.PyObject_CallObject(session->alive, NULL)
+                       : NULL;
+
+    if (self && self != python.none && session->profile->forks == recorder_forks)
+        python_drop(python.PyObject_CallMethod(self, "end_profiling", NULL));
+    python_drop(self);
+    python_drop(session->alive);
+    session->alive = NULL;
+    python.PyErr_Clear();
+    ort_profile_finish(&session->profile);
+}
+
+static object *finish_profiles(object *theirs, object *arguments, object *words)
+{
+    for (size_t i = 0; i < SESSIONS_MAX; i++)
+        finish_profile(&sessions[i]);
+    python.Py_IncRef(python.none);
+    return python.none;
+}
+
+static void finish_at_exit(void)
+{
+    static struct python_method method = {"finish_profiles", finish_profiles, PYTHON_WITH_WORDS,
+                                          NULL};
+    static bool is_registered;
+    object *exits, *function;
+
+    if (is_registered)
+        return;
+    is_registered = true;
+    exits = python.PyImport_ImportModule("atexit");
+    function = python.PyCFunction_NewEx(&method, NULL, NULL);
+    if (exits && function)
+        python_drop(python.PyObject_CallMethod(exits, "register", "O", function));
+    python_drop(exits);
+    python_drop(function);
+    python.PyErr_Clear();
+}
+
+/* An error of theirs stays. */
+static void restore(object *options, object *prefix, object *no)
+{
+    object *type = NULL, *value = NULL, *trace = NULL;
+
+    python.PyErr_Fetch(&type, &value, &trace);
+    if (prefix)
+        python.PyObject_SetAttrString(options, "profile_file_prefix", prefix);
+    if (no)
+        python.PyObject_SetAttrString(options, "enable_profiling", no);
+    python.PyErr_Restore(type, value, trace);
+}
+
+/* The program's own options, while the session is made. */
+static object *construct_with_profile(object *theirs, object *arguments, object *words,
+                                      struct session *session)
+{
+    object *self = python.PyTuple_GetItem(arguments, 0);
+    object *options = python.PyTuple_GetItem(arguments, 1), *result, *start;
+    object *before = python.PyObject_GetAttrString(options, "profile_file_prefix");
+    object *yes = python.PyLong_FromLong(1), *no = python.PyLong_FromLong(0), *prefix;
+    struct ort_profile *profile = ort_profile_create(session->model);
+
+    prefix = profile ? python.PyUnicode_FromString(profile->prefix) : NULL;
+    if (!before || !prefix || !yes || !no ||
+        python.PyObject_SetAttrString(options, "profile_file_prefix", prefix) < 0 ||
+        python.PyObject_SetAttrString(options, "enable_profiling", yes) < 0)
+        ort_profile_finish(&profile);
+    python.PyErr_Clear();
+    result = python.PyObject_Call(theirs, arguments, words);
+    if (profile && result) {
+        start = python.PyObject_GetAttrString(self, "get_profiling_start_time_ns");
+        if (start)
+            ort_profile_begin(profile, python.PyLong_AsLong(start));
+        python_drop(start);
+        session->alive = python.PyWeakref_NewRef(self, NULL);
+        session->profile = profile;
+        finish_at_exit();
+        python.PyErr_Clear();
+    }
+    restore(options, before, no);
+    python_drop(before);
+    python_drop(prefix);
+    python_drop(yes);
+    python_drop(no);
+    if (!result)
+        ort_profile_finish(&profile);
+    return result;
+}
+
 /* One at this address is gone; with many, so is the oldest. */
 static struct session *take_session(const object *self)
 {
@@ -60,6 +160,7 @@ static struct session *take_session(const object *self)
         place = &sessions[i];
     else
         next++;
+    finish_profile(place);
     *place = (struct session){.self = self};
     return place;
 }
@@ -92,13 +193,24 @@ static bool is_value_there(object *options)
     return is_there;
 }
 
+/* Of the library in the extension. */
 static bool is_recent(void)
 {
-    object *version = python.PyObject_CallMethod(module, "get_version_string", NULL);
-    const char *text = version ? python.PyUnicode_AsUTF8(version) : NULL;
-    const char *dot = text ? strchr(text, '.') : NULL;
-    const bool answer = dot && strtol(dot + 1, NULL, 10) >= ORT_PROVIDER_SINCE;
+    static bool is_asked, answer;
+    object *version;
+    const char *text, *dot;
 
+    if (is_asked)
+        return answer;
+    is_asked = true;
+    version = python.PyObject_CallMethod(module, "get_version_string", NULL);
+    text = version ? python.PyUnicode_AsUTF8(version) : NULL;
+    dot = text ? strchr(text, '.') : NULL;
+    answer = dot && strtol(dot + 1, NULL, 10) >= ORT_PROVIDER_SINCE;
+    if (!answer)
+        found_limit(FOUND_ORT, ORT_TELLS_NO_NODES);
+    found_say_version(FOUND_ORT, text);
+    python.PyErr_Clear();
     python_drop(version);
     return answer;
 }
@@ -112,7 +224,7 @@ static void attach(void)
     if (is_attached)
         return;
     is_attached = true;
-    if (!nodes_every() || !is_recent() || dladdr((void *)attach, &place) == 0)
+    if (!is_recent() || !nodes_every() || dladdr((void *)attach, &place) == 0)
         return;
     done = python.PyObject_CallMethod(module, "register_execution_provider_library", "ss",
                                       ORT_PROVIDER_NAME, place.dli_fname);
@@ -152,6 +264,18 @@ static uint32_t model_of(object *model, bool is_path)
     return ort_model(text);
 }
 
+/* Of a model that is not there, a session with a profile logs a line more. */
+static bool is_readable(object *arguments)
+{
+    const char *path;
+
+    if (python.PyObject_IsTrue(python.PyTuple_GetItem(arguments, 3)) != 1)
+        return true;
+    path = python.PyUnicode_AsUTF8(python.PyTuple_GetItem(arguments, 2));
+    python.PyErr_Clear();
+    return path && access(path, R_OK) == 0;
+}
+
 /* InferenceSession(options, model, is_path, ...): the model is read. */
 static object *construct(object *theirs, object *arguments, object *words)
 {
@@ -171,7 +295,11 @@ static object *construct(object *theirs, object *arguments, object *words)
                         !is_true(python.PyObject_GetAttrString(options, "enable_profiling")) &&
                         !is_true(python.PyObject_CallMethod(options, "has_providers", NULL));
     span = recorder.begin(recorder.name(OPTRACE_LABEL, "load model"));
-    result = python.PyObject_Call(theirs, arguments, words);
+    if (!is_recent() && ort_profile_is_wanted() && is_readable(arguments) &&
+        !is_true(python.PyObject_GetAttrString(options, "enable_profiling")))
+        result = construct_with_profile(theirs, arguments, words, session);
+    else
+        result = python.PyObject_Call(theirs, arguments, words);
     recorder.end(span);
     return result;
 }
@@ -216,31 +344,43 @@ static object *run_at(object *theirs, object *arguments, object *words, ptrdiff_
     struct session *session;
     object *given = python.none, *result;
     struct ort_provider_given *watched = NULL;
+    struct ort_profile *profile;
     struct optrace_run run;
     uint32_t model;
-    bool has_nodes;
+    uint64_t start;
+    int64_t start_ns;
+    bool has_nodes, may_have_nodes;
 
     if (!recorder_is_on() || count < 1)
         return python.PyObject_Call(theirs, arguments, words);
     session = find_session(python.PyTuple_GetItem(arguments, 0));
     model = session->model;
-    has_nodes = session->has_nodes && count >= place && !(words && python.PyDict_Size(words));
+    may_have_nodes = session->has_nodes && count >= place && !(words && python.PyDict_Size(words));
+    has_nodes = may_have_nodes;
     if (has_nodes) {
-        has_nodes = nodes_turn(&session->count);
+        has_nodes = nodes_turn(&session->place);
         given = count > place ? python.PyTuple_GetItem(arguments, place) : python.none;
         if (given != python.none && python.PyObject_IsInstance(given, options_type) == 1)
             watched = ort_provider_take(provider, value_of(given), &has_nodes);
         else
             has_nodes &= given == python.none;
     }
-    run = recorder.run_begin(model, has_nodes ? 0 : OPTRACE_WITHOUT_OPS);
+    profile =
+        session->profile && session->profile->forks == recorder_forks ? session->profile : NULL;
+    start_ns = profile ? ort_profile_now() : 0;
+    run = recorder.run_begin(model, has_nodes || profile ? 0 : OPTRACE_WITHOUT_OPS);
     ort_provider_enter(has_nodes ? run.number : 0, model);
+    start = nodes_start();
     if (has_nodes && given == python.none)
         result = python_call_with(theirs, arguments, place, own_options, -1, NULL);
     else
         result = python.PyObject_Call(theirs, arguments, words);
+    if (may_have_nodes)
+        nodes_end(&session->place, has_nodes, start);
     ort_provider_leave();
     recorder.run_end(run);
+    if (profile)
+        ort_profile_run(profile, run.number, start_ns, ort_profile_now());
     if (watched)
         ort_provider_give_back(provider, watched);
     return result;

@@ -40,6 +40,8 @@ struct recorder {
     void (*run_end)(struct optrace_run run);
     uint32_t (*run_set)(uint32_t number);
     int (*start)(const struct optrace_config *config);
+    uint32_t (*thread_lane)(void);
+    int (*flush)(uint32_t timeout_ms);
 };
 extern struct recorder recorder;
 extern const uint32_t recorder_closed_level;

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/inject/found.h"
 #include "client/inject/names.h"
 #include "client/inject/nodes.h"
 #include "client/inject/real.h"
@@ -102,7 +103,7 @@ static const void *place_of_library;
 /* Runs that are open, and the number of the latest: kernels run on threads that know of none. */
 static uint32_t open_runs, open_number;
 static uint32_t telling_runs; /* those of them whose kernels are recorded */
-static uint32_t run_count;
+static struct nodes_place place_of_runs;
 static OT_TLS uint32_t depth;
 
 static void ask(void)
@@ -254,6 +255,7 @@ static uint32_t define_op(const char *name, const char *type, const struct shape
     info.inputs = tensors;
     info.input_count = count;
     info.computation_flop = flop_of(type, inputs, count);
+    found_say(FOUND_TENSORFLOW);
     if (recorder.op_define(&info, &op) < 0)
         return 0;
     runs_note(op, name);
@@ -368,22 +370,26 @@ void *STOP(void *out_events)
 struct run {
     struct optrace_run run;
     bool tells;
+    uint64_t start;
 };
 
 static struct run begin_run(void)
 {
-    struct run run = {.tells = nodes_turn(&run_count) && library.level};
+    struct run run = {.tells = nodes_turn(&place_of_runs) && library.level};
 
+    found_say(FOUND_TENSORFLOW);
     run.run = recorder.run_begin(0, run.tells ? 0 : OPTRACE_WITHOUT_OPS);
     __atomic_store_n(&open_number, run.run.number, __ATOMIC_RELAXED);
     __atomic_add_fetch(&open_runs, 1, __ATOMIC_RELAXED);
     if (run.tells && __atomic_add_fetch(&telling_runs, 1, __ATOMIC_RELAXED) == 1)
         tell(true);
+    run.start = nodes_start();
     return run;
 }
 
 static void end_run(const struct run *run)
 {
+    nodes_end(&place_of_runs, run->tells, run->start);
     if (run->tells && __atomic_sub_fetch(&telling_runs, 1, __ATOMIC_RELAXED) == 0)
         tell(false);
     __atomic_sub_fetch(&open_runs, 1, __ATOMIC_RELAXED);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/inject/found.h"
 #include "client/inject/names.h"
 #include "client/inject/nodes.h"
 #include "client/inject/recorder.h"
@@ -201,6 +202,7 @@ static __attribute__((noinline, cold)) void give_shapes_up(void)
 {
     __atomic_store_n(&recorder_counted_end, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&has_layout, false, __ATOMIC_RELAXED);
+    found_limit(FOUND_TORCH, "names and times only: its values are not where they were found");
     say("PyTorch: names and times only, its values are not where they were found to be");
 }
 
@@ -407,9 +409,12 @@ static void open_library(void *library, const struct place *place)
     *(void **)&torch.name = dlsym(library, "_ZNK2at14RecordFunction4nameEv");
     if (!torch.add || !torch.remove || !torch.name) {
         is_refused = true;
+        found_absent(FOUND_TORCH, "libtorch_cpu has no callbacks of this kind");
         return;
     }
     has_layout = wants_shapes() && torch_layout_find(library);
+    if (wants_shapes() && !has_layout)
+        found_limit(FOUND_TORCH, "names and times only: no shapes are told before 2.2");
     if (has_layout) { /* ops have their FLOP, and the BLAS inside of the library is part of them */
         __atomic_store_n(&recorder_counted_begin, place->begin, __ATOMIC_RELAXED);
         __atomic_store_n(&recorder_counted_end, place->end, __ATOMIC_RELAXED);

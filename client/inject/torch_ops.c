@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/inject/found.h"
 #include "client/inject/names.h"
 #include "client/inject/recorder.h"
 #include "client/inject/runs.h"
@@ -31,6 +32,7 @@ static uint64_t make_name(const void *context)
 
     if (!name)
         return 0;
+    found_say(FOUND_TORCH);
     memcpy(name->text, key->text, bytes);
     name->is_label = key->is_label != 0;
     name->place = name->is_label ? OP_FLOP_NOWHERE : op_flop_nested_place(name->text);

@@ -103,6 +103,28 @@ static void options_of_the_program_are_as_they_were(void **state)
     CHECK_U64(COUNT(NODES), 3000);
 }
 
+/* A run takes nothing here, so that nodes are nearly all of its time. */
+static void nodes_cost_no_more_than_they_may(void **state)
+{
+    char *program = place_program("tests/flow/inject_ort_program");
+    const char *const argv[] = {program, "options", NULL};
+
+    run_scene_record(*state, (const char *const[]){"--nodes", "1/2", NULL}, 0, argv);
+    CHECK_U64(COUNT("SELECT count(*) FROM run WHERE NOT without_ops"), 125);
+    run_scene_record(*state, (const char *const[]){"--nodes", "1/2", "--max-cost", "2%", NULL}, 0,
+                     argv);
+    CHECK_U64(COUNT("SELECT count(*) FROM run"), 250);
+    assert_true(COUNT("SELECT count(*) FROM run WHERE NOT without_ops") < 60);
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_name LIKE 'nodes of one run in % from"
+                    " here on: of one in 2 they took % of the time' AND op_type = 'mark'"),
+              1);
+    /* Of all: some without, to compare with. */
+    run_scene_record(*state, (const char *const[]){"--nodes", "all", "--max-cost", "100", NULL}, 0,
+                     argv);
+    CHECK_U64(COUNT("SELECT count(*) FROM run WHERE NOT without_ops"), 242);
+    free(program);
+}
+
 /* One that profiles itself keeps its profile, and sees no device of ours. */
 static void a_profile_of_the_program_is_left_alone(void **state)
 {
@@ -110,6 +132,48 @@ static void a_profile_of_the_program_is_left_alone(void **state)
     CHECK_CONTAINS(((struct run_scene *)*state)->result.out, "1 CPUExecutionProvider\n");
     CHECK_U64(COUNT("SELECT count(*) FROM run"), 6);
     CHECK_U64(COUNT(NODES), 3);
+}
+
+static void check_profiles(void **state, const char *scene, uint64_t runs, uint64_t with_nodes)
+{
+    char *program = place_program("tests/flow/inject_ort_program");
+    char *library = place_program("tests/flow/libfake_ort_24.so");
+    char folder[300];
+    struct child_result left;
+
+    snprintf(folder, sizeof(folder), "TMPDIR=%s", ((struct run_scene *)*state)->dir);
+    run_scene_record(*state, (const char *const[]){"--nodes", "all", NULL}, 0,
+                     (const char *const[]){"env", folder, program, scene, library, NULL});
+    CHECK_U64(COUNT("SELECT count(*) FROM run"), runs);
+    CHECK_U64(COUNT("SELECT count(*) FROM run WHERE NOT without_ops"), with_nodes);
+    CHECK_U64(COUNT(NODES " AND run IS NOT NULL"), 3 * with_nodes);
+    CHECK_U64(COUNT("SELECT max(n) FROM (SELECT count(*) AS n FROM v_event WHERE op_type <> 'label'"
+                    " GROUP BY run)"),
+              3);
+    CHECK_U64(
+        COUNT("SELECT count(*) FROM event e JOIN lane l USING (lane_id) JOIN run r ON"
+              " r.run = e.run WHERE r.lane_id <> e.lane_id OR e.start_ns < r.start_ns - 5000"),
+        0);
+    snprintf(folder, sizeof(folder), "ls %s | grep optrace-ort | wc -l",
+             ((struct run_scene *)*state)->dir);
+    left = child_run((const char *const[]){"sh", "-c", folder, NULL}, NULL);
+    assert_string_equal(left.out, "0\n");
+    child_result_deinit(&left);
+    free(library);
+    free(program);
+}
+
+/* A release that tells of no nodes has its own profile, which is whole with the session's end. */
+static void an_older_one_tells_its_nodes_at_the_end(void **state)
+{
+    check_profiles(state, "threads", 1000, 1000);
+    CHECK_U64(
+        COUNT("SELECT count(*) FROM op WHERE name = 'conv' AND type = 'Conv' AND node_id = '0'"
+              " AND input_shapes = '[[1, 3, 8, 8], [4, 3, 3, 3]]' AND memory_bytes = 123"
+              " AND computation_flop = 2 * 256 * 27"),
+        1);
+    check_profiles(state, "unreleased", 5, 5);
+    check_profiles(state, "forked", 5 + 3, 5);
 }
 
 /* As C#, Go and Rust find it. */
@@ -190,6 +254,8 @@ int main(void)
         CASE(options_of_the_program_are_as_they_were),
         CASE(a_profile_of_the_program_is_left_alone),
         CASE(it_is_found_by_dlsym),
+        CASE(an_older_one_tells_its_nodes_at_the_end),
+        CASE(nodes_cost_no_more_than_they_may),
         CASE(threads_share_a_session),
         CASE(what_is_killed_has_its_runs),
         CASE(each_module_has_its_own),

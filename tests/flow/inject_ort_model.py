@@ -44,7 +44,7 @@ def value(name, *dims):
     return field(1, name) + field(2, field(1, field(1, 1) + field(2, shape)))
 
 
-def model():
+def model(size=32):
     nodes = [
         node("Conv", "conv0", ["x", "w0", "b0"], "c0", kernel_shape=[3, 3], pads=[1, 1, 1, 1], strides=[2, 2]),
         node("Relu", "relu0", ["c0"], "r0"),
@@ -57,5 +57,5 @@ def model():
     graph = b"".join(field(1, item) for item in nodes) + field(2, "net")
     for name, dims in {"w0": (8, 3, 3, 3), "b0": (8,), "w1": (16, 8, 3, 3), "w2": (10, 16), "b2": (10,)}.items():
         graph += field(5, tensor(name, *dims))
-    graph += field(11, value("x", 2, 3, 32, 32)) + field(12, value("y", 2, 10))
+    graph += field(11, value("x", 2, 3, size, size)) + field(12, value("y", 2, 10))
     return field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, 13))

@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/support/ort_program.h"
 
@@ -43,7 +45,7 @@ static void threads(void)
     pthread_t ids[4];
     void *session;
 
-    ort_create("/models/shared.onnx", &session);
+    ort_create("/proc/self/exe", &session); /* which is there */
     for (int i = 0; i < 4; i++)
         pthread_create(&ids[i], NULL, run_often, session);
     for (int i = 0; i < 4; i++)
@@ -99,6 +101,22 @@ static void profile(void)
     ort_release(session);
 }
 
+/* Some forget to release what they have. */
+static void unreleased(bool forks)
+{
+    void *session;
+    pid_t child;
+
+    ort_create("/proc/self/exe", &session);
+    for (int i = 0; i < 5; i++)
+        ort_run(session, i);
+    child = forks ? fork() : -1;
+    for (int i = 0; child == 0 && i < 3; i++)
+        ort_run(session, i);
+    if (child > 0)
+        waitpid(child, NULL, 0);
+}
+
 static void killed(void)
 {
     void *session;
@@ -126,6 +144,10 @@ int main(int argc, char **argv)
         options(false);
     else if (strcmp(argv[1], "shared") == 0)
         options(true);
+    else if (strcmp(argv[1], "unreleased") == 0)
+        unreleased(false);
+    else if (strcmp(argv[1], "forked") == 0)
+        unreleased(true);
     else if (strcmp(argv[1], "profile") == 0)
         profile();
     else

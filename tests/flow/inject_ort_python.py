@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python programs with ONNX Runtime, which nobody changed: the same with and without us, with their runs
 and nodes. Over an extension of ours, made in one phase and in two; and over the wheels that
-scripts/get-programs fetches: 1.32.0, 1.25.1, and 1.20.1, which tells of no nodes."""
+scripts/get-programs fetches: 1.32.0, 1.25.1, and 1.20.1, which tells its nodes by a profile at the end."""
 import os
 import pathlib
 import signal
@@ -12,6 +12,7 @@ import sys
 import tempfile
 
 import inject_ort_model
+from inject_ort_nodes import best_coverage, nodes_of_profile, nodes_of_store
 
 BUILD = pathlib.Path(os.environ["OPTRACE_BUILD_ROOT"])
 SKIPPED = 77
@@ -101,13 +102,27 @@ if how == "killed":
     os.kill(os.getpid(), 9)
 """
 
+# What nodes take is nearly all that runs take.
+LARGE = """
+import numpy as np
+import onnxruntime as ort
+options = ort.SessionOptions()
+options.intra_op_num_threads = 1
+session = ort.InferenceSession("large.onnx", options, providers=["CPUExecutionProvider"])
+x = np.ones((2, 3, 256, 256), "f")
+for i in range(20):
+    y = session.run(None, {"x": x})
+print(y[0].tobytes().hex())
+"""
+
 # What is done, runs, and of these with nodes when all are to have them.
 SCENES = (("plain", 20, 20), ("named", 20, 20), ("threads", 80, 80), ("options", 20, 20), ("binding", 20, 20),
           ("fork", 40, 40), ("profile", 20, 0), ("error", 21, 21), ("killed", 20, 20))
 
 
 def run(argv, place):
-    return subprocess.run([str(word) for word in argv], cwd=place, capture_output=True, text=True, check=False)
+    return subprocess.run([str(word) for word in argv], cwd=place, capture_output=True, text=True, check=False,
+                          env=dict(os.environ, TMPDIR=str(place)))
 
 
 def record(what, place, nodes, argv, status=0):
@@ -145,28 +160,42 @@ def check_fakes(place):
              " name = 'model of 5 bytes'", 1)
 
 
-def check_wheel(place, version, has_nodes):
+def check_wheel(place, version, is_live):
     python = CACHE / f"optrace/programs/onnxruntime-{version}/bin/python3"
     for how, runs, with_nodes in SCENES:
         what = f"{version}, {how}"
-        # A node of a run that fails at once has nothing to tell.
-        whole = with_nodes - (how == "error") if has_nodes else 0
+        if not is_live and how == "fork":
+            with_nodes = 20  # a child has no part in its parent's profile
+        # A node of a run that fails at once has nothing to tell; what is killed has no profile.
+        whole = 0 if not is_live and how == "killed" else with_nodes - (how == "error")
         flags = ["-I"] if how == "named" else []
         store = record(what, place, "all", [python, *flags, "-c", REAL, "net.onnx", how, place / "own"],
                        -signal.SIGKILL if how == "killed" else 0)
         same(what, store, RUNS, runs)
         same(what, store, RUNS + " AND model_id IS NOT NULL", runs)
-        same(what, store, RUNS + " AND NOT without_ops", with_nodes if has_nodes else 0)
-        if has_nodes:
-            same(what, store, "SELECT count(*) FROM v_event e JOIN op o USING (op_id) WHERE o.type = 'Conv'"
-                 " AND o.computation_flop > 0 AND o.input_shapes LIKE '[[2, %'", 2 * whole)
-            same(what, store, NODES + " AND run IS NULL", 0)
-    if has_nodes:
-        store = record(f"{version}, one in ten", place, "1/10", [python, "-c", REAL, "net.onnx", "plain"])
-        same(version, store, RUNS + " AND NOT without_ops", 2)
+        same(what, store, RUNS + " AND NOT without_ops", with_nodes)
+        same(what, store, "SELECT count(*) FROM v_event e JOIN op o USING (op_id) WHERE o.type = 'Conv'"
+             " AND o.computation_flop > 0 AND o.input_shapes LIKE '[[2, %'", 2 * whole)
+        same(what, store, NODES + " AND run IS NULL", 0)
+        if how == "plain":
+            plain = nodes_of_store(store)
+        elif how == "profile":
+            own = nodes_of_profile(max(place.glob("own*.json")))
+            if plain != own:
+                failures.append(f"{version}: nodes {plain}, in its own profile {own}")
+        elif how == "killed" and is_live:
+            listed = run([BUILD / "analyze/profile_analyze", "a.db", "--list"], place).stdout
+            if "died" not in listed:
+                failures.append(f"{what}: {listed}")
+    store = record(f"{version}, one in ten", place, "1/10", [python, "-c", REAL, "net.onnx", "plain"])
+    same(version, store, RUNS + " AND NOT without_ops", 2 if is_live else 0)
+    if is_live:
         # Handed to threads of its own, which the provider is told of.
         store = record(f"{version}, async", place, "all", [python, "-c", REAL, "net.onnx", "async"])
         same(version, store, RUNS + " AND without_ops AND model_id IS NOT NULL", 20)
+        store = record(f"{version}, large", place, "all", [python, "-c", LARGE])
+        if not best_coverage(store) > 0.9:
+            failures.append(f"{version}: nodes are {best_coverage(store)} of a run")
 
 
 missing = [version for version in WHEELS
@@ -174,6 +203,7 @@ missing = [version for version in WHEELS
 with tempfile.TemporaryDirectory() as folder:
     here = pathlib.Path(folder)
     (here / "net.onnx").write_bytes(inject_ort_model.model())
+    (here / "large.onnx").write_bytes(inject_ort_model.model(256))
     check_fakes(here)
     for wheel, tells in WHEELS.items():
         if wheel not in missing:

@@ -1,33 +1,53 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The real ONNX Runtime of a wheel, by a C program that finds it with dlsym(): nodes equal those of its
-own profile, and the program is the same with and without us. scripts/get-programs fetches the wheel."""
-import collections
+"""The real ONNX Runtime of a wheel and of Node's packages, by a C program that finds it with dlsym(), and
+by Node: nodes equal those of its own profile, and the program is the same with and without us.
+scripts/get-programs fetches them."""
 import json
 import os
 import pathlib
+import shutil
 import sqlite3
 import subprocess
 import sys
 import tempfile
 
 import inject_ort_model
+from inject_ort_nodes import best_coverage, label, nodes_of_profile, nodes_of_store
 
 BUILD = pathlib.Path(os.environ["OPTRACE_BUILD_ROOT"])
 SKIPPED = 77
 RUNS = 20
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
-WHEEL = CACHE / "optrace/programs/onnxruntime-1.32.0"
+# What scripts/get-programs calls it, where the library lies, and whether it tells of nodes as they run.
+LIBRARIES = (("onnxruntime-1.32.0", "lib/python3*/site-packages/onnxruntime/capi/libonnxruntime.so.*", True),
+             ("onnxruntime-node-1.30.0", "node_modules/onnxruntime-node/bin/*/linux/x64/libonnxruntime.so.1", True),
+             ("onnxruntime-node-1.20.1", "node_modules/onnxruntime-node/bin/*/linux/x64/libonnxruntime.so.1", False))
+APP = """
+const ort = require('onnxruntime-node');
+const crypto = require('crypto');
+(async () => {
+  const session = await ort.InferenceSession.create('net.onnx', {intraOpNumThreads: 1, interOpNumThreads: 1});
+  const x = new ort.Tensor('float32', Float32Array.from({length: 6144}, (_, i) => i % 255 / 255), [2, 3, 32, 32]);
+  let y;
+  for (let i = 0; i < 200; i++) y = await session.run({x});
+  console.log(crypto.createHash('sha256').update(Buffer.from(y.y.data.buffer)).digest('hex'));
+  if (process.argv[2] === 'wrong')
+    await session.run({x: new ort.Tensor('float32', new Float32Array(4), [4])});
+  if (process.argv[2] === 'killed') process.kill(process.pid, 'SIGKILL');
+})();
+"""
 failures = []
 
 
 # --- Runs. ---
 
 def run(argv, place):
-    return subprocess.run([str(word) for word in argv], cwd=place, capture_output=True, text=True, check=False)
+    return subprocess.run([str(word) for word in argv], cwd=place, capture_output=True, text=True, check=False,
+                          env=dict(os.environ, TMPDIR=str(place)))
 
 
-def record(place, nodes, argv):
+def record(place, nodes, argv, status=0):
     """With and without us: the same."""
     alone = run(argv, place)
     recorded = run([BUILD / "client/cli/optrace", "run", "--quiet", "-o", "a.db", "--nodes", nodes, "--", *argv],
@@ -36,7 +56,7 @@ def record(place, nodes, argv):
     for name in ("returncode", "stdout", "stderr"):
         if getattr(alone, name) != getattr(recorded, name):
             failures.append(f"{what}: {name} {getattr(recorded, name)!r}, alone {getattr(alone, name)!r}")
-    if alone.returncode != 0:
+    if alone.returncode != status:
         failures.append(f"{what}: {alone.stdout}{alone.stderr}")
     return sqlite3.connect(place / "a.db")
 
@@ -48,37 +68,6 @@ def count(store, sql):
 def same(what, got, wanted):
     if got != wanted:
         failures.append(f"{what}: {got}, not {wanted}")
-
-
-# What it inserts is called, and numbered, by chance, without us too.
-def label(name, kind):
-    return "" if kind.startswith("Reorder") else name
-
-
-def nodes_of_profile(path):
-    out = collections.Counter()
-    for event in json.loads(path.read_text()):
-        if event.get("cat") == "Node" and event["name"].endswith("_kernel_time"):
-            words = event["args"]
-            shapes = [[list(item.values())[0] for item in words[key] if item]
-                      for key in ("input_type_shape", "output_type_shape")]
-            dtypes = [list(item)[0] for item in words["input_type_shape"] if item]
-            out[label(event["name"][:-12], words["op_name"]), words["op_name"],
-                label(words["node_index"], words["op_name"]),
-                str(shapes), str(dtypes)] += 1
-    return out
-
-
-def nodes_of_store(store):
-    names = {"f32": "float", "i64": "int64", "i32": "int32"}
-    out = collections.Counter()
-    for name, kind, index, inputs, outputs, dtypes, calls in store.execute(
-            "SELECT o.name, o.type, o.node_id, o.input_shapes, o.output_shapes, o.input_dtypes, count(*)"
-            " FROM event e JOIN op o USING (op_id) WHERE o.type <> 'label' GROUP BY o.op_id"):
-        shapes = [json.loads(inputs), json.loads(outputs)]
-        types = [names.get(word, word) for word in json.loads(dtypes)]
-        out[label(name, kind), kind, label(index, kind), str(shapes), str(types)] += calls
-    return out
 
 
 # One run in ten says of a node what all runs say: calls in a run, and no change of it.
@@ -100,14 +89,13 @@ def check_comparison(place, program):
         failures.append(f"comparison: status {done.returncode}: {done.stdout}{done.stderr}")
 
 
-def check(place, library):
+def check(place, library, is_live):
     program = [BUILD / "tests/flow/inject_ort_real", library, "net.onnx", RUNS]
-    (place / "net.onnx").write_bytes(inject_ort_model.model())
     run([*program, "profile", place / "own"], place)
     profiles = list(place.glob("own*.json"))
     wanted = nodes_of_profile(profiles[0])
     store = record(place, "all", program)
-    same("nodes", nodes_of_store(store), wanted)
+    same(f"nodes of {library}", nodes_of_store(store), wanted)
     same("runs", count(store, "SELECT count(*) FROM run WHERE end_ns IS NOT NULL AND NOT without_ops"), RUNS)
     same("convolutions", count(store, "SELECT count(*) FROM v_event e JOIN op o USING (op_id) WHERE"
                                " o.type = 'Conv' AND o.computation_flop > 0"), 2 * RUNS)
@@ -116,21 +104,45 @@ def check(place, library):
         store = record(place, "all", [*program, way])
         same(way, count(store, "SELECT count(*) FROM run WHERE NOT without_ops"), runs)
         same(f"nodes, {way}", sum(nodes_of_store(store).values()), sum(wanted.values()) // RUNS * runs)
-    store = record(place, "1/10", program)
-    same("one in ten", count(store, "SELECT count(*) FROM run WHERE NOT without_ops"), 2)
-    same("nodes of these", sum(nodes_of_store(store).values()), sum(wanted.values()) // 10)
-    check_comparison(place, program)
-    record(place, "all", [*program, "devices"])
+    store = record(place, "1/10", [*program])
+    same("one in ten", count(store, "SELECT count(*) FROM run WHERE NOT without_ops"), 2 if is_live else 0)
+    same("nodes of these", sum(nodes_of_store(store).values()), sum(wanted.values()) // 10 if is_live else 0)
+    if is_live:
+        check_comparison(place, program)
+        record(place, "all", [*program, "devices"])
     store = record(place, "all", [*program, "profile", place / "mine"])
     same("beside its own profile", count(store, "SELECT count(*) FROM run WHERE NOT without_ops"), 0)
+    same("files left", [path.name for path in place.glob("optrace-ort*")], [])
 
 
-libraries = sorted(WHEEL.glob("lib/python3*/site-packages/onnxruntime/capi/libonnxruntime.so.*"))
-if not libraries:
-    print(f"there is no {WHEEL}: scripts/get-programs fetches it")
-    sys.exit(SKIPPED)
-with tempfile.TemporaryDirectory() as folder:
-    check(pathlib.Path(folder), libraries[0])
+def check_node(place, modules, is_live):
+    (place / "app.js").write_text(APP)
+    (place / "node_modules").symlink_to(modules)
+    for how, status in (("plain", 0), ("wrong", 1), ("killed", -9)):
+        store = record(place, "all", ["node", "app.js", how], status)
+        what = f"node, {modules.parent.name}, {how}"
+        same(what, count(store, "SELECT count(*) FROM run WHERE end_ns IS NOT NULL AND NOT without_ops"
+                                " AND model_id IS NOT NULL"), 200 + (how == "wrong"))
+        if is_live or how != "killed":
+            same(what, {calls for (_, kind, *_), calls in nodes_of_store(store).items() if kind == "Conv"}, {200})
+        same(what, count(store, "SELECT end_reason FROM session"), "died" if how == "killed" else "done")
+
+
+missing = []
+for name, pattern, tells in LIBRARIES:
+    folder = CACHE / "optrace/programs" / name
+    libraries = sorted(folder.glob(pattern))
+    if not libraries:
+        missing.append(name)
+        continue
+    with tempfile.TemporaryDirectory() as here:
+        (pathlib.Path(here) / "net.onnx").write_bytes(inject_ort_model.model())
+        check(pathlib.Path(here), libraries[0], tells)
+        if "node" in name and shutil.which("node"):
+            check_node(pathlib.Path(here), folder / "node_modules", tells)
 for failure in failures:
     print(failure)
+if not failures and missing:
+    print(f"without {' '.join(missing)}, which scripts/get-programs fetches")
+    sys.exit(SKIPPED)
 sys.exit(1 if failures else 0)

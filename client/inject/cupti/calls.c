@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "client/inject/cupti/private.h"
+#include "client/inject/found.h"
 #include "client/inject/names.h"
 #include "client/inject/recorder.h"
 
@@ -397,6 +398,7 @@ int InitializeInjection(void)
         return 1;
     why = cupti_open(&cupti);
     if (why) {
+        found_absent(FOUND_CUDA, "the host alone is recorded: a mark says why");
         cupti_say("only the host is recorded: %s", why);
         return 1;
     }
@@ -414,7 +416,8 @@ int InitializeInjection(void)
         cupti_say("only the host is recorded: %s (error %d)", meaning(rc), rc);
         return 1;
     }
-    recorder_is_on(); /* what is called at exit first comes last: this before what ends the session */
+    if (recorder_is_on()) /* what is called at exit first comes last: this before what ends the session */
+        found_say(FOUND_CUDA);
     recorder_prepare();
     owner = getpid();
     cupti_watch_begin();

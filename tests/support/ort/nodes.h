@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 typedef void (*function)(void);
 
@@ -16,11 +17,14 @@ struct base {
 
 struct options {
     bool has_provider, has_profile;
+    char prefix[256]; /* of the profile */
 };
 
 struct session {
     void *provider; /* its OrtEp */
     double value;
+    FILE *profile; /* NULL: it has none */
+    int64_t profile_start_ns;
 };
 
 /** Put the functions of slots that belong here into a table. */

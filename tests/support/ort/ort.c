@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "tests/support/ort/nodes.h"
+#include "tests/support/ort/profile.h"
 
 /* As many slots as that API had, about. */
 #define SLOTS (ORT_API < 20 ? 280 : ORT_API < 25 ? 320 : 420)
@@ -23,6 +24,8 @@ static void *create(const void *env, const char *path, const void *options, void
         return error;
     *session = calloc(1, sizeof(struct session));
     nodes_join(*session, options);
+    if (ORT_API < 25)
+        profile_begin(*session, options);
     return NULL;
 }
 
@@ -31,6 +34,8 @@ static void *create_from(const void *env, const void *bytes, size_t count, const
 {
     *session = calloc(1, sizeof(struct session));
     nodes_join(*session, options);
+    if (ORT_API < 25)
+        profile_begin(*session, options);
     return NULL;
 }
 
@@ -42,6 +47,7 @@ static void *run(void *session, const void *options, const char *const *input_na
         strcmp(output_names[0], "y") != 0)
         return error;
     nodes_run(session, options);
+    profile_run(session);
     *(double *)outputs[0] = 2 * *(const double *)inputs[0] + ORT_API;
     return NULL;
 }
@@ -50,12 +56,15 @@ static void *run_with_binding(void *session, const void *options, const void *bi
 {
     if (binding)
         nodes_run(session, options);
+    if (binding)
+        profile_run(session);
     return binding ? NULL : error;
 }
 
 static void release(void *session)
 {
     nodes_leave(session);
+    profile_end(session);
     free(session);
 }
 
@@ -91,5 +100,7 @@ const struct base *OrtGetApiBase(void)
 
     if (ORT_API >= 25)
         nodes_fill(table, &base);
+    else
+        profile_fill(table);
     return &base;
 }
