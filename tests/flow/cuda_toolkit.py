@@ -57,14 +57,26 @@ def count(store, sql):
         return connection.execute(sql).fetchone()[0]
 
 
-def check_program(toolkit, folder):
-    program, store = folder / "two_kernels", folder / "g.db"
-    done = run(toolkit / "bin/nvcc", "-cudart", "shared", "-gencode", "arch=compute_75,code=sm_75",
-               "-o", program, ROOT / "tests/support/cuda/two_kernels.cu")
-    if done.returncode != 0:
-        failures.append(f"nvcc: {done.stderr[:500]}")
+def build_program(toolkit, folder, runtime):
+    """With the double's runtime as a shared library, or with that of the double linked in."""
+    program = folder / f"two_kernels_{runtime}"
+    words = [toolkit / "bin/nvcc", "-cudart", runtime, "-gencode", "arch=compute_75,code=sm_75", "-o", program,
+             ROOT / "tests/support/cuda/two_kernels.cu"]
+    if runtime == "none":
+        done = run("gcc", "-std=gnu11", "-D_GNU_SOURCE", f"-I{ROOT}", "-c", "-o", folder / "runtime.o",
+                   ROOT / "tests/support/cuda/runtime.c")
+        expect(done.returncode == 0, f"runtime.c: {done.stderr[:500]}")
+        words += [folder / "runtime.o", "-Xlinker", DOUBLE / "libcuda.so.1"]
+    done = run(*words)
+    expect(done.returncode == 0, f"nvcc -cudart {runtime}: {done.stderr[:500]}")
+    return program
+
+
+def check_program(toolkit, folder, runtime):
+    program, store = build_program(toolkit, folder, runtime), folder / f"{runtime}.db"
+    if not program.exists():
         return
-    place = {"LD_LIBRARY_PATH": str(DOUBLE), "CUDA_DOUBLE_KERNELS": "shift=40000"}
+    place = {"LD_LIBRARY_PATH": str(DOUBLE), "CUDA_DOUBLE_KERNELS": "shift=40000", "OPTRACE_MAX_COST": "100"}
     alone = run(program, **place)
     done = run(BUILD / "client/cli/optrace", "run", "--quiet", "--gpu", "graph", "-o", store, "--",
                program, **place)
@@ -133,7 +145,8 @@ def main():
     toolkit = pathlib.Path(done.stdout.strip())
     with tempfile.TemporaryDirectory() as name:
         check_layouts(toolkit, pathlib.Path(name))
-        check_program(toolkit, pathlib.Path(name))
+        check_program(toolkit, pathlib.Path(name), "shared")
+        check_program(toolkit, pathlib.Path(name), "none")
         check_real_library(toolkit, pathlib.Path(name))
         check_libraries(toolkit, pathlib.Path(name))
     print("\n".join(failures) or "ok")

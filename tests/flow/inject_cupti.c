@@ -267,6 +267,14 @@ static void no_driver_is_as_without_us(void **state)
     free(program);
 }
 
+static void what_is_unloaded_in_the_middle(void **state)
+{
+    setenv("CUDA_DOUBLE_KERNELS", "scale=20000", 1);
+    record_with(state, GPU("graph"), "unload");
+    CHECK_U64(COUNT(ON_DEVICE "op_name = 'scale' AND dur_ns = 20000"), 300);
+    CHECK_U64(COUNT(ON_DEVICE "op_name = 'relu'"), 3);
+}
+
 static void children_and_sudden_ends(void **state)
 {
     record_with(state, GPU("graph"), "fork");
@@ -295,6 +303,7 @@ int main(void)
         CASE(times_that_are_none_are_said),
         CASE(records_that_come_late),
         CASE(no_driver_is_as_without_us),
+        CASE(what_is_unloaded_in_the_middle),
         CASE(children_and_sudden_ends),
     };
 

@@ -3,6 +3,7 @@
  * A program with CUDA and without us: inject_cupti_program SCENE. What it computes is what was
  * copied to the device and back.
  */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -165,6 +166,36 @@ static void sudden(void)
     _exit(0);
 }
 
+/* A module of the program goes while its kernels run; somebody opens and closes our library. */
+static void unload(const char *program)
+{
+    const char *ours = getenv("CUDA_INJECTION64_PATH");
+    int (*run)(int);
+    char path[4096];
+    void *module;
+
+    snprintf(path, sizeof(path), "%.*s/libinject_cupti_module.so",
+             (int)(strrchr(program, '/') - program), program);
+    for (int i = 0; i < 3; i++) {
+        module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (!module) {
+            fprintf(stderr, "%s\n", dlerror());
+            exit(1);
+        }
+        *(void **)&run = dlsym(module, "launch_of_module");
+        DO(run(REPEATS));
+        dlclose(module);
+        module = ours ? dlopen(ours, RTLD_NOW) : NULL;
+        if (module) {
+            dlclose(module);
+            dlclose(module);
+        }
+        launch(&relu, 1, NULL);
+    }
+    DO(cudaDeviceSynchronize());
+    printf("gone\n");
+}
+
 /* For some seconds, so that there are flushes. */
 static void steady(void)
 {
@@ -192,6 +223,10 @@ int main(int argc, char **argv)
 
     __cudaRegisterFunction(NULL, &gemm, NULL, "gemm", 0, NULL, NULL, NULL, NULL, NULL);
     __cudaRegisterFunction(NULL, &relu, NULL, "relu", 0, NULL, NULL, NULL, NULL, NULL);
+    if (argc > 1 && strcmp(argv[1], "unload") == 0) {
+        unload(argv[0]);
+        return 0;
+    }
     for (size_t i = 0; argc > 1 && i < sizeof(scenes) / sizeof(scenes[0]); i++) {
         if (strcmp(argv[1], scenes[i].name) == 0) {
             scenes[i].run();
