@@ -27,17 +27,29 @@ def expect(condition, what):
         failures.append(what)
 
 
-def newest(toolkit, name):
+RECORDS = (("KERNEL", "Kernel"), ("MEMCPY", "Memcpy"), ("MEMSET", "Memset"), ("GRAPH", "GraphTrace"),
+           ("SYNC", "Synchronization"), ("MEMORY", "Memory"), ("OVERHEAD", "Overhead"))
+
+
+def newest(include, name):
     """The struct of a name with the highest number: what the library writes."""
-    text = "".join(path.read_text() for path in (toolkit / "include").glob("cupti_activity*.h"))
+    text = "".join(path.read_text() for path in include.glob("cupti_activity*.h"))
     numbers = [int(number or 1) for number in re.findall(rf"\}} ?{name}(\d*);", text)]
-    return f"{name}{max(numbers)}"
+    return f"{name}{max(numbers) if max(numbers) > 1 else ''}"
 
 
-def check_layout(toolkit, folder, source):
-    words = ["gcc", "-std=c11", "-fsyntax-only", f"-I{ROOT}", "-isystem", toolkit / "include"]
-    for macro, name in (("KERNEL", "Kernel"), ("MEMCPY", "Memcpy"), ("MEMSET", "Memset")):
-        words.append(f"-DLAYOUT_{macro}={newest(toolkit, 'CUpti_Activity' + name)}")
+def sizes_of(version):
+    """How long records are that the double writes as this toolkit, in the order of RECORDS."""
+    text = (ROOT / "tests/support/cuda/cupti.c").read_text()
+    return re.search(rf'\{{"{re.escape(version)}", *\d+, *([\d, ]+)\}}', text).group(1).split(",")
+
+
+def check_layout(toolkit, include, version, folder, source):
+    words = ["gcc", "-std=c11", "-fsyntax-only", f"-I{ROOT}", "-isystem", include, "-isystem",
+             toolkit / "include"]
+    for (macro, name), size in zip(RECORDS, sizes_of(version)):
+        words.append(f"-DLAYOUT_{macro}={newest(include, 'CUpti_Activity' + name)}")
+        words.append(f"-DSIZE_{macro}={size.strip()}")
     path = folder / "layout.c"
     path.write_text(source)
     return run(*words, path)
@@ -45,11 +57,22 @@ def check_layout(toolkit, folder, source):
 
 def check_layouts(toolkit, folder):
     source = (ROOT / "tests/support/cuda/layout.c").read_text()
-    done = check_layout(toolkit, folder, source)
-    expect(done.returncode == 0, f"layouts differ: {done.stderr[:500]}")
+    places = {"13.5": toolkit / "include"}
+    for folder_of in (toolkit / "history").glob("*.*"): # 11.7 has them elsewhere
+        places[folder_of.name] = next(path for path in (folder_of / "include", folder_of / "extras/CUPTI/include")
+                                      if (path / "cupti.h").exists())
+    for version, include in places.items():
+        done = check_layout(toolkit, include, version, folder, source)
+        expect(done.returncode == 0, f"layouts of {version} differ: {done.stderr[:500]}")
+    print(f"headers of {', '.join(sorted(places))}")
     wrong = source.replace("correlation, LAYOUT_KERNEL, correlationId", "correlation, LAYOUT_KERNEL, contextId")
-    expect(wrong != source and check_layout(toolkit, folder, wrong).returncode != 0,
+    expect(wrong != source and
+           check_layout(toolkit, toolkit / "include", "13.5", folder, wrong).returncode != 0,
            "a field that lies elsewhere is not noticed")
+    longer = source.replace("SIZE_KERNEL, \"", "SIZE_KERNEL + 8, \"")
+    expect(longer != source and
+           check_layout(toolkit, toolkit / "include", "13.5", folder, longer).returncode != 0,
+           "a record of another length is not noticed")
 
 
 def count(store, sql):
@@ -92,15 +115,31 @@ def check_program(toolkit, folder, runtime):
            "kernels lack their launch")
 
 
-def check_real_library(toolkit, folder):
-    """A libcupti of NVIDIA's without a driver of theirs: the program is as before, and says nothing."""
-    store, program = folder / "r.db", BUILD / "tests" / "flow" / "inject_cupti_program"
-    library = next((toolkit / "lib").glob("libcupti.so.*"))
-    done = run(BUILD / "client/cli/optrace", "run", "--quiet", "--gpu", "graph", "-o", store, "--",
-               program, "kernels", OPTRACE_CUPTI=str(library))
-    expect((done.returncode, done.stdout, done.stderr) == (0, "same 1\n", ""), f"with {library}: {done}")
-    expect(count(store, "SELECT count(*) FROM v_event WHERE op_name LIKE 'CUDA: only the host%'") == 1,
-           "it is not said that the host alone is recorded")
+def check_real_libraries(toolkit, folder):
+    """A libcupti of NVIDIA's without a driver of theirs: the program is as before, and says nothing. With no
+    libcuda at all none is called, as 13.2 does not survive; over one that is not NVIDIA's the others refuse."""
+    program, bare = BUILD / "tests/flow/inject_cupti_program", folder / "bare"
+    done = run("gcc", "-o", bare, ROOT / "tests/support/cuda/bare.c", "-ldl")
+    expect(done.returncode == 0, f"bare.c: {done.stderr[:500]}")
+    places = {"13.5": toolkit / "lib"}
+    places.update({path.parent.name: path for path in (toolkit / "history").glob("*/lib")})
+    for version, place in places.items():
+        library = next(path for path in sorted(place.glob("libcupti.so.*")) if path.name != "libcupti.so")
+        store = folder / f"bare-{version}.db"
+        done = run(BUILD / "client/cli/optrace", "run", "--quiet", "--gpu", "graph", "-o", store, "--", bare,
+                   library, OPTRACE_CUPTI=str(library))
+        expect((done.returncode, done.stdout, done.stderr) == (0, "1\n", ""), f"bare with {library}: {done}")
+        expect(count(store, "SELECT count(*) FROM v_event WHERE op_name = 'CUDA: only the host is recorded:"
+                            " there is no driver in the process'") == 1, f"{version}: it is not said")
+        if version == "13.2":
+            continue
+        store = folder / f"r-{version}.db"
+        done = run(BUILD / "client/cli/optrace", "run", "--quiet", "--gpu", "graph", "-o", store, "--",
+                   program, "kernels", OPTRACE_CUPTI=str(library))
+        expect((done.returncode, done.stdout, done.stderr) == (0, "same 1\n", ""), f"with {library}: {done}")
+        expect(count(store, "SELECT count(*) FROM v_event WHERE op_name LIKE 'CUDA: only the host%'") == 1,
+               f"{version}: it is not said that the host alone is recorded")
+    print(f"libcupti of {', '.join(sorted(places))}")
 
 
 LIBRARIES = (("libcublas.so.13", "cublasCreate_v2", "cuBLAS"), ("libcublasLt.so.13", "cublasLtCreate", "cuBLAS"),
@@ -147,7 +186,7 @@ def main():
         check_layouts(toolkit, pathlib.Path(name))
         check_program(toolkit, pathlib.Path(name), "shared")
         check_program(toolkit, pathlib.Path(name), "none")
-        check_real_library(toolkit, pathlib.Path(name))
+        check_real_libraries(toolkit, pathlib.Path(name))
         check_libraries(toolkit, pathlib.Path(name))
     print("\n".join(failures) or "ok")
     return 1 if failures else 0

@@ -53,7 +53,8 @@ def tell_apart(place):
     good += make_wheel(place, "nvidia_small_runtime", {"nvidia/cu13/lib/libcudart.so.13": "x",
                                                        "nvidia/cu13/bin/nvcc": "#!/bin/sh\n"})
     good += make_wheel(place, "nvidia_small_dnn", {"nvidia/cudnn/lib/libcudnn.so.9": "x"})
-    lists = {"good": good, "bad": good.replace("sha256:", "sha256:0000", 1)[:-1],
+    past = make_wheel(place, "nvidia_small_receiver", {"nvidia/cuda_cupti/lib/libcupti.so.11": "x"})
+    lists = {"good": good, "history": past, "bad": good.replace("sha256:", "sha256:0000", 1)[:-1],
              "missing": good + "nvidia_no_such==1.0 --hash=sha256:" + "0" * 64 + "\n"}
     line = lists["bad"].splitlines()[0]
     lists["bad"] = lists["bad"].replace(line, line.split("0000")[0] + "0" * 64)
@@ -87,6 +88,13 @@ def main():
         expect("first", get_cuda(place, "--list", lists["good"], folder), 0, "CUDA 13.5")
         check_toolkit(folder)
         expect("again", get_cuda(place, "--list", lists["good"], folder), 0, "there already")
+        expect("with a history", get_cuda(place, "--list", lists["good"], "--history-list", lists["history"],
+                                          place / "past"), 0, "CUDA 13.5")
+        check((place / "past/history/1.0/lib/libcupti.so.11").exists() and
+              (place / "past/history/1.0/licences/nvidia_small_receiver").exists() and
+              not list((place / "past/history").glob("*.txt")), "no history")
+        expect("again with it", get_cuda(place, "--list", lists["good"], "--history-list", lists["history"],
+                                         place / "past"), 0, "there already")
         folder.rename(place / "moved")
         check_toolkit(place / "moved")
         expect("moved", get_cuda(place, "--print", place / "moved"), 0, str(place / "moved"))

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What of scripts/gpu-check needs no GPU: its list, what it packs, and what it says where there is none.
 Its lines themselves are claimed nowhere before they have run; docs/gpu.md says which have."""
+import importlib.machinery
+import importlib.util
 import os
 import pathlib
 import re
@@ -24,6 +26,32 @@ def expect(condition, what):
         failures.append(what)
 
 
+def load_script():
+    loader = importlib.machinery.SourceFileLoader("gpu_check_script", str(ROOT / "scripts/gpu-check"))
+    sys.dont_write_bytecode = True
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+def check_questions(folder):
+    """What lines f and g ask of a store, of one whose answers are known: ops of the small ONNX Runtime that
+    launch over the double of CUDA."""
+    script, store = load_script(), folder / "q.db"
+    done = subprocess.run([BUILD / "client/cli/optrace", "run", "--quiet", "--gpu", "graph", "--nodes", "all", "-o", store,
+                           "--", BUILD / "tests/flow/inject_op_kernel_program", "5"], capture_output=True, text=True,
+                          env=dict(os.environ, OPTRACE_MAX_COST="100", ASAN_OPTIONS="detect_leaks=0"), check=False)
+    expect(done.returncode == 0, f"the double: {done}")
+    expect(script.kernels_under(store, "n.op_type IN ('Conv', 'Relu', 'Mul')") == (20, 20), "kernels under nodes")
+    expect(script.kernels_under(store, "n.op_type = 'Relu'") == (20, 5), "kernels under one of them")
+    expect(script.kernels_under(store, "n.op_type = 'none'") == (20, 0), "kernels under what there is not")
+    expect(script.without_numbers("1 of 0x12ab\nb\n") == script.without_numbers("b\n2 of 0x0\n"), "numbers in warnings")
+    sys.path.insert(0, str(ROOT / "scripts/gpu"))
+    models = importlib.import_module("models")
+    expect(models.gguf_model(64, 1, 64)[:4] == b"GGUF", "no model for llama.cpp")
+    expect(models.varint(300) == b"\xac\x02" and b"matmul3" in models.onnx_model(), "no model for ONNX Runtime")
+
+
 def main():
     listed = gpu_check("--list")
     lines = re.findall(r"^([a-z])  ", listed.stdout, re.M)
@@ -42,11 +70,15 @@ def main():
         expect((done.returncode, done.stderr) == (3, "gpu-check: PyTorch 0 sees no GPU\n"), f"no GPU: {done}")
         packed = gpu_check("--pack", folder / "pack", "--build", BUILD)
         expect(packed.returncode == 0, f"--pack: {packed}")
+        done = subprocess.run([sys.executable, folder / "pack/gpu-check"], text=True, capture_output=True, check=False,
+                              env=dict(os.environ, PYTHONPATH=name))
+        expect((done.returncode, done.stderr) == (3, "gpu-check: PyTorch 0 sees no GPU\n"), f"packed: {done}")
         program = folder / "pack" / "optrace"
         done = subprocess.run([program, "run", "--print-env", "--gpu", "node"], capture_output=True, text=True,
                               check=False)
         expect(f"CUDA_INJECTION64_PATH={folder.resolve()}/pack/liboptrace_inject.so" in done.stdout,
                f"a packed optrace does not find what it needs: {done}")
+        check_questions(folder)
     print("\n".join(failures) or "ok")
     return 1 if failures else 0
 

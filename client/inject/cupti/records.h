@@ -141,7 +141,7 @@ struct cupti_overhead {
     uint32_t kind, overhead_kind, object_kind;
     uint32_t object[3];
     uint64_t start, end;       /* 11.7: 40 */
-    uint32_t correlation, pad; /* 12.2: 48 */
+    uint32_t correlation, pad; /* 12.3: 48 */
     void *data;                /* 12.4: 56; whoever reads the record is to free it */
 };
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Holds our layouts of CUPTI's records against the headers of a toolkit, whose newest structs
- * LAYOUT_KERNEL, LAYOUT_MEMCPY and LAYOUT_MEMSET name. Compiled where there is a toolkit, by
- * tests/flow/cuda_toolkit.py, and never run.
+ * LAYOUT_KERNEL and such name, and how long the double says that they are (SIZE_KERNEL and such)
+ * against how long they are. Compiled where there is a toolkit, by tests/flow/cuda_toolkit.py, and
+ * never run.
  */
 #include <stddef.h>
 
@@ -56,21 +57,21 @@ SAME(cupti_memset, context, LAYOUT_MEMSET, contextId);
 SAME(cupti_memset, stream, LAYOUT_MEMSET, streamId);
 SAME(cupti_memset, correlation, LAYOUT_MEMSET, correlationId);
 
-SAME(cupti_graph, correlation, CUpti_ActivityGraphTrace2, correlationId);
-SAME(cupti_graph, start, CUpti_ActivityGraphTrace2, start);
-SAME(cupti_graph, end, CUpti_ActivityGraphTrace2, end);
-SAME(cupti_graph, device, CUpti_ActivityGraphTrace2, deviceId);
-SAME(cupti_graph, graph, CUpti_ActivityGraphTrace2, graphId);
-SAME(cupti_graph, context, CUpti_ActivityGraphTrace2, contextId);
-SAME(cupti_graph, stream, CUpti_ActivityGraphTrace2, streamId);
+SAME(cupti_graph, correlation, LAYOUT_GRAPH, correlationId);
+SAME(cupti_graph, start, LAYOUT_GRAPH, start);
+SAME(cupti_graph, end, LAYOUT_GRAPH, end);
+SAME(cupti_graph, device, LAYOUT_GRAPH, deviceId);
+SAME(cupti_graph, graph, LAYOUT_GRAPH, graphId);
+SAME(cupti_graph, context, LAYOUT_GRAPH, contextId);
+SAME(cupti_graph, stream, LAYOUT_GRAPH, streamId);
 
-SAME(cupti_memory, operation, CUpti_ActivityMemory4, memoryOperationType);
-SAME(cupti_memory, memory_kind, CUpti_ActivityMemory4, memoryKind);
-SAME(cupti_memory, correlation, CUpti_ActivityMemory4, correlationId);
-SAME(cupti_memory, address, CUpti_ActivityMemory4, address);
-SAME(cupti_memory, bytes, CUpti_ActivityMemory4, bytes);
-SAME(cupti_memory, time, CUpti_ActivityMemory4, timestamp);
-SAME(cupti_memory, device, CUpti_ActivityMemory4, deviceId);
+SAME(cupti_memory, operation, LAYOUT_MEMORY, memoryOperationType);
+SAME(cupti_memory, memory_kind, LAYOUT_MEMORY, memoryKind);
+SAME(cupti_memory, correlation, LAYOUT_MEMORY, correlationId);
+SAME(cupti_memory, address, LAYOUT_MEMORY, address);
+SAME(cupti_memory, bytes, LAYOUT_MEMORY, bytes);
+SAME(cupti_memory, time, LAYOUT_MEMORY, timestamp);
+SAME(cupti_memory, device, LAYOUT_MEMORY, deviceId);
 
 SAME(cupti_call, site, CUpti_CallbackData, callbackSite);
 SAME(cupti_call, function, CUpti_CallbackData, functionName);
@@ -100,3 +101,24 @@ _Static_assert((int)CUPTI_TAKEN == (int)CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUP
                "errors have other numbers");
 _Static_assert((int)CUPTI_ZEROED_BUFFERS == (int)CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER,
                "the attribute has another number");
+
+SAME(cupti_overhead, start, LAYOUT_OVERHEAD, start);
+SAME(cupti_overhead, end, LAYOUT_OVERHEAD, end);
+#if SIZE_OVERHEAD >= 56
+SAME(cupti_overhead, data, LAYOUT_OVERHEAD, overheadData);
+#endif
+#if SIZE_KERNEL >= 248
+SAME(cupti_kernel, source_node, LAYOUT_KERNEL, sourceGraphNodeId);
+SAME(cupti_memcpy, source_node, LAYOUT_MEMCPY, sourceGraphNodeId);
+SAME(cupti_memset, source_node, LAYOUT_MEMSET, sourceGraphNodeId);
+#endif
+
+_Static_assert(sizeof(LAYOUT_KERNEL) == SIZE_KERNEL, "a kernel is of another length");
+_Static_assert(sizeof(LAYOUT_MEMCPY) == SIZE_MEMCPY, "a copy is of another length");
+_Static_assert(sizeof(LAYOUT_MEMSET) == SIZE_MEMSET, "a memset is of another length");
+_Static_assert(sizeof(LAYOUT_GRAPH) == SIZE_GRAPH, "a graph is of another length");
+_Static_assert(sizeof(LAYOUT_SYNC) == SIZE_SYNC, "a wait is of another length");
+_Static_assert(sizeof(LAYOUT_MEMORY) == SIZE_MEMORY, "memory is of another length");
+_Static_assert(sizeof(LAYOUT_OVERHEAD) == SIZE_OVERHEAD, "an overhead is of another length");
+_Static_assert(sizeof(CUpti_ActivityMemcpyPtoP4) == sizeof(struct cupti_memcpy2),
+               "a copy between devices");
