@@ -53,8 +53,6 @@ size_t kernel_attention_room(const struct kernel_attention *shape);
 /** y = softmax(mask(cap(q k^T * scale))) v for each head. A step that sees nothing gives 0. */
 typedef void attention_fn(const struct kernel_attention_data *data,
                           const struct kernel_attention *shape);
-attention_fn attention_ref;
-KERNEL_VERSIONS(attention_fn, attention);
 
 struct kernel_rotary {
     enum kernel_dtype dtype;
@@ -72,6 +70,11 @@ struct kernel_rotary {
  *  outside. places is NULL where positions is 0. */
 typedef int rotary_fn(void *y, const void *x, const void *cosines, const void *sines,
                       const int64_t *places, const struct kernel_rotary *shape);
-rotary_fn rotary_ref;
+
+/* See KERNEL_DECLARE(). */
+#define ATTENTION_KERNELS(KERNEL)                                                                  \
+    KERNEL(attention, EACH);                                                                       \
+    KERNEL(rotary, REF)
+ATTENTION_KERNELS(KERNEL_DECLARE);
 
 #endif

@@ -57,7 +57,9 @@ bool kernel_chain_has_map(enum kernel_map op);
  *  agrees with the reference's to 2e-6 of the largest of its result, its operands, its parameters
  *  and 1; a sum, difference, product, quotient, maximum and minimum exactly. */
 typedef void chain_fn(float *y, const void *const *inputs, const struct kernel_chain *chain);
-chain_fn chain_ref;
-KERNEL_VERSIONS(chain_fn, chain);
+
+/* See KERNEL_DECLARE(). */
+#define CHAIN_KERNELS(KERNEL) KERNEL(chain, EACH)
+CHAIN_KERNELS(KERNEL_DECLARE);
 
 #endif

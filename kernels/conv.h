@@ -41,7 +41,6 @@ struct kernel_conv {
  */
 typedef void conv_f32_fn(float *y, const float *x, const float *w, const float *bias,
                          const float *residual, const struct kernel_conv *shape);
-conv_f32_fn conv_f32_ref;
 
 /**
  * A convolution whose weights were brought into the order that one kernel wants.
@@ -106,5 +105,9 @@ struct kernel_conv_plan_info {
 };
 
 struct kernel_conv_plan_info kernel_conv_plan_info(const struct kernel_conv_plan *plan);
+
+/* See KERNEL_DECLARE(). */
+#define CONV_KERNELS(KERNEL) KERNEL(conv_f32, REF)
+CONV_KERNELS(KERNEL_DECLARE);
 
 #endif

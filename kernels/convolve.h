@@ -40,7 +40,6 @@ struct kernel_convolve_data {
  *  saturate(round(y * x_scale * w_scale / y_scale) + y_zero), halves to even. Pads count as 0. */
 typedef void convolve_fn(const struct kernel_convolve_data *data,
                          const struct kernel_convolve *shape);
-convolve_fn convolve_ref;
 
 struct kernel_conv_transpose {
     enum kernel_dtype dtype; /* a real one */
@@ -55,7 +54,6 @@ struct kernel_conv_transpose {
  */
 typedef void conv_transpose_fn(void *y, const void *x, const void *w, const void *bias,
                                const struct kernel_conv_transpose *shape);
-conv_transpose_fn conv_transpose_ref;
 
 enum kernel_pool_op {
     POOL_MAX,     /* integers too; NaN is skipped unless it comes last or alone */
@@ -76,8 +74,6 @@ struct kernel_pool_any {
 /** indices may be NULL; else of a maximum: where in x it stands, or -1 where the window holds no
  *  element, and y the lowest number of its type. */
 typedef void pool_fn(void *y, int64_t *indices, const void *x, const struct kernel_pool_any *shape);
-pool_fn pool_ref;
-KERNEL_VERSIONS(pool_fn, pool);
 
 struct kernel_lrn_any {
     enum kernel_dtype dtype;
@@ -87,7 +83,6 @@ struct kernel_lrn_any {
 
 /** As lrn_f32_fn. */
 typedef void lrn_fn(void *y, const void *x, const struct kernel_lrn_any *shape);
-lrn_fn lrn_ref;
 
 struct kernel_batch_norm {
     enum kernel_dtype dtype;       /* of x and y */
@@ -111,6 +106,14 @@ struct kernel_batch_norm_data {
 /** y = (x - mean) / sqrt(variance + epsilon) * scale + bias. */
 typedef void batch_norm_fn(const struct kernel_batch_norm_data *data,
                            const struct kernel_batch_norm *shape);
-batch_norm_fn batch_norm_ref;
+
+/* See KERNEL_DECLARE(). */
+#define CONVOLVE_KERNELS(KERNEL)                                                                   \
+    KERNEL(convolve, REF);                                                                         \
+    KERNEL(conv_transpose, REF);                                                                   \
+    KERNEL(pool, EACH);                                                                            \
+    KERNEL(lrn, REF);                                                                              \
+    KERNEL(batch_norm, REF)
+CONVOLVE_KERNELS(KERNEL_DECLARE);
 
 #endif

@@ -14,6 +14,17 @@
 #define KERNEL_VERSIONS(type, name) type name##_portable
 #endif
 
+/** The list that a family's header ends with declares by this: KERNEL(name, versions) is an entry of
+ *  struct kernel_table with functions of type name_fn, the reference and beside it versions REF (no
+ *  others), PORTABLE (one more) or EACH (one per instruction set). The same list makes the entry
+ *  (kernels.h) and fills it (table.c). */
+#define KERNEL_DECLARE(name, versions) name##_fn name##_ref KERNEL_DECLARE_##versions(name)
+#define KERNEL_DECLARE_REF(name)
+#define KERNEL_DECLARE_PORTABLE(name) , name##_portable
+#define KERNEL_DECLARE_EACH(name)                                                                  \
+    ;                                                                                              \
+    KERNEL_VERSIONS(name##_fn, name)
+
 enum {
     KERNEL_MAX_RANK = 8,  /* of a tensor */
     KERNEL_MAX_AXES = 16, /* of a copy: Tile needs two for each of the tensor's */

@@ -71,8 +71,6 @@ struct kernel_map_args {
  *  MAP_RECIPROCAL, MAP_ROUND and MAP_SQRT
  *  exactly. NaN stays NaN. */
 typedef void map_fn(void *y, const void *x, size_t count, const struct kernel_map_args *args);
-map_fn map_ref;
-KERNEL_VERSIONS(map_fn, map);
 
 /** False for an operation that is not defined over the type. */
 bool kernel_map_has(enum kernel_map op, enum kernel_dtype dtype);
@@ -117,8 +115,6 @@ struct kernel_zip_args {
 
 /** y = a op b. y may be a or b when that operand has y's type and is not broadcast. */
 typedef void zip_fn(void *y, const void *a, const void *b, const struct kernel_zip_args *args);
-zip_fn zip_ref;
-KERNEL_VERSIONS(zip_fn, zip);
 
 struct kernel_where {
     size_t element_bytes;
@@ -132,7 +128,12 @@ struct kernel_where {
 /** y = condition ? a : b, each broadcast by its strides. */
 typedef void where_fn(void *y, const uint8_t *condition, const void *a, const void *b,
                       const struct kernel_where *shape);
-where_fn where_ref;
-KERNEL_VERSIONS(where_fn, where);
+
+/* See KERNEL_DECLARE(). */
+#define ELEMENTWISE_KERNELS(KERNEL)                                                                \
+    KERNEL(map, EACH);                                                                             \
+    KERNEL(zip, EACH);                                                                             \
+    KERNEL(where, EACH)
+ELEMENTWISE_KERNELS(KERNEL_DECLARE);
 
 #endif

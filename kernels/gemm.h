@@ -73,8 +73,6 @@ static inline struct kernel_gemm_place kernel_gemm_place(const struct kernel_gem
  */
 typedef void gemm_f32_fn(float *y, const float *a, const float *b, const float *c,
                          const struct kernel_gemm *shape);
-gemm_f32_fn gemm_f32_ref;
-KERNEL_VERSIONS(gemm_f32_fn, gemm_f32);
 
 /**
  * y = activation(a * op(b) + bias), for one b. y [m, n] and a [m, k] are dense.
@@ -109,5 +107,9 @@ struct kernel_gemm_plan_info {
 };
 
 struct kernel_gemm_plan_info kernel_gemm_plan_info(const struct kernel_gemm_plan *plan);
+
+/* See KERNEL_DECLARE(). */
+#define GEMM_KERNELS(KERNEL) KERNEL(gemm_f32, EACH)
+GEMM_KERNELS(KERNEL_DECLARE);
 
 #endif

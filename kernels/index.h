@@ -27,13 +27,10 @@ struct kernel_elements {
 /** y[..., i, ...] = x[..., indices[..., i, ...], ...], y has the indices' shape. */
 typedef int gather_elements_fn(void *y, const void *x, const void *indices,
                                const struct kernel_elements *shape);
-gather_elements_fn gather_elements_ref;
-KERNEL_VERSIONS(gather_elements_fn, gather_elements);
 
 /** y = x, then y[..., indices[..., i, ...], ...] op= updates[..., i, ...] in order. y may be x. */
 typedef int scatter_elements_fn(void *y, const void *x, const void *indices, const void *updates,
                                 const struct kernel_elements *shape);
-scatter_elements_fn scatter_elements_ref;
 
 /** Indices that are tuples of `depth` numbers, each naming a slice of x. */
 struct kernel_tuples {
@@ -49,12 +46,10 @@ struct kernel_tuples {
 /** y: [batch, tuples, slice]. */
 typedef int gather_nd_fn(void *y, const void *x, const void *indices,
                          const struct kernel_tuples *shape);
-gather_nd_fn gather_nd_ref;
 
 /** y = x, then the named slices op= updates [batch, tuples, slice], in order. y may be x. */
 typedef int scatter_nd_fn(void *y, const void *x, const void *indices, const void *updates,
                           const struct kernel_tuples *shape);
-scatter_nd_fn scatter_nd_ref;
 
 struct kernel_top_k {
     enum kernel_dtype dtype;
@@ -67,7 +62,6 @@ struct kernel_top_k {
  *  comes first; NaN is the largest. Either may be NULL; versions are fast with indices. */
 typedef void top_k_fn(void *values, int64_t *indices, const void *x,
                       const struct kernel_top_k *shape);
-top_k_fn top_k_ref, top_k_portable;
 
 struct kernel_nonzero {
     enum kernel_dtype dtype;
@@ -78,7 +72,6 @@ struct kernel_nonzero {
 
 /** y: [rank, count], the places of the elements that are not zero, in x's order. */
 typedef int nonzero_fn(int64_t *y, const void *x, const struct kernel_nonzero *shape);
-nonzero_fn nonzero_ref;
 
 struct kernel_compress {
     int64_t outer, axis, inner_bytes; /* of x */
@@ -89,7 +82,6 @@ struct kernel_compress {
 /** y [outer, count, inner_bytes]: the slices whose condition is true. */
 typedef int compress_fn(void *y, const void *x, const uint8_t *condition,
                         const struct kernel_compress *shape);
-compress_fn compress_ref;
 
 struct kernel_one_hot {
     enum kernel_dtype index_type; /* any */
@@ -101,7 +93,6 @@ struct kernel_one_hot {
  *  outside of [-depth, depth) is nowhere. */
 typedef void one_hot_fn(void *y, const void *indices, const void *values,
                         const struct kernel_one_hot *shape);
-one_hot_fn one_hot_ref;
 
 struct kernel_triangle {
     size_t element_bytes;
@@ -111,16 +102,13 @@ struct kernel_triangle {
 
 /** y = x on and above (or below) diagonal k, 0 elsewhere. y may be x. */
 typedef void triangle_fn(void *y, const void *x, int64_t k, const struct kernel_triangle *shape);
-triangle_fn triangle_ref, triangle_portable;
 
 /** y [rows, cols] = 1 on diagonal k, 0 elsewhere. */
 typedef void eye_fn(void *y, enum kernel_dtype dtype, int64_t rows, int64_t cols, int64_t k);
-eye_fn eye_ref;
 
 /** y[i] = start + i * step. start and step point to one element of dtype. */
 typedef void range_fn(void *y, const void *start, const void *step, enum kernel_dtype dtype,
                       int64_t count);
-range_fn range_ref;
 
 struct kernel_reverse {
     int64_t batch, time, inner_bytes;
@@ -130,7 +118,6 @@ struct kernel_reverse {
 /** Of each sequence the first lengths[b] steps in reverse, the others as they are. */
 typedef int reverse_fn(void *y, const void *x, const int64_t *lengths,
                        const struct kernel_reverse *shape);
-reverse_fn reverse_ref;
 
 struct kernel_cache_write {
     int64_t batch, outer, places, steps, inner_bytes;
@@ -141,6 +128,22 @@ struct kernel_cache_write {
  *  [batch, outer, steps, inner]. at NULL: 0. */
 typedef int cache_write_fn(void *y, const void *cache, const void *update, const int64_t *at,
                            const struct kernel_cache_write *shape);
-cache_write_fn cache_write_ref;
+
+/* See KERNEL_DECLARE(). */
+#define INDEX_KERNELS(KERNEL)                                                                      \
+    KERNEL(gather_elements, EACH);                                                                 \
+    KERNEL(scatter_elements, REF);                                                                 \
+    KERNEL(gather_nd, REF);                                                                        \
+    KERNEL(scatter_nd, REF);                                                                       \
+    KERNEL(top_k, PORTABLE);                                                                       \
+    KERNEL(nonzero, REF);                                                                          \
+    KERNEL(compress, REF);                                                                         \
+    KERNEL(one_hot, REF);                                                                          \
+    KERNEL(triangle, PORTABLE);                                                                    \
+    KERNEL(eye, REF);                                                                              \
+    KERNEL(range, REF);                                                                            \
+    KERNEL(reverse, REF);                                                                          \
+    KERNEL(cache_write, REF)
+INDEX_KERNELS(KERNEL_DECLARE);
 
 #endif

@@ -28,8 +28,6 @@ size_t kernel_product_int8_room(const struct kernel_product *shape, bool is_pack
  *  else but for quotients within 1e-15 of a half. */
 typedef void product_int8_fn(const struct kernel_product_data *data, const void *packed,
                              const struct kernel_product *shape, void *workspace);
-product_int8_fn product_int8_ref;
-KERNEL_VERSIONS(product_int8_fn, product_int8);
 
 /** Whether convolve_int8_fn computes this: as above, and a bias is int32. */
 bool kernel_convolve_int8_fits(const struct kernel_convolve *shape, bool has_bias,
@@ -48,7 +46,11 @@ size_t kernel_convolve_int8_room(const struct kernel_convolve *shape);
  */
 typedef void convolve_int8_fn(const struct kernel_convolve_data *data, const void *packed,
                               const struct kernel_convolve *shape, void *workspace);
-convolve_int8_fn convolve_int8_ref;
-KERNEL_VERSIONS(convolve_int8_fn, convolve_int8);
+
+/* See KERNEL_DECLARE(). */
+#define INT8_KERNELS(KERNEL)                                                                       \
+    KERNEL(product_int8, EACH);                                                                    \
+    KERNEL(convolve_int8, EACH)
+INT8_KERNELS(KERNEL_DECLARE);
 
 #endif

@@ -112,13 +112,9 @@ struct kernel_lrn {
 /** y = x / (bias + alpha / size * (sum of x^2 over the window))^beta; the window holds the channels
  *  from c - floor((size - 1) / 2) to c + ceil((size - 1) / 2). Agrees to 1e-5 relative. */
 typedef void lrn_f32_fn(float *y, const float *x, const struct kernel_lrn *shape);
-lrn_f32_fn lrn_f32_ref;
-KERNEL_VERSIONS(lrn_f32_fn, lrn_f32);
 
 /** Softmax along the middle axis of [outer, axis, inner]. y may be x. Agrees to 2e-6 absolute. */
 typedef void softmax_f32_fn(float *y, const float *x, size_t outer, size_t axis, size_t inner);
-softmax_f32_fn softmax_f32_ref;
-KERNEL_VERSIONS(softmax_f32_fn, softmax_f32);
 
 /** y = (x - mean) / sqrt(variance + epsilon) * scale + bias, per channel of [batch, channels,
  *  plane]; channels-last images have batch * plane for batch and 1 for plane. y may be x. Agrees to
@@ -126,8 +122,6 @@ KERNEL_VERSIONS(softmax_f32_fn, softmax_f32);
 typedef void batch_norm_f32_fn(float *y, const float *x, const float *scale, const float *bias,
                                const float *mean, const float *variance, float epsilon,
                                size_t batch, size_t channels, size_t plane);
-batch_norm_f32_fn batch_norm_f32_ref;
-KERNEL_VERSIONS(batch_norm_f32_fn, batch_norm_f32);
 
 /* Moving elements of any type: exact. */
 
@@ -143,11 +137,9 @@ struct kernel_copy {
 /** Transpose, Slice, Tile, Expand, a part of Concat or Pad: y at its strides = x at its strides.
  *  y and x point to the element of index 0 on all axes. */
 typedef void copy_fn(void *y, const void *x, const struct kernel_copy *shape);
-copy_fn copy_ref, copy_portable;
 
 /** count times the element at value. */
 typedef void fill_fn(void *y, const void *value, size_t element_bytes, size_t count);
-fill_fn fill_ref;
 
 enum kernel_pad_mode { KERNEL_PAD_CONSTANT, KERNEL_PAD_REFLECT, KERNEL_PAD_EDGE, KERNEL_PAD_WRAP };
 
@@ -192,7 +184,6 @@ static inline int64_t kernel_pad_source(const struct kernel_pad *shape, int axis
 
 /** value: one element; read in constant mode only. */
 typedef void pad_fn(void *y, const void *x, const void *value, const struct kernel_pad *shape);
-pad_fn pad_ref, pad_portable;
 
 struct kernel_gather {
     size_t outer, axis, inner_bytes; /* x: [outer, axis, inner_bytes] */
@@ -203,78 +194,56 @@ struct kernel_gather {
  *  is out of range; what y then holds is not defined. */
 typedef int gather_fn(void *y, const void *x, const int64_t *indices,
                       const struct kernel_gather *shape);
-gather_fn gather_ref;
 
 /** y[i] = x[i] as C converts; float to integer cuts off, and saturates where C says nothing (NaN
  *  becomes 0); to bool: x != 0. Exact, but for the bits of a NaN. */
 typedef void cast_fn(void *y, enum kernel_dtype to, const void *x, enum kernel_dtype from,
                      size_t count);
-cast_fn cast_ref;
-KERNEL_VERSIONS(cast_fn, cast);
 
 /* The table */
+
+/* Of this header; see KERNEL_DECLARE(). */
+#define COMMON_KERNELS(KERNEL)                                                                     \
+    KERNEL(lrn_f32, EACH);                                                                         \
+    KERNEL(softmax_f32, EACH);                                                                     \
+    KERNEL(batch_norm_f32, EACH);                                                                  \
+    KERNEL(copy, PORTABLE);                                                                        \
+    KERNEL(fill, REF);                                                                             \
+    KERNEL(pad, PORTABLE);                                                                         \
+    KERNEL(gather, REF);                                                                           \
+    KERNEL(cast, EACH)
+COMMON_KERNELS(KERNEL_DECLARE);
+
+#define ALL_KERNELS(KERNEL)                                                                        \
+    ATTENTION_KERNELS(KERNEL);                                                                     \
+    CHAIN_KERNELS(KERNEL);                                                                         \
+    COMMON_KERNELS(KERNEL);                                                                        \
+    CONV_KERNELS(KERNEL);                                                                          \
+    CONVOLVE_KERNELS(KERNEL);                                                                      \
+    ELEMENTWISE_KERNELS(KERNEL);                                                                   \
+    GEMM_KERNELS(KERNEL);                                                                          \
+    INDEX_KERNELS(KERNEL);                                                                         \
+    INT8_KERNELS(KERNEL);                                                                          \
+    PRODUCT_KERNELS(KERNEL);                                                                       \
+    QUANTIZE_KERNELS(KERNEL);                                                                      \
+    RECURRENT_KERNELS(KERNEL);                                                                     \
+    REDUCE_KERNELS(KERNEL);                                                                        \
+    RESAMPLE_KERNELS(KERNEL);                                                                      \
+    VISION_KERNELS(KERNEL)
 
 #define KERNEL_ENTRY(type, name)                                                                   \
     struct {                                                                                       \
         type *fn;                                                                                  \
         const char *version; /* "ref", "avx2", ... */                                              \
     } name
+#define KERNEL_ENTRY_OF(name, versions) KERNEL_ENTRY(name##_fn, name)
 
 struct kernel_table {
     KERNEL_ENTRY(unary_f32_fn, unary_f32[KERNEL_UNARY_COUNT]);
     KERNEL_ENTRY(binary_fn, binary[KERNEL_BINARY_COUNT][KERNEL_DTYPES]); /* fn NULL: no such */
-    KERNEL_ENTRY(conv_f32_fn, conv_f32);
-    KERNEL_ENTRY(gemm_f32_fn, gemm_f32);
     KERNEL_ENTRY(pool_f32_fn, max_pool_f32);
     KERNEL_ENTRY(pool_f32_fn, average_pool_f32);
-    KERNEL_ENTRY(lrn_f32_fn, lrn_f32);
-    KERNEL_ENTRY(softmax_f32_fn, softmax_f32);
-    KERNEL_ENTRY(batch_norm_f32_fn, batch_norm_f32);
-    KERNEL_ENTRY(copy_fn, copy);
-    KERNEL_ENTRY(fill_fn, fill);
-    KERNEL_ENTRY(pad_fn, pad);
-    KERNEL_ENTRY(gather_fn, gather);
-    KERNEL_ENTRY(cast_fn, cast);
-    KERNEL_ENTRY(map_fn, map);
-    KERNEL_ENTRY(zip_fn, zip);
-    KERNEL_ENTRY(chain_fn, chain);
-    KERNEL_ENTRY(where_fn, where);
-    KERNEL_ENTRY(reduce_fn, reduce);
-    KERNEL_ENTRY(arg_reduce_fn, arg_reduce);
-    KERNEL_ENTRY(normalize_fn, normalize);
-    KERNEL_ENTRY(along_fn, along);
-    KERNEL_ENTRY(attention_fn, attention);
-    KERNEL_ENTRY(rotary_fn, rotary);
-    KERNEL_ENTRY(quantize_fn, quantize);
-    KERNEL_ENTRY(dequantize_fn, dequantize);
-    KERNEL_ENTRY(quantize_dynamic_fn, quantize_dynamic);
-    KERNEL_ENTRY(resample_fn, resample);
-    KERNEL_ENTRY(gather_elements_fn, gather_elements);
-    KERNEL_ENTRY(scatter_elements_fn, scatter_elements);
-    KERNEL_ENTRY(gather_nd_fn, gather_nd);
-    KERNEL_ENTRY(scatter_nd_fn, scatter_nd);
-    KERNEL_ENTRY(top_k_fn, top_k);
-    KERNEL_ENTRY(nonzero_fn, nonzero);
-    KERNEL_ENTRY(compress_fn, compress);
-    KERNEL_ENTRY(one_hot_fn, one_hot);
-    KERNEL_ENTRY(triangle_fn, triangle);
-    KERNEL_ENTRY(eye_fn, eye);
-    KERNEL_ENTRY(range_fn, range);
-    KERNEL_ENTRY(reverse_fn, reverse);
-    KERNEL_ENTRY(cache_write_fn, cache_write);
-    KERNEL_ENTRY(product_fn, product);
-    KERNEL_ENTRY(einsum_fn, einsum);
-    KERNEL_ENTRY(product_int8_fn, product_int8);
-    KERNEL_ENTRY(convolve_fn, convolve);
-    KERNEL_ENTRY(convolve_int8_fn, convolve_int8);
-    KERNEL_ENTRY(conv_transpose_fn, conv_transpose);
-    KERNEL_ENTRY(pool_fn, pool);
-    KERNEL_ENTRY(lrn_fn, lrn);
-    KERNEL_ENTRY(batch_norm_fn, batch_norm);
-    KERNEL_ENTRY(recurrent_fn, recurrent);
-    KERNEL_ENTRY(grid_sample_fn, grid_sample);
-    KERNEL_ENTRY(roi_align_fn, roi_align);
-    KERNEL_ENTRY(nms_fn, nms);
+    ALL_KERNELS(KERNEL_ENTRY_OF);
 };
 
 /** How much of this CPU a table may use. Each level holds the ones before it. */

@@ -48,8 +48,6 @@ struct kernel_product_data {
  * quantised it is saturate(round(y * a_scale * b_scale / y_scale) + y_zero), halves to even. An
  * integer result with alpha and beta other than 1 is computed in f64 and cut off. */
 typedef void product_fn(const struct kernel_product_data *data, const struct kernel_product *shape);
-product_fn product_ref;
-KERNEL_VERSIONS(product_fn, product);
 
 enum { KERNEL_EINSUM_OPERANDS = 16, KERNEL_EINSUM_AXES = 24 };
 
@@ -65,7 +63,11 @@ struct kernel_einsum {
 /** y[kept] = sum of the products of one element of each operand. Versions agree for f32 as products
  *  of gemm_f32_fn do. */
 typedef void einsum_fn(void *y, const void *const *operands, const struct kernel_einsum *shape);
-einsum_fn einsum_ref;
-KERNEL_VERSIONS(einsum_fn, einsum);
+
+/* See KERNEL_DECLARE(). */
+#define PRODUCT_KERNELS(KERNEL)                                                                    \
+    KERNEL(product, EACH);                                                                         \
+    KERNEL(einsum, EACH)
+PRODUCT_KERNELS(KERNEL_DECLARE);
 
 #endif

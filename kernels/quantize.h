@@ -23,20 +23,21 @@ struct kernel_quantize {
  *  first. zero may be NULL: 0. */
 typedef void quantize_fn(void *y, const void *x, const void *scale, const void *zero,
                          const struct kernel_quantize *shape);
-quantize_fn quantize_ref;
-KERNEL_VERSIONS(quantize_fn, quantize);
 
 /** y = (x - zero) * scale. zero may be NULL: 0. */
 typedef void dequantize_fn(void *y, const void *x, const void *scale, const void *zero,
                            const struct kernel_quantize *shape);
-dequantize_fn dequantize_ref;
-KERNEL_VERSIONS(dequantize_fn, dequantize);
 
 /** Choose scale and zero point so that u8 covers 0 and all of x, and quantise. Of no or only zero
  *  elements the scale is 0 and everything else too. */
 typedef void quantize_dynamic_fn(uint8_t *y, float *scale, uint8_t *zero, const float *x,
                                  size_t count);
-quantize_dynamic_fn quantize_dynamic_ref;
-KERNEL_VERSIONS(quantize_dynamic_fn, quantize_dynamic);
+
+/* See KERNEL_DECLARE(). */
+#define QUANTIZE_KERNELS(KERNEL)                                                                   \
+    KERNEL(quantize, EACH);                                                                        \
+    KERNEL(dequantize, EACH);                                                                      \
+    KERNEL(quantize_dynamic, EACH)
+QUANTIZE_KERNELS(KERNEL_DECLARE);
 
 #endif

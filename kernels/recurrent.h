@@ -76,7 +76,9 @@ size_t kernel_recurrent_room(const struct kernel_recurrent *shape);
  *  1e-5 where a step does not enlarge differences. */
 typedef int recurrent_fn(const struct kernel_recurrent_data *data,
                          const struct kernel_recurrent *shape);
-recurrent_fn recurrent_ref;
-KERNEL_VERSIONS(recurrent_fn, recurrent);
+
+/* See KERNEL_DECLARE(). */
+#define RECURRENT_KERNELS(KERNEL) KERNEL(recurrent, EACH)
+RECURRENT_KERNELS(KERNEL_DECLARE);
 
 #endif

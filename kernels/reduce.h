@@ -34,8 +34,6 @@ struct kernel_reduce {
 
 /** y has x's axes without the reduced ones (or with 1 in their place). */
 typedef void reduce_fn(void *y, const void *x, const struct kernel_reduce *shape);
-reduce_fn reduce_ref;
-KERNEL_VERSIONS(reduce_fn, reduce);
 
 struct kernel_arg_reduce {
     enum kernel_dtype dtype;
@@ -45,8 +43,6 @@ struct kernel_arg_reduce {
 
 /** y [outer, inner]: the place along the axis of the largest (or smallest) element. */
 typedef void arg_reduce_fn(int64_t *y, const void *x, const struct kernel_arg_reduce *shape);
-arg_reduce_fn arg_reduce_ref;
-KERNEL_VERSIONS(arg_reduce_fn, arg_reduce);
 
 /** Where scale and bias lie under x's axes: strides in elements, 0 where they are broadcast. */
 struct kernel_normalize {
@@ -76,8 +72,6 @@ struct kernel_normalize_data {
  *  NaN. */
 typedef void normalize_fn(const struct kernel_normalize_data *data,
                           const struct kernel_normalize *shape);
-normalize_fn normalize_ref;
-KERNEL_VERSIONS(normalize_fn, normalize);
 
 enum kernel_along_op {
     ALONG_SOFTMAX,
@@ -98,7 +92,13 @@ struct kernel_along {
 /** y, x: [outer, axis, inner], along the middle axis. Softmax and norms are for reals.
  *  Versions of ALONG_LOG_SOFTMAX agree with ref to 2e-6 of the largest of |x| and |y|. */
 typedef void along_fn(void *y, const void *x, const struct kernel_along *shape);
-along_fn along_ref;
-KERNEL_VERSIONS(along_fn, along);
+
+/* See KERNEL_DECLARE(). */
+#define REDUCE_KERNELS(KERNEL)                                                                     \
+    KERNEL(reduce, EACH);                                                                          \
+    KERNEL(arg_reduce, EACH);                                                                      \
+    KERNEL(normalize, EACH);                                                                       \
+    KERNEL(along, EACH)
+REDUCE_KERNELS(KERNEL_DECLARE);
 
 #endif

@@ -26,7 +26,9 @@ struct kernel_resample {
 /** y = x weighted along all axes, summed in f64 and rounded once (integers: to nearest, halves to
  *  even). Versions sum f32 in f32, to 1e-6 of the sum of what is added. */
 typedef void resample_fn(void *y, const void *x, const struct kernel_resample *shape);
-resample_fn resample_ref;
-KERNEL_VERSIONS(resample_fn, resample);
+
+/* See KERNEL_DECLARE(). */
+#define RESAMPLE_KERNELS(KERNEL) KERNEL(resample, EACH)
+RESAMPLE_KERNELS(KERNEL_DECLARE);
 
 #endif

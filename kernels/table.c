@@ -12,6 +12,19 @@
         table->entry.version = #v;                                                                 \
     } while (0)
 
+/* Of an entry of a family's list what a level has. */
+#define AT_REF(name, versions)      USE(name, name, ref)
+#define AT_PORTABLE(name, versions) PORTABLE_OF_##versions(name)
+#define AT_AVX2(name, versions)     FAST_OF_##versions(name, avx2)
+#define AT_AVX512(name, versions)   FAST_OF_##versions(name, avx512)
+
+#define PORTABLE_OF_REF(name)
+#define PORTABLE_OF_PORTABLE(name) USE(name, name, portable)
+#define PORTABLE_OF_EACH(name)     USE(name, name, portable)
+#define FAST_OF_REF(name, v)
+#define FAST_OF_PORTABLE(name, v)
+#define FAST_OF_EACH(name, v) USE(name, name, v)
+
 static void init_ref(struct kernel_table *table)
 {
     USE(unary_f32[KERNEL_RELU], relu_f32, ref);
@@ -35,61 +48,12 @@ static void init_ref(struct kernel_table *table)
     USE(binary[KERNEL_SUB][KERNEL_I64], sub_i64, ref);
     USE(binary[KERNEL_MUL][KERNEL_I64], mul_i64, ref);
     USE(binary[KERNEL_DIV][KERNEL_I64], div_i64, ref);
-    USE(conv_f32, conv_f32, ref);
-    USE(gemm_f32, gemm_f32, ref);
     USE(max_pool_f32, max_pool_f32, ref);
     USE(average_pool_f32, average_pool_f32, ref);
-    USE(lrn_f32, lrn_f32, ref);
-    USE(softmax_f32, softmax_f32, ref);
-    USE(batch_norm_f32, batch_norm_f32, ref);
-    USE(copy, copy, ref);
-    USE(fill, fill, ref);
-    USE(pad, pad, ref);
-    USE(gather, gather, ref);
-    USE(cast, cast, ref);
-    USE(map, map, ref);
-    USE(zip, zip, ref);
-    USE(chain, chain, ref);
-    USE(where, where, ref);
-    USE(reduce, reduce, ref);
-    USE(arg_reduce, arg_reduce, ref);
-    USE(normalize, normalize, ref);
-    USE(along, along, ref);
-    USE(attention, attention, ref);
-    USE(rotary, rotary, ref);
-    USE(quantize, quantize, ref);
-    USE(dequantize, dequantize, ref);
-    USE(quantize_dynamic, quantize_dynamic, ref);
-    USE(resample, resample, ref);
-    USE(gather_elements, gather_elements, ref);
-    USE(scatter_elements, scatter_elements, ref);
-    USE(gather_nd, gather_nd, ref);
-    USE(scatter_nd, scatter_nd, ref);
-    USE(top_k, top_k, ref);
-    USE(nonzero, nonzero, ref);
-    USE(compress, compress, ref);
-    USE(one_hot, one_hot, ref);
-    USE(triangle, triangle, ref);
-    USE(eye, eye, ref);
-    USE(range, range, ref);
-    USE(reverse, reverse, ref);
-    USE(cache_write, cache_write, ref);
-    USE(product, product, ref);
-    USE(einsum, einsum, ref);
-    USE(convolve, convolve, ref);
-    USE(product_int8, product_int8, ref);
-    USE(convolve_int8, convolve_int8, ref);
-    USE(conv_transpose, conv_transpose, ref);
-    USE(pool, pool, ref);
-    USE(lrn, lrn, ref);
-    USE(batch_norm, batch_norm, ref);
-    USE(recurrent, recurrent, ref);
-    USE(grid_sample, grid_sample, ref);
-    USE(roi_align, roi_align, ref);
-    USE(nms, nms, ref);
+    ALL_KERNELS(AT_REF);
 }
 
-/* Everything that is compiled once per instruction set. */
+/* What is compiled once per instruction set and stands in no family's list. */
 #define USE_VERSIONS(v)                                                                            \
     do {                                                                                           \
         USE(unary_f32[KERNEL_RELU], relu_f32, v);                                                  \
@@ -101,34 +65,8 @@ static void init_ref(struct kernel_table *table)
         USE(binary[KERNEL_SUB][KERNEL_F32], sub_f32, v);                                           \
         USE(binary[KERNEL_MUL][KERNEL_F32], mul_f32, v);                                           \
         USE(binary[KERNEL_DIV][KERNEL_F32], div_f32, v);                                           \
-        USE(gemm_f32, gemm_f32, v);                                                                \
         USE(max_pool_f32, max_pool_f32, v);                                                        \
         USE(average_pool_f32, average_pool_f32, v);                                                \
-        USE(lrn_f32, lrn_f32, v);                                                                  \
-        USE(softmax_f32, softmax_f32, v);                                                          \
-        USE(batch_norm_f32, batch_norm_f32, v);                                                    \
-        USE(cast, cast, v);                                                                        \
-        USE(map, map, v);                                                                          \
-        USE(chain, chain, v);                                                                      \
-        USE(reduce, reduce, v);                                                                    \
-        USE(normalize, normalize, v);                                                              \
-        USE(product_int8, product_int8, v);                                                        \
-        USE(convolve_int8, convolve_int8, v);                                                      \
-        USE(zip, zip, v);                                                                          \
-        USE(where, where, v);                                                                      \
-        USE(quantize, quantize, v);                                                                \
-        USE(dequantize, dequantize, v);                                                            \
-        USE(quantize_dynamic, quantize_dynamic, v);                                                \
-        USE(recurrent, recurrent, v);                                                              \
-        USE(attention, attention, v);                                                              \
-        USE(product, product, v);                                                                  \
-        USE(einsum, einsum, v);                                                                    \
-        USE(resample, resample, v);                                                                \
-        USE(along, along, v);                                                                      \
-        USE(gather_elements, gather_elements, v);                                                  \
-        USE(grid_sample, grid_sample, v);                                                          \
-        USE(arg_reduce, arg_reduce, v);                                                            \
-        USE(pool, pool, v);                                                                        \
     } while (0)
 
 #if defined(__x86_64__)
@@ -161,17 +99,16 @@ void kernel_table_init(struct kernel_table *table, enum kernel_level level)
     init_ref(table);
     if (level >= KERNEL_LEVEL_PORTABLE) {
         USE_VERSIONS(portable);
-        USE(copy, copy, portable);
-        USE(nms, nms, portable);
-        USE(top_k, top_k, portable);
-        USE(pad, pad, portable);
-        USE(triangle, triangle, portable);
-        USE(roi_align, roi_align, portable);
+        ALL_KERNELS(AT_PORTABLE);
     }
 #if defined(__x86_64__)
-    if (level >= KERNEL_LEVEL_AVX2)
+    if (level >= KERNEL_LEVEL_AVX2) {
         USE_VERSIONS(avx2);
-    if (level >= KERNEL_LEVEL_AVX512)
+        ALL_KERNELS(AT_AVX2);
+    }
+    if (level >= KERNEL_LEVEL_AVX512) {
         USE_VERSIONS(avx512);
+        ALL_KERNELS(AT_AVX512);
+    }
 #endif
 }

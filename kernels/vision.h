@@ -25,8 +25,6 @@ struct kernel_grid_sample {
  *  1e-5 of the largest pixel. */
 typedef void grid_sample_fn(void *y, const void *x, const void *grid,
                             const struct kernel_grid_sample *shape);
-grid_sample_fn grid_sample_ref;
-KERNEL_VERSIONS(grid_sample_fn, grid_sample);
 
 struct kernel_roi_align {
     enum kernel_dtype dtype, index_type; /* a real one; i32 or i64 */
@@ -43,7 +41,6 @@ struct kernel_roi_align {
  *  ROI_SAMPLES_MAX samples in a bin. Agrees with ref to 1e-5 of the largest pixel. */
 typedef int roi_align_fn(void *y, const void *x, const void *rois, const void *images,
                          const struct kernel_roi_align *shape);
-roi_align_fn roi_align_ref, roi_align_portable;
 
 #define ROI_SAMPLES_MAX 1e6
 
@@ -62,11 +59,17 @@ struct kernel_nms {
  * count, at most `room`; scratch: kernel_nms_room() bytes, aligned to 8. */
 typedef int64_t nms_fn(int64_t *y, int64_t room, const float *boxes, const float *scores,
                        void *scratch, const struct kernel_nms *shape);
-nms_fn nms_ref, nms_portable;
 
 static inline size_t kernel_nms_room(const struct kernel_nms *shape)
 {
     return (size_t)shape->boxes * (2 * sizeof(uint64_t) + 5 * sizeof(double));
 }
+
+/* See KERNEL_DECLARE(). */
+#define VISION_KERNELS(KERNEL)                                                                     \
+    KERNEL(grid_sample, EACH);                                                                     \
+    KERNEL(roi_align, PORTABLE);                                                                   \
+    KERNEL(nms, PORTABLE)
+VISION_KERNELS(KERNEL_DECLARE);
 
 #endif
