@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The operators: a row each. What is told of them here is all that the runtime knows by name; how many
- * operations they are stands in base/op_flop_onnx.c, with the operators of traces. */
+/* The rows of table.def, by type. */
 #include "runtime/ops/table.h"
 
 #include <stdlib.h>
@@ -13,7 +12,15 @@ static const char every[] = "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 bool";
 static const char reals[] = "f32 f64 f16 bf16";
 static const char moved[] = "any";
 
+#define OP_KERNELS(name, binder, entries, element_types, ...)                                      \
+    static const struct op_kernels name = {                                                        \
+        .bind = binder, .names = entries, .types = element_types, __VA_ARGS__};
 #include "runtime/ops/table.def"
+
+#define OPERATOR(type, ...) {type, __VA_ARGS__},
+const struct op_row op_rows[] = {
+#include "runtime/ops/table.def"
+};
 
 const size_t op_row_count = sizeof(op_rows) / sizeof(op_rows[0]);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The operators: a row each, with all that is known of one by its name. A new operator is a row in
- * table.c, its shape in shape/, its binder in call/ and its operations in base/op_flop_onnx.c. Only
- * runtime/ops/ includes this; others ask call/call.h, shape/shape.h and operators.h. Any thread.
+ * table.def, its shape in shape/, its binder in call/ and its operations in base/op_flop_onnx.c.
+ * Only runtime/ops/ includes this; others ask call/call.h, shape/shape.h and operators.h. Any
+ * thread.
  */
 #ifndef OPTRACE_RUNTIME_OPS_TABLE_H
 #define OPTRACE_RUNTIME_OPS_TABLE_H
@@ -34,7 +35,9 @@ struct op_row {
     const char *attributes;           /* of all versions, with a blank between them */
     const struct op_kernels *kernels; /* NULL: folded when it is loaded */
     enum layout_need layout;
-    uint32_t computed; /* outputs that are; the first may be left out only of several */
+    uint32_t computed;    /* outputs that are; the first may be left out only of several */
+    uint32_t wide_inputs; /* see call_wide_inputs() */
+    bool moves;           /* see call_moves() */
 };
 
 /** What models can hold, sorted by type. */

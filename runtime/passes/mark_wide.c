@@ -5,51 +5,6 @@
 #include "runtime/ops/call/call.h"
 #include "runtime/passes/pass.h"
 
-/* What a reader does to an input that must not be rounded, and which inputs these are. */
-static const struct reader {
-    const char *op_type;
-    uint32_t inputs; /* a bit for each */
-} readers[] = {
-    /* Near 0 and below it, or beyond where they are defined; angles lose whole turns. */
-    {"Acos", 1},
-    {"Acosh", 1},
-    {"Asin", 1},
-    {"Atanh", 1},
-    {"Cos", 1},
-    {"Div", 2},
-    {"Log", 1},
-    {"Pow", 3},
-    {"Reciprocal", 1},
-    {"ReduceLogSum", 1},
-    {"Sin", 1},
-    {"Sqrt", 1},
-    {"Tan", 1},
-    /* What comes out is an index, a truth, a whole number, or a place. */
-    {"ArgMax", 1},
-    {"ArgMin", 1},
-    {"Ceil", 1},
-    {"Compress", 2},
-    {"Equal", 3},
-    {"Floor", 1},
-    {"Greater", 3},
-    {"GreaterOrEqual", 3},
-    {"GridSample", 2},
-    {"Hardmax", 1},
-    {"Less", 3},
-    {"LessOrEqual", 3},
-    {"Mod", 3},
-    {"NonMaxSuppression", 31},
-    {"NonZero", 1},
-    {"OneHot", 1},
-    {"Range", 7},
-    {"Resize", 6},
-    {"RoiAlign", 2},
-    {"Round", 1},
-    {"Sign", 1},
-    {"TopK", 1},
-    {"Upsample", 2},
-};
-
 static bool is_named(const struct node *node, const char *const *names)
 {
     for (; node->domain[0] == '\0' && *names; names++)
@@ -69,29 +24,7 @@ static uint32_t inputs_of_reader(const struct node *node)
 
     if (is_named(node, casts))
         return node_output(node, 0) && !is_real(node->outputs[0]->dtype);
-    for (size_t i = 0; node->domain[0] == '\0' && i < sizeof(readers) / sizeof(readers[0]); i++)
-        if (strcmp(node->op_type, readers[i].op_type) == 0)
-            return readers[i].inputs;
-    return 0;
-}
-
-static bool is_moving(const struct node *node)
-{
-    static const char *const names[] = {"Cast",           "CenterCropPad",
-                                        "Compress",       "Concat",
-                                        "DepthToSpace",   "Expand",
-                                        "Flatten",        "Gather",
-                                        "GatherElements", "GatherND",
-                                        "Identity",       "Pad",
-                                        "Reshape",        "ReverseSequence",
-                                        "Slice",          "Split",
-                                        "SpaceToDepth",   "Squeeze",
-                                        "Tile",           "Transpose",
-                                        "Unsqueeze",      "Where",
-                                        "Dropout",        "ScatterElements",
-                                        "ScatterND",      NULL};
-
-    return is_named(node, names);
+    return call_wide_inputs(node);
 }
 
 /* A product by one row or column is an outer product: each element is a product of two. */
@@ -137,7 +70,7 @@ static bool makes_wide(const struct node *node)
 static void mark_inputs(const struct graph *graph, const struct node *node)
 {
     uint32_t inputs = inputs_of_reader(node);
-    bool is_passed_on = makes_wide(node) && (is_elementwise(graph, node) || is_moving(node));
+    bool is_passed_on = makes_wide(node) && (is_elementwise(graph, node) || call_moves(node));
 
     for (uint32_t i = 0; i < node->input_count; i++)
         if (is_passed_on || (i < 32 && (inputs >> i & 1) != 0))

@@ -26,6 +26,20 @@ bool call_is_view(const struct node *node)
            (bind == call_bind_dropout && node_output(node, 0) && !call_is_read(node, 1));
 }
 
+uint32_t call_wide_inputs(const struct node *node)
+{
+    const struct op_row *row = op_row_of(node);
+
+    return row ? row->wide_inputs : 0;
+}
+
+bool call_moves(const struct node *node)
+{
+    const struct op_row *row = op_row_of(node);
+
+    return row && row->moves;
+}
+
 enum layout_need call_layout_need(const struct node *node)
 {
     const struct op_row *row = op_row_of(node);

@@ -146,6 +146,16 @@ const void *call_weights(const struct call *call, size_t *out_bytes);
 int call_bind_reorder(const struct kernel_table *kernels, const struct tensor_view *tensor,
                       const struct layout *from, const struct layout *to, struct call *out_call);
 
+/**
+ * Inputs, a bit each, that half precision would not make a little wrong, but another number: they are
+ * near 0 or beyond where the operator is defined, or angles that lose whole turns; or what comes out
+ * is an index, a truth, a whole number, or a place.
+ */
+uint32_t call_wide_inputs(const struct node *node);
+
+/** Whether it moves elements of its inputs on, or chooses among them. */
+bool call_moves(const struct node *node);
+
 /** Whether this operator only shows its first input under another shape (Reshape, Identity, ...).
  */
 bool call_is_view(const struct node *node);
@@ -154,24 +164,10 @@ bool call_is_view(const struct node *node);
 
 typedef int call_bind_fn(const struct call_request *request, struct call *call);
 
-call_bind_fn call_bind_conv, call_bind_pool;                         /* window.c */
-call_bind_fn call_bind_unary, call_bind_binary, call_bind_sum;       /* math.c */
-call_bind_fn call_bind_gemm, call_bind_matmul;                       /* math.c */
-call_bind_fn call_bind_lrn, call_bind_softmax, call_bind_batch_norm; /* norm.c */
-call_bind_fn call_bind_view, call_bind_concat, call_bind_transpose;  /* move.c */
-call_bind_fn call_bind_slice, call_bind_tile, call_bind_expand;      /* move.c */
-call_bind_fn call_bind_pad, call_bind_gather, call_bind_cast;        /* select.c */
-call_bind_fn call_bind_constant_of_shape, call_bind_shape;           /* select.c */
-call_bind_fn call_bind_clip_any, call_bind_map, call_bind_zip, call_bind_zip_many,
-    call_bind_where;                                /* elementwise.c */
-call_bind_fn call_bind_chain, call_bind_preprocess; /* chain.c */
-call_bind_fn call_bind_reduce, call_bind_arg, call_bind_softmax_any, call_bind_lp_norm,
-    call_bind_cum_sum, call_bind_layer_norm, call_bind_group_norm,
-    call_bind_mean_variance; /* reduce.c, normalize.c */
-call_bind_fn call_bind_elements, call_bind_tuples, call_bind_top_k, call_bind_nonzero,
-    call_bind_compress, call_bind_one_hot, call_bind_reverse, call_bind_cache_write,
-    call_bind_triangle, call_bind_range, call_bind_eye, call_bind_size, call_bind_split,
-    call_bind_blocks, call_bind_center, call_bind_dropout; /* index.c, make.c */
+/* One function per operator, or per family. */
+#define OP_KERNELS(name, bind, ...) call_bind_fn bind;
+#include "runtime/ops/table.def"
+call_bind_fn call_bind_clip_any, call_bind_conv_any; /* over types that the others hand on */
 
 /** Which binder serves an operator, by node_full_type(); NULL: none. */
 call_bind_fn *call_binder(const char *full_type);
@@ -193,17 +189,6 @@ bool call_zip_of(const char *op_type, enum kernel_zip *out_zip);
 
 /** Whether somebody reads an output of the node. */
 bool call_is_read(const struct node *node, uint32_t output);
-call_bind_fn call_bind_attention, call_bind_rotary;         /* attention.c */
-call_bind_fn call_bind_resize;                              /* resize.c */
-call_bind_fn call_bind_product_quantised, call_bind_einsum; /* product.c */
-call_bind_fn call_bind_conv_any, call_bind_conv_quantised, call_bind_conv_transpose,
-    call_bind_pool_any;                                                 /* convolve.c */
-call_bind_fn call_bind_extern_op;                                       /* extern.c */
-call_bind_fn call_bind_fused_matmul;                                    /* contrib.c */
-call_bind_fn call_bind_control;                                         /* control.c */
-call_bind_fn call_bind_recurrent;                                       /* recurrent.c */
-call_bind_fn call_bind_grid_sample, call_bind_roi_align, call_bind_nms; /* vision.c */
-call_bind_fn call_bind_quantize, call_bind_quantize_dynamic;            /* quantize.c */
 
 /** Fill diag with 'node "N" (Op, opset V): TEXT'. Returns error. */
 int call_refuse(const struct call_request *request, int error, const char *format, ...)

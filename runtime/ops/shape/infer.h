@@ -106,26 +106,9 @@ struct window {
 int infer_window(struct infer *infer, const struct shape *in, struct window *window);
 
 /* One function per operator, or per family with the same rule. */
-shape_fn shape_same, shape_unary_float, shape_dropout, shape_clip, shape_softmax, shape_lrn,
-    shape_batch_norm, shape_binary, shape_sum, shape_conv, shape_max_pool, shape_average_pool,
-    shape_global_pool, shape_gemm, shape_matmul, shape_fused_matmul, shape_reshape, shape_transpose,
-    shape_flatten, shape_squeeze, shape_unsqueeze, shape_concat, shape_tile, shape_expand,
-    shape_slice, shape_pad, shape_gather, shape_cast, shape_constant, shape_constant_of_shape,
-    shape_shape;
-shape_fn shape_unary_any, shape_test_float, shape_not, shape_bits, shape_compare, shape_pow,
-    shape_prelu, shape_many, shape_where, shape_cast_like;
-shape_fn shape_reduce, shape_arg, shape_lp_norm, shape_cum_sum, shape_layer_norm, shape_channels;
-shape_fn shape_gather_elements, shape_scatter_elements, shape_gather_nd, shape_scatter_nd,
-    shape_top_k, shape_nonzero, shape_compress, shape_one_hot, shape_square, shape_arange,
-    shape_eye, shape_size, shape_split, shape_depth_to_space, shape_space_to_depth, shape_center;
-shape_fn shape_attention, shape_rotary;
-shape_fn shape_resize;
-shape_fn shape_quantize, shape_dequantize, shape_quantize_dynamic;
-shape_fn shape_conv_integer, shape_qlinear_conv, shape_conv_transpose, shape_lp_pool;
-shape_fn shape_matmul_integer, shape_qlinear_matmul, shape_einsum;
-shape_fn shape_if, shape_loop;
+#define OPERATOR(type, since, inputs_min, inputs_max, outputs_max, shape, ...) shape_fn shape;
+#include "runtime/ops/table.def"
 shape_fn shape_extern_op; /* operators of other people's libraries */
-shape_fn shape_recurrent, shape_grid_sample, shape_roi_align, shape_nms;
 
 /** And, Or and Xor, which take bools alone, where other operators of two operands take numbers. */
 bool shape_is_logical(const char *op_type);
