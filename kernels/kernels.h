@@ -25,11 +25,11 @@
 #include "kernels/activation.h"
 #include "kernels/attention.h"
 #include "kernels/chain.h"
-#include "kernels/conv.h"
+#include "kernels/conv_f32.h"
 #include "kernels/convolve.h"
 #include "kernels/dtype.h"
 #include "kernels/elementwise.h"
-#include "kernels/gemm.h"
+#include "kernels/gemm_f32.h"
 #include "kernels/index.h"
 #include "kernels/int8.h"
 #include "kernels/product.h"
@@ -218,10 +218,10 @@ COMMON_KERNELS(KERNEL_DECLARE);
     ATTENTION_KERNELS(KERNEL);                                                                     \
     CHAIN_KERNELS(KERNEL);                                                                         \
     COMMON_KERNELS(KERNEL);                                                                        \
-    CONV_KERNELS(KERNEL);                                                                          \
+    CONV_F32_KERNELS(KERNEL);                                                                      \
     CONVOLVE_KERNELS(KERNEL);                                                                      \
     ELEMENTWISE_KERNELS(KERNEL);                                                                   \
-    GEMM_KERNELS(KERNEL);                                                                          \
+    GEMM_F32_KERNELS(KERNEL);                                                                      \
     INDEX_KERNELS(KERNEL);                                                                         \
     INT8_KERNELS(KERNEL);                                                                          \
     PRODUCT_KERNELS(KERNEL);                                                                       \

@@ -3,7 +3,7 @@
 #ifndef OPTRACE_KERNELS_CPU_CONV_PLAN_H
 #define OPTRACE_KERNELS_CPU_CONV_PLAN_H
 
-#include "kernels/conv.h"
+#include "kernels/conv_f32.h"
 
 struct conv_request {
     const struct kernel_conv *shape;

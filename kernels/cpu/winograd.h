@@ -11,7 +11,7 @@
 #ifndef OPTRACE_KERNELS_CPU_WINOGRAD_H
 #define OPTRACE_KERNELS_CPU_WINOGRAD_H
 
-#include "kernels/conv.h"
+#include "kernels/conv_f32.h"
 #include "kernels/cpu/team.h"
 
 enum { WINOGRAD_ROW_UNIT = 32 }; /* floats: rows of matrices are a multiple of it */

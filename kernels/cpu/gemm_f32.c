@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix products: a row vector times a matrix reads that matrix once, at the speed of memory; the
- * rest is oneDNN's. */
+/* Matrix products over f32: a row vector times a matrix reads that matrix once, at the speed of
+ * memory; the rest is oneDNN's. */
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Element-wise operators and matrix products. */
+/* Element-wise operators and matrix products over f32, and what others of them hand on. */
 #include "runtime/ops/call/call.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Normalisations: LRN, Softmax, BatchNormalization. */
+/* LRN, Softmax and BatchNormalization over f32, and over any type where they are not. */
 #include "runtime/ops/call/call.h"
 
 #include <errno.h>

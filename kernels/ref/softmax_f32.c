@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Softmax along one axis, the truth. */
+/* Softmax over f32 along one axis, the truth. */
 #include "kernels/kernels.h"
 
 #include <math.h>

@@ -4,8 +4,8 @@
  * them into the order that their kernel wants, once. What is common to all contracts stands in
  * kernels.h, which includes this.
  */
-#ifndef OPTRACE_KERNELS_CONV_H
-#define OPTRACE_KERNELS_CONV_H
+#ifndef OPTRACE_KERNELS_CONV_F32_H
+#define OPTRACE_KERNELS_CONV_F32_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -107,7 +107,7 @@ struct kernel_conv_plan_info {
 struct kernel_conv_plan_info kernel_conv_plan_info(const struct kernel_conv_plan *plan);
 
 /* See KERNEL_DECLARE(). */
-#define CONV_KERNELS(KERNEL) KERNEL(conv_f32, REF)
-CONV_KERNELS(KERNEL_DECLARE);
+#define CONV_F32_KERNELS(KERNEL) KERNEL(conv_f32, REF)
+CONV_F32_KERNELS(KERNEL_DECLARE);
 
 #endif

@@ -4,8 +4,8 @@
  * bring a constant right matrix into the order that their kernel wants, once. What is common to all
  * contracts stands in kernels.h, which includes this.
  */
-#ifndef OPTRACE_KERNELS_GEMM_H
-#define OPTRACE_KERNELS_GEMM_H
+#ifndef OPTRACE_KERNELS_GEMM_F32_H
+#define OPTRACE_KERNELS_GEMM_F32_H
 
 #include "kernels/activation.h"
 #include "kernels/dtype.h"
@@ -109,7 +109,7 @@ struct kernel_gemm_plan_info {
 struct kernel_gemm_plan_info kernel_gemm_plan_info(const struct kernel_gemm_plan *plan);
 
 /* See KERNEL_DECLARE(). */
-#define GEMM_KERNELS(KERNEL) KERNEL(gemm_f32, EACH)
-GEMM_KERNELS(KERNEL_DECLARE);
+#define GEMM_F32_KERNELS(KERNEL) KERNEL(gemm_f32, EACH)
+GEMM_F32_KERNELS(KERNEL_DECLARE);
 
 #endif

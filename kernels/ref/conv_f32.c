@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution, the truth: one output at a time, summed in f64. */
+/* Convolution over f32, the truth: one output at a time, summed in f64. */
 #include "kernels/kernels.h"
 #include "kernels/ref/ref.h"
 

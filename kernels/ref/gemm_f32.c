@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix product, the truth: one element at a time, summed in f64. */
+/* Matrix product over f32, the truth: one element at a time, summed in f64. */
 #include "kernels/kernels.h"
 
 static void gemm_one(float *y, const float *a, const float *b, const float *c,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Element-wise functions of one operand, the truth. */
+/* Element-wise functions of one operand over f32, the truth. */
 #include "kernels/kernels.h"
 #include "kernels/ref/ref.h"
 

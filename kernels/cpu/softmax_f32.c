@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Softmax along one axis: along the innermost one, or over the inner axes. */
+/* Softmax over f32 along one axis: along the innermost one, or over the inner axes. */
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/math.h"
 #include "kernels/cpu/team.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Maximum and average pooling, the truth. */
+/* Maximum and average pooling over f32, the truth. */
 #include "kernels/kernels.h"
 #include "kernels/ref/ref.h"
 
