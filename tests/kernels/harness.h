@@ -38,8 +38,9 @@ struct test_draws {
 
 struct test {
     const char *op, *version;
-    uint64_t seed;  /* of this case: reproduces it alone */
-    uint64_t state; /* of the random numbers */
+    const char *entry; /* of struct kernel_table, or op */
+    uint64_t seed;     /* of this case: reproduces it alone */
+    uint64_t state;    /* of the random numbers */
     struct test_draws draws;
     bool bench;
     bool is_wide;                   /* sizes that networks do not have, too */
