@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "analyze/export/export.h"
-#include "analyze/metrics/averages_private.h"
+#include "analyze/metrics/averages_rows.h"
 #include "analyze/query/call_stack.h"
 #include "base/text.h"
 #include "base/text_buffer.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/metrics/averages_private.h"
+#include "analyze/metrics/averages_rows.h"
 #include "analyze/query/call_stack.h"
 #include "analyze/stats/groups.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analyze/containers/place_map.h"
-#include "analyze/metrics/averages_private.h"
+#include "analyze/metrics/averages_rows.h"
 #include "analyze/query/lane_use.h"
 
 /* The host spans of each op, by start. */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "analyze/json/text.h"
-#include "analyze/metrics/averages_private.h"
+#include "analyze/metrics/averages_rows.h"
 #include "analyze/query/call_stack.h"
 #include "analyze/query/lane_use.h"
 #include "analyze/stats/groups.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/metrics/averages_private.h"
+#include "analyze/metrics/averages_rows.h"
 #include "analyze/query/lane_use.h"
 
 /* --- Rows. --- */

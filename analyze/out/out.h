@@ -19,6 +19,7 @@
 #include <stdio.h>
 
 #include "base/diag.h"
+#include "base/text_buffer.h"
 
 /* Version of what --format json writes; grows when a name is renamed or goes away. */
 #define OUT_JSON_VERSION 1
@@ -186,6 +187,12 @@ int out_open(const struct out_options *options, struct out **out_made);
 void out_count_samples(struct out *out, double sample_ns);
 /** How long each is; 0: times are times. */
 double out_sample_ns(void);
+
+/** How people see a value on one line, as a fact beside its title or in a sentence: "3.67 MiB". */
+void out_format_inline(struct text_buffer *buffer, const struct out_value *value);
+
+/** How people see a value of a compact column: "4.721 ms". */
+void out_format_compact(struct text_buffer *buffer, const struct out_value *value);
 
 /** Names with values, such as totals. */
 void out_facts(struct out *out, const struct out_section *section, const struct out_fact *facts,

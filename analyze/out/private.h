@@ -57,13 +57,7 @@ void out_write_notes(struct out *out);
  *  would steer the terminal are shown as \xNN. */
 void out_format_value(struct text_buffer *buffer, const struct out_value *value, unsigned wrap);
 
-/** The same on one line, as a fact beside its title or in a sentence: "3.67 MiB". */
-void out_format_inline(struct text_buffer *buffer, const struct out_value *value);
-
-/** How people see a value of a compact column: "4.721 ms". */
-void out_format_compact(struct text_buffer *buffer, const struct out_value *value);
-
-/** The same for a cell of a document, where blanks in front, which indent, would be swallowed. */
+/** As out_format_inline() for a cell of a document, where blanks in front, which indent, would be swallowed. */
 void out_format_cell(struct text_buffer *buffer, const struct out_value *value);
 
 /** Makes the names of a column fit: those that take more columns lose what they have in common,

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "analyze/reports/private.h"
+#include "analyze/reports/dropped.h"
 
 struct dropped_sums {
     int64_t events, memory_events, counters;

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "analyze/metrics/event_tree.h"
-#include "analyze/out/private.h"
 #include "analyze/reports/report.h"
+#include "base/text_buffer.h"
 
 /* A row on its way to the output. */
 struct event_line {

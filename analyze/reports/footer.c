@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analyze/import/importer.h"
-#include "analyze/reports/private.h"
+#include "analyze/reports/dropped.h"
 #include "analyze/stats/describe.h"
 #include "base/amount.h"
 #include "base/text_buffer.h"

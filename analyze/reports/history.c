@@ -7,11 +7,10 @@
 #include <string.h>
 
 #include "analyze/metrics/history.h"
-#include "analyze/out/private.h"
 #include "analyze/query/environment.h"
-#include "analyze/query/private.h"
 #include "analyze/reports/report.h"
 #include "analyze/stats/spread.h"
+#include "base/text_buffer.h"
 
 #define HISTORY_ALPHA 0.05
 

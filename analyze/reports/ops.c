@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "analyze/reports/ops_view.h"
-#include "analyze/reports/private.h"
+#include "analyze/reports/dropped.h"
 
 enum {
     COLUMNS_MAX = 32,

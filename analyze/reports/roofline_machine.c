@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which peaks hold, and how a chart shows them. */
 #include "analyze/reports/roofline_machine.h"
+#include "base/text_buffer.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "analyze/out/private.h"
 
 bool roofline_is_of_host(const struct op_row *op)
 {

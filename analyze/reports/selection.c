@@ -7,7 +7,7 @@
 
 #include "analyze/query/ops_of_spans.h"
 #include "analyze/query/span_filter.h"
-#include "analyze/reports/private.h"
+#include "analyze/reports/dropped.h"
 
 bool report_filters_by(const struct analyze_options *options, enum filter_subject subject)
 {

@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 #include "analyze/metrics/summary.h"
-#include "analyze/out/private.h"
 #include "analyze/reports/report.h"
+#include "base/text_buffer.h"
 
 /* What the columns look at besides their line. */
 struct context {

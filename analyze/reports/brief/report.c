@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "analyze/reports/brief/brief.h"
-#include "analyze/reports/private.h"
+#include "analyze/reports/dropped.h"
 
 enum { PLAIN_COLUMNS = 80, LEAST_COLUMNS = 40, MOST_COLUMNS = 200 };
 

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "analyze/reports/brief/private.h"
-#include "analyze/reports/private.h"
+#include "analyze/reports/dropped.h"
 #include "base/text.h"
 #include "schema/store/store.h"
 

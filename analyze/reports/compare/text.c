@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analyze/out/private.h"
 #include "analyze/reports/compare/page.h"
-#include "analyze/reports/private.h"
+#include "analyze/reports/dropped.h"
+#include "base/text_buffer.h"
 
 enum {
     SHOWN_MAX = 5, /* lines under one headline */

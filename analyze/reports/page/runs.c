@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "analyze/out/private.h"
 #include "analyze/reports/page/page.h"
+#include "base/text_buffer.h"
 
 static int64_t duration_of(const struct counted_run *run)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which spans are rows of averages, and what each of them cost. */
-#ifndef OPTRACE_ANALYZE_METRICS_AVERAGES_PRIVATE_H
-#define OPTRACE_ANALYZE_METRICS_AVERAGES_PRIVATE_H
+#ifndef OPTRACE_ANALYZE_METRICS_AVERAGES_ROWS_H
+#define OPTRACE_ANALYZE_METRICS_AVERAGES_ROWS_H
 
 #include "analyze/metrics/averages.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of the footer of reports. */
-#ifndef OPTRACE_ANALYZE_REPORTS_PRIVATE_H
-#define OPTRACE_ANALYZE_REPORTS_PRIVATE_H
+/* What was dropped of what is asked for, as footers and reports say it. */
+#ifndef OPTRACE_ANALYZE_REPORTS_DROPPED_H
+#define OPTRACE_ANALYZE_REPORTS_DROPPED_H
 
 #include "analyze/reports/report.h"
 
