@@ -14,7 +14,7 @@
 #include "analyze/output_check.h"
 #include "analyze/progress.h"
 #include "analyze/query/choose_sessions.h"
-#include "analyze/query/private.h"
+#include "analyze/query/query.h"
 #include "analyze/reports/compare/place.h"
 #include "analyze/reports/report.h"
 #include "analyze/source/files.h"
@@ -42,40 +42,6 @@ static int exit_status_of(int error)
 }
 
 /* --- Sessions. --- */
-
-/* Where there is nothing to report: whether something was lost that would have been. */
-static void add_losses(const struct report *report, struct diag *diag)
-{
-    static const char sql[] =
-        "SELECT reason, sum(lost_count), max(lost_count IS NULL),"
-        " reason IN ('unknown kind', 'bad record', 'in the future', 'long past', 'undefined'),"
-        " CASE reason WHEN 'unknown kind' THEN 'of a kind that is not known'"
-        " WHEN 'bad record' THEN 'their fields make no sense'"
-        " WHEN 'in the future' THEN 'their times lie in the future'"
-        " WHEN 'long past' THEN 'their times lie long before the session'"
-        " WHEN 'undefined' THEN 'their ops or lanes were never defined' ELSE reason END"
-        " FROM gap WHERE session_id = ?1 GROUP BY reason ORDER BY 2 DESC";
-    sqlite3_stmt *row = NULL;
-
-    for (size_t i = 0; i < report->session_count; i++) {
-        if (sqlite3_prepare_v2(store_handle(report->source->store), sql, -1, &row, NULL) !=
-            SQLITE_OK)
-            return;
-        sqlite3_bind_int64(row, 1, report->session_ids[i]);
-        while (sqlite3_step(row) == SQLITE_ROW) {
-            const bool is_unknown = sqlite3_column_int(row, 2) != 0;
-            const bool is_refused = sqlite3_column_int(row, 3) != 0;
-            size_t used = strlen(diag->text);
-
-            snprintf(diag->text + used, sizeof(diag->text) - used, "; %s%.0lld event%s %s: %s",
-                     is_unknown ? "an unknown number of" : "",
-                     is_unknown ? 0LL : (long long)sqlite3_column_int64(row, 1),
-                     sqlite3_column_int64(row, 1) == 1 ? " was" : "s were",
-                     is_refused ? "refused" : "lost", (const char *)sqlite3_column_text(row, 4));
-        }
-        sqlite3_finalize(row);
-    }
-}
 
 /* Unless --session chooses. */
 static bool is_of_all_sessions(const struct report_kind *kind)
@@ -143,7 +109,7 @@ static int run_report(struct report *report, struct diag *diag)
         rc = report->kind->run(report, diag);
     }
     if (rc == REPORT_NOTHING)
-        add_losses(report, diag);
+        query_add_losses(report->source->store, report->session_ids, report->session_count, diag);
     if (rc == 0 && report->options->explain)
         rc = report_explain(report, diag);
 out:

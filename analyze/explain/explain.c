@@ -12,7 +12,7 @@
 
 #include "analyze/explain/private.h"
 #include "analyze/explain/sql/query.h"
-#include "analyze/query/private.h"
+#include "analyze/query/statement.h"
 #include "analyze/reports/compare/sides.h"
 #include "analyze/reports/report.h"
 #include "base/text_buffer.h"

@@ -1,51 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CPU time of runs, session by session. */
+/* Shares of runs, session by session. */
 #include "analyze/metrics/disturbed_runs.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "analyze/query/private.h"
 #include "analyze/stats/describe.h"
 
 enum { RUNS_MIN = 4 }; /* of a session, for a quartile */
 
-/* Readings of a thread's clock grow; each lane has one thread's. */
-static const char readings_sql[] =
-    "SELECT run, 1 - sum(cpu_ns) / sum(wall_ns) FROM ("
-    "    SELECT c.run, max(c.time_ns) - min(c.time_ns) AS wall_ns,"
-    "           max(c.value) - min(c.value) AS cpu_ns FROM counter c"
-    "     WHERE c.run IS NOT NULL AND c.op_id IN ("
-    "           SELECT op_id FROM op WHERE session_id = ?1 AND type = 'counter'"
-    "              AND name = 'perf.task-clock_ns')"
-    "     GROUP BY c.run, c.lane_id)"
-    " GROUP BY run HAVING sum(wall_ns) > 0 ORDER BY run";
-
 /* Shares of the runs [first, end), which are of one session and in order. */
-static int read_shares(struct store *store, sqlite3_stmt *statement,
-                       const struct run_samples *samples, size_t first, size_t end, double *shares,
-                       struct diag *diag)
+static void take_shares(const struct run_samples *samples, const struct off_cpu_shares *known,
+                        size_t first, size_t end, double *shares)
 {
     uint32_t session = samples->runs.items[first].session;
-    int rc;
+    int64_t session_id = samples->spans.windows.items[session].session_id;
 
-    sqlite3_reset(statement);
-    sqlite3_bind_int64(statement, 1, samples->spans.windows.items[session].session_id);
-    while ((rc = query_step(store, statement, diag)) == 1) {
-        int64_t number = query_int(statement, 0);
-
+    for (size_t i = 0; i < known->count; i++) {
+        if (known->items[i].session_id != session_id)
+            continue;
         for (; first < end; first++) {
             uint32_t row = samples->runs.items[first].row;
             int64_t own = row == SPAN_NONE ? INT64_MAX : samples->spans.runs.items[row].run;
 
-            if (own == number)
-                shares[first] = fmax(0, sqlite3_column_double(statement, 1));
-            if (own >= number)
+            if (own == known->items[i].run)
+                shares[first] = known->items[i].share;
+            if (own >= known->items[i].run)
                 break;
         }
     }
-    return rc;
 }
 
 static int judge_session(const double *shares, size_t first, size_t end,
@@ -71,29 +55,24 @@ static int judge_session(const double *shares, size_t first, size_t end,
     return 0;
 }
 
-int disturbed_runs_find(struct store *store, const struct run_samples *samples,
-                        struct disturbed_runs *out_runs, struct diag *diag)
+int disturbed_runs_find(const struct run_samples *samples, const struct off_cpu_shares *known,
+                        struct disturbed_runs *out_runs)
 {
     size_t runs = samples->runs.count;
     double *shares = malloc((runs ? runs : 1) * sizeof(*shares));
-    sqlite3_stmt *statement = NULL;
     int rc;
 
     *out_runs = (struct disturbed_runs){
         .is_disturbed = calloc(runs ? runs : 1, sizeof(*out_runs->is_disturbed)),
     };
-    rc = shares && out_runs->is_disturbed ? 0 : diag_set(diag, -ENOMEM, "no memory for the runs");
-    if (rc == 0)
-        rc = query_prepare(store, readings_sql, &statement, diag);
+    rc = shares && out_runs->is_disturbed ? 0 : -ENOMEM;
     for (size_t first = 0, end; first < runs && rc == 0; first = end) {
         for (end = first;
              end < runs && samples->runs.items[end].session == samples->runs.items[first].session;)
             shares[end++] = NAN;
-        rc = read_shares(store, statement, samples, first, end, shares, diag);
-        if (rc == 0 && judge_session(shares, first, end, out_runs) < 0)
-            rc = diag_set(diag, -ENOMEM, "no memory for the runs");
+        take_shares(samples, known, first, end, shares);
+        rc = judge_session(shares, first, end, out_runs);
     }
-    sqlite3_finalize(statement);
     free(shares);
     return rc;
 }

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "analyze/containers/text_order.h"
-#include "analyze/query/private.h"
 #include "analyze/stats/describe.h"
 #include "analyze/stats/false_discovery.h"
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is missing: events that were lost, spans that never ended. */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "analyze/query/private.h"
 
@@ -57,6 +60,60 @@ struct loss_sum query_sum_losses(const struct basis *basis)
             sum.unknown_since_ns = loss->start_ns;
     }
     return sum;
+}
+
+/* Reasons for which the daemon refused events, and how they read; others are words for people. */
+static const char *why_refused(const char *reason)
+{
+    static const struct {
+        const char *reason, *why;
+    } refused[] = {
+        {"unknown kind", "of a kind that is not known"},
+        {"bad record", "their fields make no sense"},
+        {"in the future", "their times lie in the future"},
+        {"long past", "their times lie long before the session"},
+        {"undefined", "their ops or lanes were never defined"},
+    };
+
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+        if (strcmp(reason, refused[i].reason) == 0)
+            return refused[i].why;
+    }
+    return NULL;
+}
+
+static void add_loss(sqlite3_stmt *row, struct diag *diag)
+{
+    const char *reason = (const char *)sqlite3_column_text(row, 0), *why = why_refused(reason);
+    int64_t count = query_int(row, 1);
+    bool is_unknown = sqlite3_column_int(row, 2) != 0;
+    size_t used = strlen(diag->text);
+    char number[24];
+
+    snprintf(number, sizeof(number), "%" PRId64, count);
+    snprintf(diag->text + used, sizeof(diag->text) - used, "; %s event%s %s: %s",
+             is_unknown ? "an unknown number of" : number, count == 1 ? " was" : "s were",
+             why ? "refused" : "lost", why ? why : reason);
+}
+
+void query_add_losses(struct store *store, const int64_t *session_ids, size_t session_count,
+                      struct diag *diag)
+{
+    static const char sql[] =
+        "SELECT reason, sum(lost_count), max(lost_count IS NULL) FROM gap"
+        " WHERE session_id = ?1 AND reason IS NOT NULL GROUP BY reason ORDER BY 2 DESC";
+    struct diag ignored = {0};
+
+    for (size_t i = 0; i < session_count; i++) {
+        sqlite3_stmt *row = NULL;
+        int rc = query_prepare(store, sql, &row, &ignored);
+
+        if (rc == 0)
+            sqlite3_bind_int64(row, 1, session_ids[i]);
+        while (rc == 0 && query_step(store, row, &ignored) == 1)
+            add_loss(row, diag);
+        sqlite3_finalize(row);
+    }
 }
 
 int query_losses(struct reading *reading, int64_t session_id, struct diag *diag)

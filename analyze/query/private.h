@@ -1,22 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the query files share: stepping statements, keeping texts, reading what is around events. */
+/* What the query files share: bytes that can be believed, reading what is around events. */
 #ifndef OPTRACE_ANALYZE_QUERY_PRIVATE_H
 #define OPTRACE_ANALYZE_QUERY_PRIVATE_H
 
-#include <sqlite3.h>
-
 #include "analyze/query/query.h"
 #include "analyze/query/scan.h"
-
-/** Prepare; *out_statement is for sqlite3_finalize(). */
-int query_prepare(struct store *store, const char *sql, sqlite3_stmt **out_statement,
-                  struct diag *diag);
-
-/** Step. Returns 1 for a row, 0 at the end, or a negative errno. */
-int query_step(struct store *store, sqlite3_stmt *statement, struct diag *diag);
-
-/** A column as an integer; STORE_NULL for NULL. */
-int64_t query_int(sqlite3_stmt *statement, int column);
+#include "analyze/query/statement.h"
 
 /** More bytes than any machine holds (256 TiB) are damage, and not known. */
 static inline int64_t believed_bytes(int64_t bytes)
@@ -38,9 +27,6 @@ static inline int64_t believed_in_sum(int64_t bytes, int64_t *sum)
     *sum += size;
     return believed;
 }
-
-/** A column as a text that `texts` keeps; NULL for NULL. */
-const char *query_text(struct query_texts *texts, sqlite3_stmt *statement, int column);
 
 /* reading.c */
 

@@ -170,6 +170,11 @@ void basis_deinit(struct basis *basis);
 /** Add up the losses of an answer. */
 struct loss_sum query_sum_losses(const struct basis *basis);
 
+/** Behind a sentence that there is nothing: what was lost of these sessions, and why. As much as there
+ *  is room for, and nothing where it cannot be read. */
+void query_add_losses(struct store *store, const int64_t *session_ids, size_t session_count,
+                      struct diag *diag);
+
 /** Whether events were dropped in the time that was asked for. */
 bool query_has_dropped_events(const struct basis *basis);
 

@@ -113,9 +113,9 @@ static int add_earlier(const struct report *report, struct compare_side sides[AL
 
     if (compare_can_tell(base->session_count, new->session_count, alpha))
         return 0;
-    rc = compare_earlier_find(base->source->store, base->session_ids, base->session_count,
-                              is_same_store ? new->session_ids : NULL,
-                              is_same_store ? new->session_count : 0, &base->earlier, diag);
+    rc = earlier_sessions_find(base->source->store, base->session_ids, base->session_count,
+                               is_same_store ? new->session_ids : NULL,
+                               is_same_store ? new->session_count : 0, &base->earlier, diag);
     if (rc < 0)
         return rc;
     while (more <= base->earlier.count &&
@@ -199,6 +199,20 @@ struct report compare_side_report(const struct report *report, const struct comp
     return of_side;
 }
 
+static int find_disturbed(const struct compare_side *side, struct disturbed_runs *out_disturbed,
+                          struct diag *diag)
+{
+    struct off_cpu_shares shares = {0};
+    int rc = 0;
+
+    for (size_t i = 0; i < side->session_count && rc == 0; i++)
+        rc = query_off_cpu(side->source->store, side->session_ids[i], &shares, diag);
+    if (rc == 0 && disturbed_runs_find(&side->samples, &shares, out_disturbed) < 0)
+        rc = diag_set(diag, -ENOMEM, "no memory for the runs");
+    array_deinit(&shares);
+    return rc;
+}
+
 static int read_side(const struct report *report, struct compare_side *side,
                      struct disturbed_runs *out_disturbed, struct diag *diag)
 {
@@ -212,7 +226,7 @@ static int read_side(const struct report *report, struct compare_side *side,
     if (rc == 0)
         rc = run_samples_take(&spans, side_of(report->options), &side->samples, diag);
     if (rc == 0)
-        rc = disturbed_runs_find(side->source->store, &side->samples, out_disturbed, diag);
+        rc = find_disturbed(side, out_disturbed, diag);
     spans_answer_deinit(&spans);
     return rc;
 }

@@ -6,7 +6,7 @@
 #include "analyze/metrics/disturbed_runs.h"
 #include "analyze/metrics/run_samples.h"
 #include "analyze/query/environment.h"
-#include "analyze/reports/compare/earlier.h"
+#include "analyze/query/earlier_sessions.h"
 #include "analyze/reports/report.h"
 #include "analyze/stats/spread.h"
 

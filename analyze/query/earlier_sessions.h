@@ -8,18 +8,18 @@
  * of the base's sessions, ended, and is on neither side: what was recorded since may be of another
  * version.
  */
-#ifndef OPTRACE_ANALYZE_REPORTS_COMPARE_EARLIER_H
-#define OPTRACE_ANALYZE_REPORTS_COMPARE_EARLIER_H
+#ifndef OPTRACE_ANALYZE_QUERY_EARLIER_SESSIONS_H
+#define OPTRACE_ANALYZE_QUERY_EARLIER_SESSIONS_H
 
 #include <stdint.h>
 
 #include "analyze/query/query.h"
 
 /* More are not looked at: the newest count. */
-#define COMPARE_EARLIER_MAX 200
+#define EARLIER_SESSIONS_MAX 200
 
 struct earlier_sessions {
-    int64_t session_ids[COMPARE_EARLIER_MAX]; /* the newest first */
+    int64_t session_ids[EARLIER_SESSIONS_MAX]; /* the newest first */
     size_t count;
     double variation; /* of the median runs of these and of `like`: 1.4826 MAD / median,
                          which is the standard deviation where nothing stands out; NaN:
@@ -32,8 +32,8 @@ struct earlier_sessions {
  *
  * Returns 0 or a negative errno with a sentence.
  */
-int compare_earlier_find(struct store *store, const int64_t *like, size_t like_count,
-                         const int64_t *besides, size_t besides_count,
-                         struct earlier_sessions *out_earlier, struct diag *diag);
+int earlier_sessions_find(struct store *store, const int64_t *like, size_t like_count,
+                          const int64_t *besides, size_t besides_count,
+                          struct earlier_sessions *out_earlier, struct diag *diag);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One SELECT for who is alike, one for how long their runs took. */
-#include "analyze/reports/compare/earlier.h"
+#include "analyze/query/earlier_sessions.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "analyze/query/private.h"
+#include "analyze/query/statement.h"
 #include "analyze/stats/describe.h"
 
 #define MODELS(session)                                                                            \
@@ -15,18 +15,19 @@
     "CASE json_valid(" session ".environment) WHEN 1 THEN"                                         \
     " json_extract(" session ".environment, '$.cpu') END"
 
+#define MODELS_ARE_ALIKE MODELS("s") " IS " MODELS("b")
+#define CPUS_ARE_ALIKE   CPU("s") " IS " CPU("b")
+
 /* Sessions like ?1 that began before ?2 or then; the newest first. */
 static const char alike_sql[] =
     "SELECT s.session_id FROM session s, session b"
     " WHERE b.session_id = ?1 AND s.start_ns <= ?2 AND s.end_ns IS NOT NULL"
     "   AND s.host IS b.host AND s.program IS b.program AND s.command IS b.command"
-    "   AND s.library IS b.library AND s.source IS b.source AND " CPU("s") " IS " CPU(
-        "b") "   AND " MODELS("s") " IS " MODELS("b") "   AND EXISTS (SELECT 1 FROM run r WHERE "
-                                                      "r.session_id = s.session_id"
-                                                      "                  AND r.warmup = 0 AND "
-                                                      "r.end_ns IS NOT NULL)"
-                                                      " ORDER BY s.start_ns DESC, s.session_id "
-                                                      "DESC";
+    "   AND s.library IS b.library AND s.source IS b.source"
+    "   AND " CPUS_ARE_ALIKE "   AND " MODELS_ARE_ALIKE
+    "   AND EXISTS (SELECT 1 FROM run r WHERE r.session_id = s.session_id AND r.warmup = 0"
+    "                                     AND r.end_ns IS NOT NULL)"
+    " ORDER BY s.start_ns DESC, s.session_id DESC";
 
 /* The median run of ?1 by nearest rank. */
 static const char median_sql[] =
@@ -68,7 +69,7 @@ static int find_variation(struct store *store, const int64_t *like, size_t like_
                           struct earlier_sessions *out_earlier, struct diag *diag)
 {
     enum { LIKE_MAX = 100 };
-    double medians[COMPARE_EARLIER_MAX + LIKE_MAX];
+    double medians[EARLIER_SESSIONS_MAX + LIKE_MAX];
     size_t all = out_earlier->count + (like_count < LIKE_MAX ? like_count : LIKE_MAX), count = 0;
 
     for (size_t i = 0; i < all; i++) {
@@ -90,9 +91,9 @@ static int find_variation(struct store *store, const int64_t *like, size_t like_
     return 0;
 }
 
-int compare_earlier_find(struct store *store, const int64_t *like, size_t like_count,
-                         const int64_t *besides, size_t besides_count,
-                         struct earlier_sessions *out_earlier, struct diag *diag)
+int earlier_sessions_find(struct store *store, const int64_t *like, size_t like_count,
+                          const int64_t *besides, size_t besides_count,
+                          struct earlier_sessions *out_earlier, struct diag *diag)
 {
     sqlite3_stmt *statement = NULL;
     size_t alike = 0;
@@ -119,7 +120,7 @@ int compare_earlier_find(struct store *store, const int64_t *like, size_t like_c
 
         if (is_among(id, like, like_count))
             alike++;
-        else if (out_earlier->count < COMPARE_EARLIER_MAX && !is_among(id, besides, besides_count))
+        else if (out_earlier->count < EARLIER_SESSIONS_MAX && !is_among(id, besides, besides_count))
             out_earlier->session_ids[out_earlier->count++] = id;
     }
     sqlite3_finalize(statement);
