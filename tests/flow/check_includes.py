@@ -58,6 +58,14 @@ def main():
         expect(done.returncode == 1 and words in done.stderr, f"not found: {include} of {path}", done)
         expect(done.stderr.count(" may include ") == 1, "more is said than one thing", done)
 
+    # The folder may be included, what is private in it may not, but by itself.
+    for private in ("low/private.h", "low/b_private.h"):
+        done = check({**good, private: [], "low/x.c": [f'"{private}"']})
+        expect(done.returncode == 0, f"{private} is kept from its folder", done)
+        done = check({**good, private: [], "high/x.c": [f'"{private}"']})
+        expect(done.returncode == 1 and f'high/x.c includes "{private}": what is private' in done.stderr,
+               f"{private} is let out", done)
+
     # Each include is allowed; all of them together are a circle.
     rules = "a b/\nb c/\nc a/\nd a/\n"
     ring = {"a/1.c": ['"b/1.h"'], "b/2.h": ['"c/1.h"'], "c/3.c": ['"a/1.h"'], "d/4.c": ['"a/1.h"']}
