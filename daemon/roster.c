@@ -4,23 +4,14 @@
 
 #include <string.h>
 
+#include "base/sorted.h"
 #include "daemon/memory.h"
 #include "daemon/session.h"
 
 /* The place of the first whose number is not below. */
 static size_t place_of(const struct roster *roster, int64_t session_id)
 {
-    size_t low = 0, high = roster->by_id.count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (roster->by_id.items[middle]->session_id < session_id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return search_past(0, roster->by_id.count, i, roster->by_id.items[i]->session_id < session_id);
 }
 
 void roster_add(struct roster *roster, struct session *session)

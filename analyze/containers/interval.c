@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Union of intervals: new ones are gathered, sorted and merged into the end of a sorted list. */
 #include "analyze/containers/interval.h"
+#include "base/sorted.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -40,17 +41,7 @@ static void append_merged(struct interval_array *list, struct interval next)
 /* The first kept interval that a new one from `start_ns` on could touch. */
 static size_t first_touched(const struct interval_array *kept, int64_t start_ns)
 {
-    size_t low = 0, high = kept->count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (kept->items[middle].end_ns < start_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return search_past(0, kept->count, i, kept->items[i].end_ns < start_ns);
 }
 
 static void fold_older_half(struct interval_union *set)

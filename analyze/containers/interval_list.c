@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sorted lists of disjoint intervals. */
 #include "analyze/containers/interval_list.h"
+#include "base/sorted.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -80,14 +81,7 @@ bool interval_list_has(const struct interval_array *list, int64_t time_ns)
 {
     size_t low = 0, high = list->count; /* the first that ends later */
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (list->items[middle].end_ns <= time_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    low = search_past(low, high, middle, list->items[middle].end_ns <= time_ns);
     return low < list->count && list->items[low].start_ns <= time_ns;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyze/containers/place_map.h"
+#include "analyze/query/span_tree.h"
 
 struct builder {
     const struct export *export;
@@ -161,7 +162,7 @@ static int add_memory(struct builder *builder)
 
         if (row->bytes <= 0) /* given back, or not known */
             continue;
-        place = export_span_at(builder->spans, row->lane, row->time_ns);
+        place = span_at(builder->spans, row->lane, row->time_ns);
         while (place != SPAN_NONE && builder->node_of_span[place] == SPAN_NONE)
             place = builder->spans->spans.items[place].parent;
         if (place != SPAN_NONE)

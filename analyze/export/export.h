@@ -76,7 +76,4 @@ char *export_source(const char *source, int64_t *out_line);
 /** Makes a text UTF-8: each byte that is not becomes '?'. */
 void export_clean(char *text);
 
-/** The innermost span of a lane around a time, or SPAN_NONE. */
-uint32_t export_span_at(const struct spans_answer *spans, uint32_t lane, int64_t time_ns);
-
 #endif

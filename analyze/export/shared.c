@@ -45,26 +45,3 @@ void export_clean(char *text)
         }
     }
 }
-
-uint32_t export_span_at(const struct spans_answer *spans, uint32_t lane, int64_t time_ns)
-{
-    const struct span *items = spans->spans.items;
-    size_t low = spans->ranges[lane].first, high = low + spans->ranges[lane].count;
-    size_t first = low;
-    uint32_t place;
-
-    while (low < high) { /* the last that starts by then */
-        size_t middle = low + (high - low) / 2;
-
-        if (items[middle].start_ns <= time_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == first)
-        return SPAN_NONE;
-    place = (uint32_t)(low - 1);
-    while (place != SPAN_NONE && items[place].start_ns + items[place].dur_ns < time_ns)
-        place = items[place].parent;
-    return place;
-}

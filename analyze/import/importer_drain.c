@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analyze/import/importer_private.h"
+#include "base/sorted.h"
 
 enum {
     BATCH_ROWS = 50000,
@@ -154,14 +155,7 @@ static int64_t run_at(const struct drain *drain, int64_t time_ns)
 
     if (importer->is_one_run)
         return high ? 1 : STORE_NULL;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (drain->run_starts[middle] <= time_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    low = search_past(low, high, middle, drain->run_starts[middle] <= time_ns);
     if (!low || time_ns >= importer->runs.items[low - 1].end_ns)
         return STORE_NULL;
     return (int64_t)low;

@@ -8,6 +8,7 @@
 #include "analyze/containers/place_map.h"
 #include "analyze/metrics/averages_rows.h"
 #include "analyze/query/lane_use.h"
+#include "base/sorted.h"
 
 /* The host spans of each op, by start. */
 struct op_spans {
@@ -94,14 +95,8 @@ static uint32_t find_span(const struct op_spans *index, const struct memory_row 
     size_t low = index->first[event->op], high = index->first[event->op + 1], first = low;
     bool any_lane = spans->lanes.items[event->lane].side == OP_DEVICE;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (spans->spans.items[index->places[middle]].start_ns <= event->time_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    low = search_past(low, high, middle,
+                      spans->spans.items[index->places[middle]].start_ns <= event->time_ns);
     while (low > first && index->last_ends[low - 1] >= event->time_ns) {
         const struct span *span = &spans->spans.items[index->places[--low]];
 

@@ -9,6 +9,7 @@
 #include "analyze/metrics/host_waits.h"
 #include "analyze/query/lane_use.h"
 #include "analyze/query/op_class.h"
+#include "base/sorted.h"
 
 struct cut {
     uint32_t lane;
@@ -143,14 +144,8 @@ static size_t count_ended(const struct cutter *cutter, size_t count, int64_t tim
 {
     size_t low = 0, high = count;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (cutter->path->pieces.items[cutter->ended[middle]].end_ns <= time_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    low = search_past(low, high, middle,
+                      cutter->path->pieces.items[cutter->ended[middle]].end_ns <= time_ns);
     return low;
 }
 
@@ -461,14 +456,7 @@ static uint32_t find_launch(const struct cutter *cutter, uint32_t piece, const s
 
     if (items[piece].start_ns < time_ns)
         time_ns = items[piece].start_ns;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (items[middle].end_ns <= time_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    low = search_past(low, high, middle, items[middle].end_ns <= time_ns);
     if (low == range->first)
         return SPAN_NONE;
     place = (uint32_t)(low - 1);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/query/lane_use.h"
+#include "base/sorted.h"
 
 struct adding {
     struct awaited_streams *out;
@@ -55,14 +56,7 @@ static const struct event_sync *find_sync(const struct stream_waits *waits, cons
     const struct event_sync *best = NULL;
     size_t low = 0, high = waits->syncs.count;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (waits->syncs.items[middle].start_ns < call->start_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    low = search_past(low, high, middle, waits->syncs.items[middle].start_ns < call->start_ns);
     for (; low < waits->syncs.count; low++) {
         const struct event_sync *sync = &waits->syncs.items[low];
 

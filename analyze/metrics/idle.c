@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyze/metrics/stream_waits.h"
+#include "base/sorted.h"
 
 const char *const idle_cause_names[] = {
     [IDLE_HOST_WAITED] = "host waited",
@@ -47,14 +48,7 @@ static uint32_t find_open(const struct spans_answer *spans, const struct span *i
     size_t low = range->first, high = range->first + range->count;
     uint32_t place;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (items[middle].start_ns <= time_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    low = search_past(low, high, middle, items[middle].start_ns <= time_ns);
     if (low == range->first)
         return SPAN_NONE;
     place = (uint32_t)(low - 1);
@@ -137,14 +131,7 @@ static void add_lane(const struct spans_answer *spans, const struct idle_gap *ga
     const struct span_range *range = &spans->ranges[lane];
     size_t low = range->first, high = range->first + range->count;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (items[middle].start_ns < gap->end_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    low = search_past(low, high, middle, items[middle].start_ns < gap->end_ns);
     /* Backwards from the last that started before the gap's end; before one that had ended when
      * the gap began there are only earlier ones, as one follows the other on a stream. */
     for (; low > range->first; low--) {
@@ -333,14 +320,7 @@ static void forget(struct idle_lane *lane, int64_t since_ns)
     size_t low = 0, high = lane->kept.count;
     uint32_t first;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (items[middle].start_ns <= since_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    low = search_past(low, high, middle, items[middle].start_ns <= since_ns);
     if (!low)
         return;
     first = (uint32_t)(low - 1);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Readings by lane, counter and time; differences between two of them. */
 #include "analyze/metrics/span_counters.h"
+#include "base/sorted.h"
 
 #include <errno.h>
 #include <math.h>
@@ -113,14 +114,7 @@ static double find(const struct readings *readings, uint32_t lane, int64_t time_
     const size_t end = high;
     double value = NAN;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (readings->items[middle].time_ns < time_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    low = search_past(low, high, middle, readings->items[middle].time_ns < time_ns);
     for (; low < end && readings->items[low].time_ns == time_ns; low++) {
         double now = readings->items[low].value;
 

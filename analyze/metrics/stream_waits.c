@@ -8,6 +8,7 @@
 
 #include "analyze/json/text.h"
 #include "analyze/query/lane_use.h"
+#include "base/sorted.h"
 
 /* --- Which spans are waits. --- */
 
@@ -169,34 +170,19 @@ int stream_waits_issue(struct stream_waits *out_waits, const struct spans_answer
 /* The first that is not before a time on a lane. */
 static size_t issued_from(const struct stream_waits *waits, uint32_t lane, int64_t time_ns)
 {
-    size_t low = 0, high = waits->issued.count;
+    const struct issued_op *ops = waits->issued.items;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct issued_op *op = &waits->issued.items[middle];
-
-        if (op->lane < lane || (op->lane == lane && op->issued_ns < time_ns))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return search_past(0, waits->issued.count, i,
+                       ops[i].lane < lane || (ops[i].lane == lane && ops[i].issued_ns < time_ns));
 }
 
 static size_t waits_from(const struct stream_waits *waits, uint32_t lane, int64_t time_ns)
 {
-    size_t low = 0, high = waits->waits.count;
+    const struct stream_wait *items = waits->waits.items;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct stream_wait *wait = &waits->waits.items[middle];
-
-        if (wait->lane < lane || (wait->lane == lane && wait->issued_ns < time_ns))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return search_past(0, waits->waits.count, i,
+                       items[i].lane < lane ||
+                           (items[i].lane == lane && items[i].issued_ns < time_ns));
 }
 
 /* The last op launched on a lane before a time, or NULL. */

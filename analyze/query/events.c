@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "analyze/query/private.h"
+#include "base/sorted.h"
 
 enum { LATE_NS = 10000000 };
 
@@ -111,17 +112,9 @@ static int find_near(const struct scan *scan, struct interval_array *near)
 
 static bool is_near(const struct interval_array *near, int64_t start_ns, int64_t end_ns)
 {
-    size_t low = 0, high = near->count;
+    size_t first = search_past(0, near->count, i, near->items[i].end_ns < start_ns);
 
-    while (low < high) { /* the first that ends at or after start_ns */
-        size_t middle = low + (high - low) / 2;
-
-        if (near->items[middle].end_ns < start_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < near->count && near->items[low].start_ns <= end_ns;
+    return first < near->count && near->items[first].start_ns <= end_ns;
 }
 
 int query_event_ranges(struct store *store, const struct scan *scan, struct row_ranges *ranges,

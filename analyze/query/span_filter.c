@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyze/query/lane_use.h"
+#include "base/sorted.h"
 
 /* For each op, what the filter says of it: names are matched once, not for every span. */
 struct verdicts {
@@ -107,14 +108,7 @@ static bool is_in_op(const struct spans_answer *answer, uint32_t lane, int64_t t
     size_t low = answer->ranges[lane].first, high = low + answer->ranges[lane].count;
     uint32_t place;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (items[middle].start_ns <= time_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    low = search_past(low, high, middle, items[middle].start_ns <= time_ns);
     place = low > answer->ranges[lane].first ? (uint32_t)(low - 1) : SPAN_NONE;
     for (; place != SPAN_NONE; place = items[place].parent) {
         if (span_end_ns(&items[place]) > time_ns && span_is_op(answer, &items[place]) &&
@@ -128,17 +122,7 @@ static bool is_in_op(const struct spans_answer *answer, uint32_t lane, int64_t t
 static size_t scopes_until(const struct scope_array *scopes, int64_t session_id, int64_t time_ns)
 {
     const struct scope key = {.session_id = session_id, .start_ns = time_ns};
-    size_t low = 0, high = scopes->count;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (compare_scopes(&scopes->items[middle], &key) <= 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return search_past(0, scopes->count, i, compare_scopes(&scopes->items[i], &key) <= 0);
 }
 
 static bool has_scope(const struct scope_array *scopes, int64_t session_id)

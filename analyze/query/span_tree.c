@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "analyze/query/span_sort.h"
+#include "base/sorted.h"
 
 static int fill_ranges(struct spans_answer *answer)
 {
@@ -205,14 +206,7 @@ static const struct launch *find_launch(const struct launch *launches, size_t co
             return &launches[i - 1];
         }
     }
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (compare_keys(&launches[middle], key) <= 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    low = search_past(low, high, middle, compare_keys(&launches[middle], key) <= 0);
     if (!low || compare_keys(&launches[low - 1], key) != 0)
         return NULL;
     *hint = low;
@@ -296,4 +290,17 @@ void span_tree_deinit(struct spans_answer *answer)
     free(answer->own_ns);
     answer->ranges = NULL;
     answer->own_ns = NULL;
+}
+
+uint32_t span_at(const struct spans_answer *spans, uint32_t lane, int64_t time_ns)
+{
+    const struct span *items = spans->spans.items;
+    size_t first = spans->ranges[lane].first;
+    size_t past =
+        search_past(first, first + spans->ranges[lane].count, i, items[i].start_ns <= time_ns);
+    uint32_t place = past > first ? (uint32_t)(past - 1) : SPAN_NONE;
+
+    while (place != SPAN_NONE && items[place].start_ns + items[place].dur_ns < time_ns)
+        place = items[place].parent;
+    return place;
 }

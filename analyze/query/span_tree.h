@@ -19,4 +19,7 @@ int span_tree_build(struct spans_answer *answer, bool is_flat);
 /** Frees what span_tree_build() allocated: ranges and own_ns. */
 void span_tree_deinit(struct spans_answer *answer);
 
+/** The innermost span of a lane at a time, or SPAN_NONE. */
+uint32_t span_at(const struct spans_answer *spans, uint32_t lane, int64_t time_ns);
+
 #endif

@@ -10,7 +10,9 @@
 #include <strings.h>
 
 #include "analyze/containers/place_map.h"
+#include "analyze/query/span_tree.h"
 #include "analyze/stats/describe.h"
+#include "base/sorted.h"
 
 /* --- Reading. --- */
 
@@ -136,27 +138,6 @@ static int bound_pools(struct memory_view *view, const struct report *report,
 
 /* --- Labels. --- */
 
-/* The innermost span of a lane at a time, or SPAN_NONE. */
-static uint32_t find_span(const struct spans_answer *spans, uint32_t lane, int64_t time_ns)
-{
-    const struct span *items = spans->spans.items;
-    size_t low = spans->ranges[lane].first, high = low + spans->ranges[lane].count, first = low;
-    uint32_t place;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (items[middle].start_ns <= time_ns)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    place = low > first ? (uint32_t)(low - 1) : SPAN_NONE;
-    while (place != SPAN_NONE && items[place].start_ns + items[place].dur_ns < time_ns)
-        place = items[place].parent;
-    return place;
-}
-
 static uint32_t next_label(const struct spans_answer *spans, uint32_t place)
 {
     while (place != SPAN_NONE && spans->op_kinds[spans->spans.items[place].op] != SPAN_LABEL)
@@ -174,12 +155,12 @@ static uint32_t find_label(const struct spans_answer *spans, const struct memory
     if (block->start_ns == MEMORY_BEFORE)
         return SPAN_NONE;
     if (own->side == OP_HOST)
-        return next_label(spans, find_span(spans, block->lane, block->start_ns));
+        return next_label(spans, span_at(spans, block->lane, block->start_ns));
     for (uint32_t i = 0; i < spans->lanes.count && label == SPAN_NONE; i++) {
         const struct lane_row *lane = &spans->lanes.items[i];
 
         if (lane->session_id == own->session_id && lane->side == OP_HOST)
-            label = next_label(spans, find_span(spans, i, block->start_ns));
+            label = next_label(spans, span_at(spans, i, block->start_ns));
     }
     return label;
 }
@@ -262,14 +243,7 @@ static bool outlives_run(const struct memory_view *view, const struct memory_blo
     struct run_end first = {view->blocks.pools.items[block->pool].session_id, block->start_ns};
     size_t low = 0, high = view->runs.count;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (compare_ends(&view->run_ends[middle], &first) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    low = search_past(low, high, middle, compare_ends(&view->run_ends[middle], &first) < 0);
     return low < view->runs.count && view->run_ends[low].session_id == first.session_id &&
            view->run_ends[low].end_ns < block->end_ns;
 }
@@ -304,9 +278,9 @@ static bool is_within_op(const struct spans_answer *spans, const struct memory_b
         bool is_own = own->side == OP_HOST
                           ? i == block->lane
                           : lane->side == OP_HOST && lane->session_id == own->session_id;
-        uint32_t place =
-            is_own ? outermost_of_op(spans, find_span(spans, i, block->start_ns), block->op)
-                   : SPAN_NONE;
+        uint32_t place = is_own
+                             ? outermost_of_op(spans, span_at(spans, i, block->start_ns), block->op)
+                             : SPAN_NONE;
 
         if (place != SPAN_NONE)
             return spans->spans.items[place].start_ns + spans->spans.items[place].dur_ns >=

@@ -8,6 +8,7 @@
 
 #include "analyze/stats/describe.h"
 #include "analyze/stats/random.h"
+#include "base/sorted.h"
 
 /* The continued fraction of DLMF 8.17.22 by the algorithm of Lentz. Converges fast for
  * x < (a + 1) / (a + b + 2). */
@@ -64,17 +65,9 @@ void bootstrap_places(size_t count, double percent, double *out_cumulative)
 static double draw_percentile(const struct bootstrap_sample *sample, uint64_t *state)
 {
     double wanted = random_unit(state);
-    size_t low = 0, high = sample->count - 1;
+    size_t place = search_past(0, sample->count - 1, i, sample->places[i] <= wanted);
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (sample->places[middle] > wanted)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return sample->values[low];
+    return sample->values[place];
 }
 
 static struct bootstrap_interval interval_of(double *values, double confidence)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who was open when a call began, and which forward call a backward one belongs to. */
 #include "analyze/import/chrome/calls.h"
+#include "base/sorted.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -171,14 +172,7 @@ static const struct autograd_note *note_of(const struct chrome_calls *calls, uin
 {
     size_t low = 0, high = calls->stacks->notes.count;
 
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (calls->stacks->notes.items[middle].row < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    low = search_past(low, high, middle, calls->stacks->notes.items[middle].row < row);
     return low < calls->stacks->notes.count && calls->stacks->notes.items[low].row == row
                ? &calls->stacks->notes.items[low]
                : NULL;

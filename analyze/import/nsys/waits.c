@@ -6,6 +6,7 @@
 #include "analyze/import/nsys/private.h"
 #include "analyze/import/values.h"
 #include "base/json.h"
+#include "base/sorted.h"
 
 /* --- Records of events. --- */
 
@@ -61,14 +62,7 @@ const struct nsys_record *nsys_find_record(const struct nsys *nsys, const struct
 
     if (wait->event == STORE_NULL || wait->correlation == STORE_NULL)
         return NULL;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (compare_records(&nsys->records.items[middle], &key) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    low = search_past(low, high, middle, compare_records(&nsys->records.items[middle], &key) < 0);
     /* The last one before the wait, or the one that it names. */
     for (; low > 0; low--) {
         const struct nsys_record *record = &nsys->records.items[low - 1];
