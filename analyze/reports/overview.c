@@ -31,19 +31,10 @@ static const char *title_of(const struct overview *overview, const char *title)
 }
 
 static int emit_table(const struct overview *overview, const struct out_section *section,
-                      const struct line_column *columns, size_t column_count, const void *items,
-                      size_t count, size_t item_bytes, struct diag *diag)
+                      struct lines lines, struct diag *diag)
 {
-    const struct lines lines = {
-        .columns = columns,
-        .column_count = column_count,
-        .items = items,
-        .count = count,
-        .item_bytes = item_bytes,
-        .context = overview,
-        .order_by = "+line",
-    };
-
+    lines.context = overview;
+    lines.order_by = "+line";
     return lines_emit(overview->report->out, section, &lines, NULL, diag);
 }
 
@@ -53,6 +44,12 @@ static int emit_table(const struct overview *overview, const struct out_section 
         {.name = "line", .data_only = true}, .value = number                                       \
     }
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+#define LINES_OF(columns_, items_, count_)                                                         \
+    (struct lines)                                                                                 \
+    {                                                                                              \
+        .columns = columns_, .column_count = COUNT_OF(columns_), .items = items_, .count = count_, \
+        .item_bytes = sizeof((items_)[0])                                                          \
+    }
 
 /* --- Overhead Summary. --- */
 
@@ -118,8 +115,7 @@ static int emit_parts(const struct overview *overview, struct diag *diag)
         if (lanes->communication_ns > 0 || strncmp(all[i].part, "communication", 13) != 0)
             lines[count++] = all[i];
     }
-    return emit_table(overview, &section, part_columns, COUNT_OF(part_columns), lines, count,
-                      sizeof(lines[0]), diag);
+    return emit_table(overview, &section, LINES_OF(part_columns, lines, count), diag);
 }
 
 /* --- Device Summary. --- */
@@ -164,9 +160,10 @@ static int emit_sides(const struct overview *overview, struct diag *diag)
     static const struct out_section section = {
         .name = "devices", .keep = "device busy_ns utilization copies_ns lane_count"};
 
-    return emit_table(overview, &section, side_columns, COUNT_OF(side_columns),
-                      overview->overhead->sides.items, overview->overhead->sides.count,
-                      sizeof(overview->overhead->sides.items[0]), diag);
+    return emit_table(
+        overview, &section,
+        LINES_OF(side_columns, overview->overhead->sides.items, overview->overhead->sides.count),
+        diag);
 }
 
 /* --- GpuMemcpy Summary. --- */
@@ -267,8 +264,7 @@ static int emit_copies(const struct overview *overview, struct diag *diag)
                  "Copy-bound: %llu copies take %.1f%% of what the lanes recorded; --report copies "
                  "tells who asked for them.",
                  (unsigned long long)lines[0].copies.calls, share * 100);
-    return emit_table(overview, &section, copy_columns, COUNT_OF(copy_columns), lines, count,
-                      sizeof(lines[0]), diag);
+    return emit_table(overview, &section, LINES_OF(copy_columns, lines, count), diag);
 }
 
 /* --- Model Summary. --- */
@@ -334,8 +330,7 @@ static int emit_phases(const struct overview *overview, struct diag *diag)
     }
     if (!count)
         return 0;
-    return emit_table(overview, &section, phase_columns, COUNT_OF(phase_columns), lines, count,
-                      sizeof(lines[0]), diag);
+    return emit_table(overview, &section, LINES_OF(phase_columns, lines, count), diag);
 }
 
 /* --- The report. --- */

@@ -140,10 +140,18 @@ static int find_largest(struct store *store, const char *counts, int64_t *out_se
     return rc < 0 ? rc : store_query_int(store, sql, out_count, diag);
 }
 
-/* Counts what `rows` chooses as dropped, and deletes it. */
-static int drop_rows(struct store *store, int64_t session_id, int64_t now_ns, const char *count,
-                     const char *sums, const char *rows, const char *drop, struct diag *diag)
+/* The oldest rows of a session: what chooses them, and what is told of them in `dropped`. */
+struct oldest {
+    char rows[SQL_MAX];         /* a SELECT */
+    const char *count;          /* column of `dropped` */
+    char sums[200];             /* over rows: start_ns, end_ns, dropped_ns and the count */
+    char remove[SQL_MAX + 100]; /* the DELETE */
+};
+
+static int drop_oldest(struct store *store, int64_t session_id, int64_t now_ns,
+                       const struct oldest *oldest, struct diag *diag)
 {
+    const char *count = oldest->count;
     char sql[2 * SQL_MAX];
     int rc;
 
@@ -154,9 +162,10 @@ static int drop_rows(struct store *store, int64_t session_id, int64_t now_ns, co
         " ON CONFLICT(session_id,reason) DO UPDATE SET %s=%s+excluded.%s,"
         "start_ns=min(start_ns,excluded.start_ns),end_ns=max(end_ns,excluded.end_ns),"
         "dropped_ns=%lld",
-        count, (long long)session_id, sums, rows, count, count, count, (long long)now_ns);
+        count, (long long)session_id, oldest->sums, oldest->rows, count, count, count,
+        (long long)now_ns);
     rc = store_exec(store, sql, "write", diag);
-    return rc < 0 ? rc : store_exec(store, drop, "write", diag);
+    return rc < 0 ? rc : store_exec(store, oldest->remove, "write", diag);
 }
 
 static int64_t choose_step(int64_t least, int64_t count)
@@ -167,37 +176,38 @@ static int64_t choose_step(int64_t least, int64_t count)
 static int drop_stats(struct store *store, int64_t session_id, int64_t count, int64_t now_ns,
                       struct diag *diag)
 {
-    char rows[SQL_MAX], sums[200], drop[SQL_MAX + 100];
+    struct oldest oldest = {.count = "rollup_event_count"};
     int rc;
 
-    snprintf(rows, sizeof(rows),
+    snprintf(oldest.rows, sizeof(oldest.rows),
              "SELECT s.rowid AS id,s.start_ns,s.start_ns+s.bucket_ns AS end_ns,s.event_count FROM"
              " op_stat s CROSS JOIN op_row o ON o.op_id=s.op_id WHERE o.session_id=%lld ORDER BY"
              " s.rowid LIMIT %lld",
              (long long)session_id, (long long)choose_step(STEP_STATS, count));
-    snprintf(sums, sizeof(sums), "min(start_ns),min(max(end_ns),%lld),%lld,sum(event_count)",
-             (long long)now_ns, (long long)now_ns);
-    snprintf(drop, sizeof(drop), "DELETE FROM op_stat WHERE rowid IN (SELECT id FROM (%s))", rows);
+    snprintf(oldest.sums, sizeof(oldest.sums),
+             "min(start_ns),min(max(end_ns),%lld),%lld,sum(event_count)", (long long)now_ns,
+             (long long)now_ns);
+    snprintf(oldest.remove, sizeof(oldest.remove),
+             "DELETE FROM op_stat WHERE rowid IN (SELECT id FROM (%s))", oldest.rows);
     rc = store_rollup_settle(store, INT64_MAX, diag); /* what is in memory names rows that go */
-    return rc < 0
-               ? rc
-               : drop_rows(store, session_id, now_ns, "rollup_event_count", sums, rows, drop, diag);
+    return rc < 0 ? rc : drop_oldest(store, session_id, now_ns, &oldest, diag);
 }
 
 static int drop_runs(struct store *store, int64_t session_id, int64_t count, int64_t now_ns,
                      struct diag *diag)
 {
-    char rows[SQL_MAX], sums[200], drop[SQL_MAX + 100];
+    struct oldest oldest = {.count = "run_count"};
 
-    snprintf(rows, sizeof(rows),
+    snprintf(oldest.rows, sizeof(oldest.rows),
              "SELECT run,start_ns,ifnull(end_ns,start_ns) AS end_ns FROM run WHERE session_id=%lld"
              " ORDER BY run LIMIT %lld",
              (long long)session_id, (long long)choose_step(STEP_RUNS, count));
-    snprintf(sums, sizeof(sums), "min(start_ns),max(end_ns),%lld,count(*)", (long long)now_ns);
-    snprintf(drop, sizeof(drop),
+    snprintf(oldest.sums, sizeof(oldest.sums), "min(start_ns),max(end_ns),%lld,count(*)",
+             (long long)now_ns);
+    snprintf(oldest.remove, sizeof(oldest.remove),
              "DELETE FROM run WHERE session_id=%lld AND run IN (SELECT run FROM (%s))",
-             (long long)session_id, rows);
-    return drop_rows(store, session_id, now_ns, "run_count", sums, rows, drop, diag);
+             (long long)session_id, oldest.rows);
+    return drop_oldest(store, session_id, now_ns, &oldest, diag);
 }
 
 static int drop_largest(struct store *store, int64_t now_ns, struct diag *diag)
