@@ -28,7 +28,8 @@ def expect(condition, what):
 
 
 RECORDS = (("KERNEL", "Kernel"), ("MEMCPY", "Memcpy"), ("MEMSET", "Memset"), ("GRAPH", "GraphTrace"),
-           ("SYNC", "Synchronization"), ("MEMORY", "Memory"), ("OVERHEAD", "Overhead"))
+           ("SYNC", "Synchronization"), ("MEMORY", "Memory"), ("OVERHEAD", "Overhead"),
+           ("EVENT", "CudaEvent"), ("CONTEXT", "Context"))
 
 
 def newest(include, name):

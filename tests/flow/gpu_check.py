@@ -40,7 +40,7 @@ def check_questions(folder):
     script, store = load_script(), folder / "q.db"
     done = subprocess.run([BUILD / "client/cli/optrace", "run", "--quiet", "--gpu", "graph", "--nodes", "all", "-o", store,
                            "--", BUILD / "tests/flow/inject_op_kernel_program", "5"], capture_output=True, text=True,
-                          env=dict(os.environ, OPTRACE_MAX_COST="100", ASAN_OPTIONS="detect_leaks=0"), check=False)
+                          env=dict(os.environ, ASAN_OPTIONS="detect_leaks=0"), check=False)
     expect(done.returncode == 0, f"the double: {done}")
     expect(script.kernels_under(store, "n.op_type IN ('Conv', 'Relu', 'Mul')") == (20, 20), "kernels under nodes")
     expect(script.kernels_under(store, "n.op_type = 'Relu'") == (20, 5), "kernels under one of them")

@@ -128,6 +128,44 @@ static void memory_where_asked_for(void **state)
     CHECK_U64(COUNT("SELECT count(*) FROM lane WHERE name = 'memory of cuda:0'"), 1);
 }
 
+/* Which stream waits for which, and by which call it was let wait: with the number of a record, and
+ * without one. */
+static void streams_that_wait(void **state)
+{
+    static const char *const toolkits[] = {"12.4", "13.5"};
+
+    for (size_t i = 0; i < sizeof(toolkits) / sizeof(toolkits[0]); i++) {
+        setenv("CUDA_DOUBLE_TOOLKIT", toolkits[i], 1);
+        record_with(state, GPU("memory"), "events");
+        CHECK_U64(COUNT("SELECT count(*) FROM v_event w JOIN op o USING (op_id) JOIN v_event r ON"
+                        " r.correlation = w.correlation AND r.lane_kind = 'thread' WHERE"
+                        " w.op_name = 'Stream Wait Event' AND w.op_type = 'phase' AND"
+                        " w.lane_name = 'stream 9' AND r.op_name = 'cuEventRecord' AND"
+                        " json_extract(o.params, '$.wait_on_stream') = 8 AND"
+                        " r.start_ns <= w.start_ns"),
+                  10);
+        CHECK_U64(COUNT("SELECT count(*) FROM v_event w JOIN op o USING (op_id) WHERE"
+                        " w.op_name = 'Event Sync' AND w.lane_name = 'stream 9' AND"
+                        " json_extract(o.params, '$.wait_on_stream') = 9"),
+                  10);
+    }
+    record_with(state, GPU("node"), "events");
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_type = 'phase'"), 0);
+}
+
+static void parts_of_a_device_have_their_names(void **state)
+{
+    record_with(state, GPU("graph"), "green");
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_name = 'relu' AND lane_name IN"
+                    " ('stream 8 of green context 2 (16 multiprocessors)',"
+                    " 'stream 9 of green context 3 (16 multiprocessors)')"),
+              2);
+    setenv("CUDA_DOUBLE_TOOLKIT", "12.2", 1);
+    record_with(state, GPU("graph"), "green");
+    CHECK_U64(COUNT(ON_DEVICE "lane_name IN ('stream 8 of context 2', 'stream 9 of context 3')"),
+              2);
+}
+
 static void each_call_where_asked_for(void **state)
 {
     record_with(state, GPU("all"), "kernels");
@@ -294,6 +332,8 @@ int main(void)
         CASE(a_graph_is_one_span_or_its_nodes),
         CASE(nodes_are_of_the_ops_that_captured_them),
         CASE(memory_where_asked_for),
+        CASE(streams_that_wait),
+        CASE(parts_of_a_device_have_their_names),
         CASE(each_call_where_asked_for),
         CASE(many_threads_and_streams),
         CASE(nothing_unless_asked_for),

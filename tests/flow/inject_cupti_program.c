@@ -23,7 +23,8 @@ enum {
     STREAMS = 8,
     REPLAYS = 1000,
     NODES = 5,
-    STEADY_S = 8
+    STEADY_S = 8,
+    EVENT_ROUNDS = 10
 };
 
 struct size3 {
@@ -110,6 +111,40 @@ static void graph(void)
         DO(cuGraphLaunch(executable, stream));
     DO(cudaStreamSynchronize(stream));
     printf("replayed\n");
+}
+
+/* Two streams, of which one waits for the other; then the host waits for the second. */
+static void events(void)
+{
+    void *first, *second, *done;
+
+    DO(cudaStreamCreate(&first));
+    DO(cudaStreamCreate(&second));
+    DO(cuEventCreate(&done, 0));
+    for (int i = 0; i < EVENT_ROUNDS; i++) {
+        launch(&gemm, 1, first);
+        DO(cuEventRecord(done, first));
+        DO(cuStreamWaitEvent(second, done, 0));
+        launch(&relu, 1, second);
+        DO(cuEventRecord(done, second));
+        DO(cuEventSynchronize(done));
+    }
+    DO(cudaDeviceSynchronize());
+    printf("one after the other\n");
+}
+
+static void green(void)
+{
+    void *context, *stream;
+
+    DO(cuInit(0));
+    for (int i = 0; i < 2; i++) {
+        DO(cuGreenCtxCreate(&context, NULL, 0, 0));
+        DO(cuGreenCtxStreamCreate(&stream, context, 0, 0));
+        launch(&relu, 1, stream);
+    }
+    DO(cudaDeviceSynchronize());
+    printf("green\n");
 }
 
 static void *stream_of_thread;
@@ -217,8 +252,9 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(void);
     } scenes[] = {
-        {"kernels", kernels}, {"driver", by_driver}, {"graph", graph},   {"threads", threads},
-        {"fork", in_child},   {"sudden", sudden},    {"steady", steady},
+        {"kernels", kernels}, {"driver", by_driver}, {"graph", graph},
+        {"threads", threads}, {"fork", in_child},    {"sudden", sudden},
+        {"steady", steady},   {"events", events},    {"green", green},
     };
 
     __cudaRegisterFunction(NULL, &gemm, NULL, "gemm", 0, NULL, NULL, NULL, NULL, NULL);

@@ -112,7 +112,6 @@ def check_small():
 
 
 def main():
-    os.environ["OPTRACE_MAX_COST"] = "100"
     os.environ["ASAN_OPTIONS"] = "detect_leaks=0"
     with tempfile.TemporaryDirectory() as folder:
         store, program = pathlib.Path(folder) / "o.db", BUILD / "tests/flow/inject_op_kernel_program"

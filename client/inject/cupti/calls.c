@@ -25,7 +25,7 @@ enum {
     STACK_BYTES = 256 << 10,
     WAIT_S = 1,
     SILENT_FLUSHES = 5,
-    TIMED_EVERY = 63, /* odd: of enter and leave alike */
+    TIMED_EVERY = 255, /* odd: of enter and leave alike */
 };
 #define NS_PER_S UINT64_C(1000000000)
 
@@ -315,7 +315,9 @@ static void leave_call(void)
 
 static void on_call(void *user, uint32_t domain, uint32_t id, const void *data)
 {
-    const bool is_timed = mine.count++ % TIMED_EVERY == 0;
+    const bool is_timed = mine.count++ % TIMED_EVERY == 0 &&
+                          __atomic_load_n(__atomic_load_n(&recorder.level, __ATOMIC_ACQUIRE),
+                                          __ATOMIC_RELAXED) != OPTRACE_OFF;
     const uint64_t start_ns = UNLIKELY(is_timed) ? cupti_watch_now() : 0;
     const struct cupti_call *call = data;
 

@@ -24,11 +24,16 @@ enum {
     KERNELS = 1 << 10,
     ORIGIN_BYTES = 900, /* of a path, twice as long as it is told */
     RECENT_LANES = 64,
+    GREEN_CONTEXTS = 64,
     NAME_BYTES = 900,
     MEMORY_TAKEN = 1,
     MEMORY_GIVEN_BACK = 2,
     PINNED = 2,
 };
+
+#define HAS(cupti, kind, record, field)                                                            \
+    cupti_record_has(cupti, kind,                                                                  \
+                     offsetof(struct record, field) + sizeof(((struct record *)0)->field))
 
 struct lane {
     uint64_t kind; /* tells these keys from others, here and below */
@@ -88,7 +93,7 @@ void cupti_note_call(uint32_t correlation, uint32_t run, struct cupti_work work)
     __atomic_store_n(&call->run, (uint64_t)correlation << 32 | run, __ATOMIC_RELEASE);
 }
 
-static uint32_t run_of(uint32_t correlation)
+uint32_t cupti_run_of(uint32_t correlation)
 {
     const uint64_t word = __atomic_load_n(&calls[correlation % CALLS].run, __ATOMIC_RELAXED);
 
@@ -110,16 +115,40 @@ static struct cupti_work take_work(uint32_t correlation)
 
 /* --- Lanes --- */
 
+/* Parts of a device that have processors of their own; under the lock. */
+static struct {
+    uint32_t context, multiprocessors;
+} green[GREEN_CONTEXTS];
+
+static void note_context(const struct cupti *cupti, const struct cupti_context *record)
+{
+    const size_t at = record->context % GREEN_CONTEXTS;
+
+    if (!HAS(cupti, CUPTI_CONTEXT, cupti_context, multiprocessors) || !record->is_green)
+        return;
+    green[at].context = record->context;
+    green[at].multiprocessors =
+        HAS(cupti, CUPTI_CONTEXT, cupti_context, cig_mode) ? record->multiprocessors : 0;
+}
+
 static uint64_t define_lane(const void *context)
 {
     const struct lane *lane = context;
-    char name[64], device[24];
+    const uint32_t count = green[lane->context % GREEN_CONTEXTS].multiprocessors;
+    char name[96], device[24], processors[16] = "";
     struct optrace_lane_info info = {name, device, OPTRACE_LANE_STREAM, lane->stream};
     uint32_t number = 0;
+
+    if (count)
+        snprintf(processors, sizeof(processors), "%u", count);
 
     snprintf(device, sizeof(device), "cuda:%u", lane->device);
     if (lane->is_memory)
         snprintf(name, sizeof(name), "memory of %s", device);
+    else if (green[lane->context % GREEN_CONTEXTS].context == lane->context && lane->context)
+        snprintf(name, sizeof(name), "stream %u of green context %u%s%s%s", lane->stream,
+                 lane->context, processors[0] ? " (" : "", processors,
+                 processors[0] ? " multiprocessors)" : "");
     else if (lane->context > 1)
         snprintf(name, sizeof(name), "stream %u of context %u", lane->stream, lane->context);
     else
@@ -127,7 +156,7 @@ static uint64_t define_lane(const void *context)
     return recorder.lane_define(&info, &number) == 0 ? number : 0;
 }
 
-static uint32_t lane_of(uint32_t device, uint32_t context, uint32_t stream)
+uint32_t cupti_lane_of(uint32_t device, uint32_t context, uint32_t stream)
 {
     static struct {
         struct lane lane;
@@ -343,10 +372,6 @@ static uint64_t define_memset(const void *context)
 
 /* --- Records --- */
 
-#define HAS(cupti, kind, record, field)                                                            \
-    cupti_record_has(cupti, kind,                                                                  \
-                     offsetof(struct record, field) + sizeof(((struct record *)0)->field))
-
 static uint64_t record_count, invalid_count; /* of a buffer; under the lock */
 
 /* Two times of 0 mean that CUPTI could not tell; an end before its start is what it says when it has
@@ -366,7 +391,7 @@ static void put(struct optrace_event *event, uint32_t correlation)
 {
     event->flags = OPTRACE_EVENT_REALTIME;
     event->correlation = correlation;
-    event->run = run_of(correlation);
+    event->run = cupti_run_of(correlation);
     if (event->lane && event->op)
         recorder.record(event);
 }
@@ -384,7 +409,7 @@ static void put_kernel(const struct cupti *cupti, const struct cupti_kernel *rec
             node_of(record->graph_node,
                     HAS(cupti, CUPTI_KERNEL, cupti_kernel, source_node) ? record->source_node : 0);
     event.op = kernel_op(record, &node);
-    event.lane = lane_of(record->device, record->context, record->stream);
+    event.lane = cupti_lane_of(record->device, record->context, record->stream);
     put(&event, record->correlation);
 }
 
@@ -399,7 +424,7 @@ static void put_copy(const struct cupti_memcpy *record, uint32_t correlation,
     if (!has_times(record->start, record->end))
         return;
     event.op = copy_op(record, origin);
-    event.lane = lane_of(record->device, record->context, record->stream);
+    event.lane = cupti_lane_of(record->device, record->context, record->stream);
     put(&event, correlation);
 }
 
@@ -421,7 +446,7 @@ static void put_memset(const struct cupti *cupti, const struct cupti_memset *rec
     if (!has_times(record->start, record->end))
         return;
     event.op = (uint32_t)names_find_always(&fill, sizeof(fill), define_memset, &fill);
-    event.lane = lane_of(record->device, record->context, record->stream);
+    event.lane = cupti_lane_of(record->device, record->context, record->stream);
     put(&event, record->correlation);
 }
 
@@ -435,7 +460,7 @@ static void put_graph(const struct cupti_graph *record)
     if (!has_times(record->start, record->end))
         return;
     event.op = (uint32_t)names_find_always(&key, sizeof(key), define_graph, &key);
-    event.lane = lane_of(record->device, record->context, record->stream);
+    event.lane = cupti_lane_of(record->device, record->context, record->stream);
     put(&event, record->correlation);
 }
 
@@ -446,7 +471,7 @@ static void put_memory(const struct cupti_memory *record)
                                   .start = record->time,
                                   .bytes = record->bytes,
                                   .address = record->address,
-                                  .run = run_of(record->correlation)};
+                                  .run = cupti_run_of(record->correlation)};
 
     if (record->memory_kind <= PINNED || record->time == 0)
         return;
@@ -498,6 +523,15 @@ static void put_record(const struct cupti *cupti, const void *record)
     case CUPTI_MEMORY:
         if (cupti_record_has(cupti, kind, offsetof(struct cupti_memory, name)))
             put_memory(record);
+        break;
+    case CUPTI_CONTEXT:
+        note_context(cupti, record);
+        break;
+    case CUPTI_EVENT:
+        cupti_put_event(cupti, record);
+        break;
+    case CUPTI_SYNC:
+        cupti_put_wait(cupti, record);
         break;
     case CUPTI_OVERHEAD:
         put_overhead(cupti, record);

@@ -14,6 +14,10 @@ static const uint16_t driver_calls[] = {17,  121, 126, 216, 220, 276, 277, 278, 
                                         440, 442, 477, 478, 480, 514, 515, 527, 528, 652, 653, 800,
                                         819, 828, 829, 831, 832, 837, 838, 839, 840};
 
+/* Events are recorded and waited for. */
+static const uint16_t runtime_events[] = {135, 147, 242, 247, 370, 371};
+static const uint16_t driver_events[] = {119, 295, 436, 441, 587, 588};
+
 static const char *const names[] = {"host", "graph", "node", "memory", "all"};
 
 static const struct cupti *cupti;
@@ -54,6 +58,12 @@ static void switch_calls(uint32_t is_on)
             switch_list(is_on, CUPTI_DRIVER, driver_calls, sizeof(driver_calls) / sizeof(uint16_t));
     if (rc != 0 && is_on)
         cupti_say("calls of the program are not told of (error %d of cuptiEnableCallback)", rc);
+}
+
+static void switch_events(uint32_t is_on)
+{
+    switch_list(is_on, CUPTI_RUNTIME, runtime_events, sizeof(runtime_events) / sizeof(uint16_t));
+    switch_list(is_on, CUPTI_DRIVER, driver_events, sizeof(driver_events) / sizeof(uint16_t));
 }
 
 static void switch_all_calls(uint32_t is_on)
@@ -100,6 +110,12 @@ static void enable_more(uint32_t kind, const char *what)
 static int enable_kinds(void)
 {
     static const uint32_t needed[] = {CUPTI_KERNEL, CUPTI_MEMCPY, CUPTI_MEMSET};
+    static const struct {
+        uint32_t kind;
+        const char *what;
+    } more[] = {{CUPTI_MEMORY, "memory of the device is"},
+                {CUPTI_EVENT, "events of streams are"},
+                {CUPTI_SYNC, "waits of streams are"}};
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < sizeof(needed) / sizeof(needed[0]); i++)
@@ -107,11 +123,13 @@ static int enable_kinds(void)
     if (rc != 0)
         return rc;
     enable_more(CUPTI_MEMCPY2, "copies between devices are");
+    enable_more(CUPTI_CONTEXT, "green contexts by name are");
     enable_more(CUPTI_OVERHEAD, "what CUPTI itself takes is");
     if (cupti_level_now() == CUPTI_LEVEL_GRAPH)
         enable_more(CUPTI_GRAPH, "graphs as one are");
     if (cupti_level_now() >= CUPTI_LEVEL_MEMORY)
-        enable_more(CUPTI_MEMORY, "memory of the device is");
+        for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
+            enable_more(more[i].kind, more[i].what);
     return 0;
 }
 
@@ -151,6 +169,8 @@ void cupti_level_begin_calls(void)
         switch_all_calls(1);
     else
         switch_calls(1);
+    if (cupti_level_now() == CUPTI_LEVEL_MEMORY)
+        switch_events(1);
 }
 
 enum cupti_level cupti_level_down(void)
@@ -164,9 +184,13 @@ enum cupti_level cupti_level_down(void)
     case CUPTI_LEVEL_ALL:
         switch_all_calls(0);
         switch_calls(1);
+        switch_events(1);
         break;
     case CUPTI_LEVEL_MEMORY:
         cupti->disable(CUPTI_MEMORY);
+        cupti->disable(CUPTI_EVENT);
+        cupti->disable(CUPTI_SYNC);
+        switch_events(0);
         break;
     case CUPTI_LEVEL_NODE:
         if (has(CUPTI_GRAPH))

@@ -172,7 +172,8 @@ static int driver_major(void)
 const char *cupti_open(struct cupti *out_cupti)
 {
     static const uint32_t kinds[] = {CUPTI_MEMCPY, CUPTI_MEMSET, CUPTI_KERNEL, CUPTI_MEMCPY2,
-                                     CUPTI_SYNC,   CUPTI_MEMORY, CUPTI_GRAPH,  CUPTI_OVERHEAD};
+                                     CUPTI_SYNC,   CUPTI_MEMORY, CUPTI_GRAPH,  CUPTI_OVERHEAD,
+                                     CUPTI_EVENT,  CUPTI_CONTEXT};
     const int major = driver_major();
     void *handle;
 

@@ -76,7 +76,7 @@ enum cupti_level cupti_level_down(void);
 
 void cupti_watch_begin(void);
 
-/** ns that only go forward. */
+/** ns of the CPU that this thread has had. */
 uint64_t cupti_watch_now(void);
 
 /** A callback took from start_ns to now, and stands for so many. Any thread. */
@@ -137,8 +137,20 @@ unsigned cupti_buffers_out(void);
 /** Record all of a buffer. `records` are those of `cupti`; any thread, several at a time. */
 void cupti_decode(const struct cupti *cupti, uint8_t *buffer, size_t valid);
 
+/** The lane of a stream, as CUPTI numbers it; within cupti_decode(). 0: none can be made. */
+uint32_t cupti_lane_of(uint32_t device, uint32_t context, uint32_t stream);
+
+/** 0: none, or it is too long ago. */
+uint32_t cupti_run_of(uint32_t correlation);
+
 /** The run in which a call with this correlation was made, and what it computes; kept for the latest
  *  65,536 of them. */
 void cupti_note_call(uint32_t correlation, uint32_t run, struct cupti_work work);
+
+/* --- waits.c --- */
+
+/** Within cupti_decode(). */
+void cupti_put_event(const struct cupti *cupti, const struct cupti_event *record);
+void cupti_put_wait(const struct cupti *cupti, const struct cupti_sync *record);
 
 #endif

@@ -18,9 +18,11 @@
 enum cupti_kind {
     CUPTI_MEMCPY = 1,
     CUPTI_MEMSET = 2,
+    CUPTI_CONTEXT = 9,
     CUPTI_KERNEL = 10, /* CONCURRENT_KERNEL; the other one makes kernels run one after another */
     CUPTI_OVERHEAD = 17,
     CUPTI_MEMCPY2 = 22,
+    CUPTI_EVENT = 36, /* an event is recorded on a stream */
     CUPTI_SYNC = 38,
     CUPTI_MEMORY = 49, /* MEMORY2 */
     CUPTI_GRAPH = 51,  /* GRAPH_TRACE */
@@ -121,8 +123,14 @@ struct cupti_sync {
     uint32_t kind, type;
     uint64_t start, end;
     uint32_t correlation, context, stream, event; /* 11.7: 40 */
-    uint64_t event_sync;
+    uint64_t event_number;
     uint32_t result, pad; /* 12.8: 56 */
+};
+
+struct cupti_event {
+    uint32_t kind, correlation, context, stream, event, pad; /* 11.7: 24 */
+    uint32_t device, pad2;
+    uint64_t reserved, device_time, number; /* 12.8: 56; 13.5 has more */
 };
 
 struct cupti_memory {
@@ -135,6 +143,16 @@ struct cupti_memory {
     uint32_t pool_type, pad2;
     uint64_t pool_address, release_threshold, pool_size, utilized; /* 11.7: 120 */
     uint64_t source;                                               /* 12.6: 128 */
+};
+
+struct cupti_context {
+    uint32_t kind, context, device;
+    uint16_t api, null_stream; /* 11.7: 16 */
+    uint32_t parent;
+    uint8_t is_green, pad;
+    uint16_t multiprocessors; /* 12.4: 24; the last one is padding there */
+    uint32_t cig_mode, pad2;  /* 12.5: 32 */
+    uint64_t process;         /* 13.1: 40 */
 };
 
 struct cupti_overhead {

@@ -27,6 +27,20 @@ static uint64_t all_invalid, all_dropped; /* atomic */
 
 static OT_TLS uint32_t seen_window;
 
+static uint64_t read_clock(clockid_t clock)
+{
+    struct timespec now;
+
+    clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+/* Of this thread's own work: where others have the processor meanwhile, that is no cost of ours. */
+uint64_t cupti_watch_now(void)
+{
+    return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
+
 void cupti_watch_begin(void)
 {
     const char *text = secure_getenv("OPTRACE_MAX_COST");
@@ -40,15 +54,7 @@ void cupti_watch_begin(void)
         if (end - start < clock_ns)
             clock_ns = end - start;
     }
-    began_ns = cupti_watch_now();
-}
-
-uint64_t cupti_watch_now(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+    began_ns = read_clock(CLOCK_MONOTONIC);
 }
 
 void cupti_watch_call(uint64_t start_ns, uint32_t of_calls)
@@ -91,7 +97,7 @@ static void go_down(const char *why, double percent)
 
 void cupti_watch_look(void)
 {
-    const uint64_t now = cupti_watch_now(), elapsed = now - began_ns;
+    const uint64_t now = read_clock(CLOCK_MONOTONIC), elapsed = now - began_ns;
     const uint64_t records = __atomic_exchange_n(&record_count, 0, __ATOMIC_RELAXED);
     const uint64_t invalid = __atomic_exchange_n(&invalid_count, 0, __ATOMIC_RELAXED);
     const uint64_t cost = __atomic_exchange_n(&cost_ns, 0, __ATOMIC_RELAXED);

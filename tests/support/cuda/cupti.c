@@ -21,26 +21,26 @@ enum {
 struct toolkit {
     const char *name;
     uint32_t version;
-    uint16_t kernel, memcpy, memset, graph, sync, memory, overhead;
+    uint16_t kernel, memcpy, memset, graph, sync, memory, overhead, event, context;
 };
 static const struct toolkit toolkits[] = {
-    {"11.7", 17, 176, 88, 88, 48, 40, 120, 40},
-    {"11.8", 18, 200, 88, 88, 48, 40, 120, 40},
-    {"12.0", 18, 208, 88, 88, 48, 40, 120, 40},
-    {"12.1", 18, 208, 88, 88, 48, 40, 120, 40},
-    {"12.2", 20, 208, 88, 88, 48, 40, 120, 40},
-    {"12.3", 21, 208, 88, 88, 56, 40, 120, 48},
-    {"12.4", 22, 208, 88, 88, 56, 40, 120, 56},
-    {"12.5", 23, 208, 88, 88, 56, 40, 120, 56},
-    {"12.6", 24, 208, 88, 88, 56, 40, 128, 56},
-    {"12.8", 26, 208, 96, 88, 56, 56, 128, 56},
-    {"12.9", 28, 208, 96, 88, 56, 56, 128, 56},
-    {"13.0", 130001, 216, 96, 88, 56, 56, 128, 56},
-    {"13.1", 130101, 224, 96, 88, 56, 56, 128, 56},
-    {"13.2", 130202, 224, 96, 88, 56, 56, 128, 56},
-    {"13.3", 130301, 232, 96, 88, 56, 56, 128, 56},
-    {"13.4", 130401, 248, 112, 104, 56, 56, 128, 56},
-    {"13.5", 130500, 248, 112, 104, 56, 56, 128, 56},
+    {"11.7", 17, 176, 88, 88, 48, 40, 120, 40, 24, 16},
+    {"11.8", 18, 200, 88, 88, 48, 40, 120, 40, 24, 16},
+    {"12.0", 18, 208, 88, 88, 48, 40, 120, 40, 24, 16},
+    {"12.1", 18, 208, 88, 88, 48, 40, 120, 40, 24, 16},
+    {"12.2", 20, 208, 88, 88, 48, 40, 120, 40, 24, 16},
+    {"12.3", 21, 208, 88, 88, 56, 40, 120, 48, 24, 16},
+    {"12.4", 22, 208, 88, 88, 56, 40, 120, 56, 24, 24},
+    {"12.5", 23, 208, 88, 88, 56, 40, 120, 56, 24, 32},
+    {"12.6", 24, 208, 88, 88, 56, 40, 128, 56, 24, 32},
+    {"12.8", 26, 208, 96, 88, 56, 56, 128, 56, 56, 32},
+    {"12.9", 28, 208, 96, 88, 56, 56, 128, 56, 56, 32},
+    {"13.0", 130001, 216, 96, 88, 56, 56, 128, 56, 56, 32},
+    {"13.1", 130101, 224, 96, 88, 56, 56, 128, 56, 56, 40},
+    {"13.2", 130202, 224, 96, 88, 56, 56, 128, 56, 56, 40},
+    {"13.3", 130301, 232, 96, 88, 56, 56, 128, 56, 56, 40},
+    {"13.4", 130401, 248, 112, 104, 56, 56, 128, 56, 56, 40},
+    {"13.5", 130500, 248, 112, 104, 56, 56, 128, 56, 80, 40},
 };
 
 struct filled {
@@ -122,6 +122,10 @@ static size_t bytes_of(uint32_t kind)
         return played->memory;
     case CUPTI_OVERHEAD:
         return played->overhead;
+    case CUPTI_EVENT:
+        return played->event;
+    case CUPTI_CONTEXT:
+        return played->context;
     default:
         return 0;
     }
@@ -209,7 +213,8 @@ static void spoil(uint32_t kind, uint8_t *record)
                                           : offsetof(struct cupti_memcpy, start);
     uint64_t times[2];
 
-    if (kind == CUPTI_MEMORY || kind == CUPTI_OVERHEAD)
+    if (kind == CUPTI_MEMORY || kind == CUPTI_OVERHEAD || kind == CUPTI_EVENT ||
+        kind == CUPTI_SYNC || kind == CUPTI_CONTEXT)
         return;
     memcpy(times, record + at, sizeof(times));
     if (mode == 'z')
@@ -240,7 +245,10 @@ static void on_put(uint32_t kind, const void *record, uint64_t end_ns)
     if (!current.memory || current.used + bytes > current.bytes || (mode == 'd' && end_ns % 2)) {
         dropped++;
     } else {
-        memcpy(current.memory + current.used, record, bytes);
+        memcpy(current.memory + current.used, record,
+               kind == CUPTI_EVENT && bytes > sizeof(struct cupti_event)
+                   ? sizeof(struct cupti_event)
+                   : bytes);
         spoil(kind, current.memory + current.used);
         current.used += bytes;
         if (end_ns > current.end_ns)
@@ -401,7 +409,7 @@ static void cut(const struct filled *filled)
         const size_t field = offsetof(struct cupti_memcpy, end);
 
         memcpy(&kind, filled->memory + at, sizeof(kind));
-        if (kind == CUPTI_MEMORY || kind == CUPTI_GRAPH || kind == CUPTI_OVERHEAD)
+        if (kind != CUPTI_KERNEL && kind != CUPTI_MEMCPY && kind != CUPTI_MEMSET)
             continue;
         memcpy(&end, filled->memory + at + field, sizeof(end));
         if (end > now)

@@ -10,8 +10,8 @@
  * enabled kinds, into buffers that it asks for on the thread that launches, and hands them back full
  * on a thread of its own, or by a flush once all in them is finished.
  *
- * What it does not: memory of a device (it is the host's), order between streams but for waits of
- * the host, errors of kernels, more than one device, contexts, profiling, anything of a GPU's speed.
+ * What it does not: memory of a device (it is the host's), order between streams but by events
+ * and waits of the host, errors of kernels, more than one device, contexts, profiling, anything of a GPU's speed.
  * NVIDIA's own runtime does not run over it, as it asks the driver to prove that it is NVIDIA's:
  * programs of nvcc are linked with -cudart shared and get the runtime of this folder.
  *
@@ -80,6 +80,12 @@ int cuMemsetD8Async(uint64_t to, unsigned char value, size_t count, void *stream
 int cuModuleGetFunction(void **out_function, void *module, const char *name);
 int cuStreamCreate(void **out_stream, unsigned flags);
 int cuStreamSynchronize(void *stream);
+int cuGreenCtxCreate(void **out_context, void *description, int device, unsigned flags);
+int cuGreenCtxStreamCreate(void **out_stream, void *context, unsigned flags, int priority);
+int cuEventCreate(void **out_event, unsigned flags);
+int cuEventRecord(void *event, void *stream);
+int cuEventSynchronize(void *event);
+int cuStreamWaitEvent(void *stream, void *event, unsigned flags);
 int cuCtxSynchronize(void);
 int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                    unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,

@@ -37,10 +37,11 @@ struct stream {
     uint32_t number;
     uint64_t busy_until;
     struct graph *capture;
+    uint32_t context;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct stream first = {FIRST_STREAM, 0, NULL};
+static struct stream first = {FIRST_STREAM, 0, NULL, 1};
 static struct stream *streams[64] = {&first};
 static uint32_t stream_count = 1, graph_count;
 static const struct double_tool *tool;
@@ -193,6 +194,7 @@ int cuStreamCreate(void **out_stream, unsigned flags)
     pthread_mutex_lock(&lock);
     if (stream && stream_count < sizeof(streams) / sizeof(streams[0])) {
         stream->number = FIRST_STREAM + stream_count;
+        stream->context = 1;
         streams[stream_count++] = stream;
         *out_stream = stream;
         rc = 0;
@@ -200,6 +202,32 @@ int cuStreamCreate(void **out_stream, unsigned flags)
     pthread_mutex_unlock(&lock);
     if (rc != 0)
         free(stream);
+    return rc;
+}
+
+/* A part of the device with 16 multiprocessors; its handle is its number. */
+int cuGreenCtxCreate(void **out_context, void *description, int device, unsigned flags)
+{
+    static uintptr_t count = 1;
+    const struct double_tool *there = tool_now();
+    struct cupti_context record = {
+        .kind = CUPTI_CONTEXT, .parent = 1, .is_green = 1, .multiprocessors = 16};
+
+    (void)description, (void)device, (void)flags;
+    record.context = (uint32_t)__atomic_add_fetch(&count, 1, __ATOMIC_RELAXED);
+    *out_context = (void *)(uintptr_t)record.context;
+    if (there)
+        there->put(CUPTI_CONTEXT, &record, cuda_double_now());
+    return 0;
+}
+
+int cuGreenCtxStreamCreate(void **out_stream, void *context, unsigned flags, int priority)
+{
+    const int rc = cuStreamCreate(out_stream, flags);
+
+    (void)priority;
+    if (rc == 0)
+        ((struct stream *)*out_stream)->context = (uint32_t)(uintptr_t)context;
     return rc;
 }
 
@@ -247,6 +275,94 @@ int cuStreamSynchronize(void *handle)
     return 0;
 }
 
+/* --- Events: when the stream has done what it was asked for before --- */
+
+struct event {
+    uint32_t number, stream;
+    uint64_t at_ns, record; /* record: counts all records of events */
+};
+
+int cuEventCreate(void **out_event, unsigned flags)
+{
+    static uint32_t count;
+    struct event *event = keep(calloc(1, sizeof(*event)));
+
+    (void)flags;
+    if (!event)
+        return OUT_OF_MEMORY;
+    event->number = __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED);
+    *out_event = event;
+    return 0;
+}
+
+int cuEventRecord(void *handle, void *on)
+{
+    static uint64_t count;
+    const uint32_t correlation = enter(CUPTI_DRIVER, 119, "cuEventRecord", NULL);
+    const struct stream *stream = stream_of(on);
+    struct event *event = handle;
+    struct cupti_event record = {.kind = CUPTI_EVENT,
+                                 .correlation = correlation,
+                                 .context = stream->context,
+                                 .stream = stream->number,
+                                 .event = event->number};
+    const struct double_tool *there = tool_now();
+
+    event->stream = stream->number;
+    event->at_ns = end_of(stream);
+    event->record = record.number = __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED);
+    if (there)
+        there->put(CUPTI_EVENT, &record, cuda_double_now());
+    leave(CUPTI_DRIVER, 119, "cuEventRecord", NULL, correlation);
+    return 0;
+}
+
+static void put_wait(uint32_t type, const struct event *event, uint32_t stream, uint64_t start,
+                     uint32_t correlation)
+{
+    const struct cupti_sync record = {.kind = CUPTI_SYNC,
+                                      .type = type,
+                                      .start = start,
+                                      .end = cuda_double_now(),
+                                      .correlation = correlation,
+                                      .context = 1,
+                                      .stream = stream,
+                                      .event = event->number,
+                                      .event_number = event->record};
+    const struct double_tool *there = tool_now();
+
+    if (there)
+        there->put(CUPTI_SYNC, &record, record.end);
+}
+
+int cuEventSynchronize(void *handle)
+{
+    const uint32_t correlation = enter(CUPTI_DRIVER, 121, "cuEventSynchronize", NULL);
+    const uint64_t start = cuda_double_now();
+    const struct event *event = handle;
+
+    wait_until(event->at_ns);
+    put_wait(1, event, event->stream, start, correlation);
+    leave(CUPTI_DRIVER, 121, "cuEventSynchronize", NULL, correlation);
+    return 0;
+}
+
+int cuStreamWaitEvent(void *on, void *handle, unsigned flags)
+{
+    const uint32_t correlation = enter(CUPTI_DRIVER, 295, "cuStreamWaitEvent", NULL);
+    struct stream *stream = stream_of(on);
+    const struct event *event = handle;
+
+    (void)flags;
+    pthread_mutex_lock(&lock);
+    if (event->at_ns > stream->busy_until)
+        stream->busy_until = event->at_ns;
+    pthread_mutex_unlock(&lock);
+    put_wait(2, event, stream->number, cuda_double_now(), correlation);
+    leave(CUPTI_DRIVER, 295, "cuStreamWaitEvent", NULL, correlation);
+    return 0;
+}
+
 int cuCtxSynchronize(void)
 {
     const uint32_t correlation = enter(CUPTI_DRIVER, 17, "cuCtxSynchronize", NULL);
@@ -266,7 +382,7 @@ static void put_copy(struct stream *stream, uint8_t kind, uint64_t bytes, uint32
                                   .from = kind == 1 ? 1 : 3,
                                   .to = kind == 1 ? 3 : 1,
                                   .bytes = bytes,
-                                  .context = 1,
+                                  .context = stream->context,
                                   .stream = stream->number,
                                   .correlation = correlation,
                                   .copy_count = 1};
@@ -304,7 +420,7 @@ int cuMemsetD8Async(uint64_t to, unsigned char value, size_t count, void *handle
     struct cupti_memset record = {.kind = CUPTI_MEMSET,
                                   .value = value,
                                   .bytes = count,
-                                  .context = 1,
+                                  .context = stream->context,
                                   .stream = stream->number,
                                   .correlation = correlation};
     const struct double_tool *there = tool_now();
@@ -345,7 +461,7 @@ static void put_kernel(struct stream *stream, const struct node *node, uint32_t 
     struct cupti_kernel record = {
         .kind = CUPTI_KERNEL,
         .registers = 32,
-        .context = 1,
+        .context = stream->context,
         .stream = stream->number,
         .grid = {(int32_t)node->grid[0], (int32_t)node->grid[1], (int32_t)node->grid[2]},
         .block = {(int32_t)node->block[0], (int32_t)node->block[1], (int32_t)node->block[2]},
@@ -458,7 +574,7 @@ static void put_graph(struct stream *stream, const struct graph *graph, uint32_t
     struct cupti_graph record = {.kind = CUPTI_GRAPH,
                                  .correlation = correlation,
                                  .graph = graph->number,
-                                 .context = 1,
+                                 .context = stream->context,
                                  .stream = stream->number};
     uint64_t ns = 0;
 

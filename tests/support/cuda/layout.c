@@ -102,6 +102,27 @@ _Static_assert((int)CUPTI_TAKEN == (int)CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUP
 _Static_assert((int)CUPTI_ZEROED_BUFFERS == (int)CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER,
                "the attribute has another number");
 
+SAME(cupti_event, correlation, LAYOUT_EVENT, correlationId);
+SAME(cupti_event, context, LAYOUT_EVENT, contextId);
+SAME(cupti_event, stream, LAYOUT_EVENT, streamId);
+SAME(cupti_event, event, LAYOUT_EVENT, eventId);
+SAME(cupti_sync, type, LAYOUT_SYNC, type);
+SAME(cupti_sync, start, LAYOUT_SYNC, start);
+SAME(cupti_sync, end, LAYOUT_SYNC, end);
+SAME(cupti_sync, context, LAYOUT_SYNC, contextId);
+SAME(cupti_sync, stream, LAYOUT_SYNC, streamId);
+SAME(cupti_sync, event, LAYOUT_SYNC, cudaEventId);
+#if SIZE_SYNC >= 56
+SAME(cupti_sync, event_number, LAYOUT_SYNC, cudaEventSyncId);
+SAME(cupti_event, number, LAYOUT_EVENT, cudaEventSyncId);
+#endif
+SAME(cupti_context, context, LAYOUT_CONTEXT, contextId);
+#if SIZE_CONTEXT >= 24
+SAME(cupti_context, is_green, LAYOUT_CONTEXT, isGreenContext);
+#endif
+#if SIZE_CONTEXT >= 32
+SAME(cupti_context, multiprocessors, LAYOUT_CONTEXT, numMultiprocessors);
+#endif
 SAME(cupti_overhead, start, LAYOUT_OVERHEAD, start);
 SAME(cupti_overhead, end, LAYOUT_OVERHEAD, end);
 #if SIZE_OVERHEAD >= 56
@@ -119,6 +140,8 @@ _Static_assert(sizeof(LAYOUT_MEMSET) == SIZE_MEMSET, "a memset is of another len
 _Static_assert(sizeof(LAYOUT_GRAPH) == SIZE_GRAPH, "a graph is of another length");
 _Static_assert(sizeof(LAYOUT_SYNC) == SIZE_SYNC, "a wait is of another length");
 _Static_assert(sizeof(LAYOUT_MEMORY) == SIZE_MEMORY, "memory is of another length");
+_Static_assert(sizeof(LAYOUT_EVENT) == SIZE_EVENT, "an event is of another length");
+_Static_assert(sizeof(LAYOUT_CONTEXT) == SIZE_CONTEXT, "a context is of another length");
 _Static_assert(sizeof(LAYOUT_OVERHEAD) == SIZE_OVERHEAD, "an overhead is of another length");
 _Static_assert(sizeof(CUpti_ActivityMemcpyPtoP4) == sizeof(struct cupti_memcpy2),
                "a copy between devices");
