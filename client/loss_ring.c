@@ -237,6 +237,8 @@ int ot_loss_ring_push(void)
 void ot_loss_ring_retire(bool is_read)
 {
     __atomic_store_n(&is_current, false, __ATOMIC_RELEASE);
+    if (is_read)
+        memcpy(private_stored, private_told, sizeof(private_stored));
     if (view && !is_read)
         carry(view);
     for (int slot = 0; view && is_read && slot < SLOTS; slot++)

@@ -433,6 +433,22 @@ static void losses_told_in_vain_are_told_again(void **state)
     stop(place);
 }
 
+/* The daemon that heard them may not have answered yet. */
+static void told_losses_do_not_go_beyond_a_goodbye(void **state)
+{
+    struct client_place *place = *state;
+
+    start_idle(place);
+    run_alone(count_without_a_ring);
+    stop(place);
+    CHECK_U64(count_told(place->daemon), 7);
+    fake_daemon_destroy(&place->daemon);
+    place->daemon = fake_daemon_create(place->socket, NULL);
+    CHECK_OK(client_place_start(place));
+    expect_all(place, 0);
+    stop(place);
+}
+
 static void lose_some(void)
 {
     record(TOO_MANY);
@@ -488,6 +504,7 @@ int main(void)
         BARE(common_losses_do_not_go_beyond_a_goodbye),
         BARE(no_loss_falls_between_two_rings),
         BARE(losses_told_in_vain_are_told_again),
+        BARE(told_losses_do_not_go_beyond_a_goodbye),
         BARE(losses_of_ended_threads_wait_until_they_are_stored),
     };
 
