@@ -103,6 +103,8 @@ struct ot_session {
     uint64_t due_ticks;       /* of the housekeeping, whichever thread does it */
     uint64_t ring_records;    /* of all rings that exist */
     uint32_t ring_count;
+    uint32_t crowded_count; /* there was no room beside so many: nobody looks again before ... */
+    uint64_t crowded_ticks; /* ... unless one goes */
     uint32_t ring_next_id;
     uint32_t thread_serial;
     uint64_t lost[OT_LOSS_NO_MEMORY + 1]; /* of threads that are freed */

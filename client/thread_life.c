@@ -129,13 +129,39 @@ static void set_next_deadline(uint64_t now)
     ot_thread_set_deadline(&ot_hot, due);
 }
 
-static bool attach(struct ot_thread *thread)
+/* Thousands of threads may be without a ring, and each would look through all of them. */
+static bool is_crowded(uint64_t now)
 {
+    const struct ot_session *session = &ot_session;
+
+    return now < session->crowded_ticks && session->ring_count >= session->crowded_count &&
+           !session->spares;
+}
+
+static void note_crowd(uint64_t now)
+{
+    ot_session.crowded_ticks = now + ot_ms_to_ticks(RETRY_MS);
+    ot_session.crowded_count = ot_session.ring_count;
+}
+
+static bool attach(struct ot_thread *thread, uint64_t now)
+{
+    int rc;
+
     if (ot_session.forked)
         ot_connect_wait(FORK_TIMEOUT_MS, false);
-    if (ot_thread_give_ring(thread, true) < 0) {
+    if (is_crowded(now)) {
+        ot_thread_lose_ring(thread, now);
+        thread->retry_ticks = ot_session.crowded_ticks;
+        return false;
+    }
+    rc = ot_thread_give_ring(thread, true);
+    if (rc < 0) {
+        if (rc == -ENOSPC)
+            note_crowd(now);
         ot_loss_ring_make();
         ot_connect_push_waiting();
+        ot_thread_lose_ring(thread, now);
         return false;
     }
     ot_thread_adapt_counters(thread);
@@ -154,9 +180,7 @@ bool ot_thread_attach(uint64_t now)
     if (ot_is_past(ot_session.due_ticks, now))
         ot_connect_tick();
     if (optrace_level() != OPTRACE_OFF && ot_thread_make(&thread) == 0 && !thread->ring) {
-        has_ring = attach(thread);
-        if (!has_ring)
-            ot_thread_lose_ring(thread, now);
+        has_ring = attach(thread, now);
         set_next_deadline(now);
     }
     ot_leave();
