@@ -48,7 +48,7 @@ static void refuse(int error, const char *why)
 {
     close_link(error, why);
     ot_session.refused = true;
-    ot_session.saved_epoch = ot_session.epoch; /* it has the rings, and has its reasons */
+    ot_session_set_saved(); /* it has the rings, and has its reasons */
     ot_schedule_refuse();
 }
 

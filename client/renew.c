@@ -15,7 +15,7 @@ int ot_session_renew(void)
 
     if (getrandom(session->uuid, sizeof(session->uuid), 0) != sizeof(session->uuid))
         return -errno;
-    session->epoch++;
+    __atomic_store_n(&session->epoch, session->epoch + 1, __ATOMIC_SEQ_CST);
     ot_loss_ring_retire(is_saved);
     session->hello_count = 0;
     session->hello_ns = 0;

@@ -234,7 +234,7 @@ static void send_bye(void)
     int length = ot_wire_encode_bye(OT_BYE_DONE, (struct ot_text){0}, frame, sizeof(frame));
 
     if (ot_connect_send(frame, (size_t)length) == 0)
-        ot_session.saved_epoch = ot_session.epoch;
+        ot_session_set_saved();
 }
 
 /* There is something to say: goodbye, also over a new connection where the program has closed the

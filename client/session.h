@@ -60,7 +60,7 @@ struct ot_session {
     uint64_t fork_state; /* ot_hot.state of the thread that is forking */
     bool fork_is_nested; /* it forks from within the library */
     uint8_t uuid[16];
-    uint32_t epoch;
+    uint32_t epoch;       /* both are read without the lock, too */
     uint32_t saved_epoch; /* the latest that ended in a BYE: the daemon saves what its rings hold */
     uint64_t session_id;  /* the daemon's number */
     uint64_t features;    /* what both sides can do */
@@ -131,6 +131,12 @@ void ot_session_set_level(uint32_t level);
 /** Begin a new session: new uuid, and each thread is called to move to a new ring. Needs the lock.
  */
 int ot_session_renew(void);
+
+/** The daemon has what rings hold until now, and will not be told of more. Needs the lock. */
+static inline void ot_session_set_saved(void)
+{
+    __atomic_store_n(&ot_session.saved_epoch, ot_session.epoch, __ATOMIC_SEQ_CST);
+}
 
 /** Of flags of a RUN record those that the daemon knows. Any thread. */
 static inline uint16_t ot_run_flags_known(uint16_t flags)

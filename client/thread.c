@@ -88,6 +88,7 @@ void ot_thread_lose(uint32_t lane, enum ot_wire_loss reason, uint64_t now)
 
 void ot_thread_call_all(void)
 {
+    __atomic_thread_fence(__ATOMIC_SEQ_CST); /* who hears of it sees why */
     for (struct ot_thread *thread = ot_session.threads; thread; thread = thread->next) {
         if (thread->hot)
             ot_thread_set_deadline(thread->hot, 0);

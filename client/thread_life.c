@@ -187,13 +187,37 @@ bool ot_thread_attach(uint64_t now)
     return has_ring;
 }
 
+/* Its ring is of a session that has said goodbye, and another one has begun: what comes into it now
+ * nobody reads. Without the lock. */
+static bool is_of_the_past(const struct ot_thread *thread)
+{
+    const uint32_t epoch = __atomic_load_n(&ot_session.epoch, __ATOMIC_SEQ_CST);
+
+    return thread && thread->ring && thread->epoch != epoch &&
+           thread->epoch <= __atomic_load_n(&ot_session.saved_epoch, __ATOMIC_SEQ_CST);
+}
+
+/* Somebody else has the lock: again in a hundredth of a second; the session's numbers need it.
+ * Returns false where that is too late. A session that begins meanwhile calls the thread, which may
+ * have been forgotten over this. */
+static bool put_off(uint64_t now)
+{
+    struct ot_thread *thread = ot_hot.thread;
+
+    if (!thread)
+        return true;
+    if (is_of_the_past(thread))
+        return false;
+    ot_thread_set_deadline(&ot_hot, now + thread->pause_ticks / 100);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    return !is_of_the_past(thread);
+}
+
 void ot_thread_service(uint64_t now)
 {
-    if (!ot_try_enter()) {
-        if (ot_hot.thread) /* a hundredth of a second; the session's numbers need the lock */
-            ot_thread_set_deadline(&ot_hot, now + ot_hot.thread->pause_ticks / 100);
+    /* As for a thread's first record, there is no ring to go on with until the lock is free. */
+    if (!ot_try_enter() && (put_off(now) || !ot_enter()))
         return;
-    }
     ot_connect_tick();
     ot_thread_follow(now); /* after the tick, which may find that the session has ended */
     set_next_deadline(now);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end while others record: what was recorded before is there, and nothing begins anew. */
+/* The end while others record: what was recorded before is there, nothing begins anew, and the next
+ * session has what comes then. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -228,6 +229,49 @@ static void nothing_begins_during_a_goodbye(void **state)
     assert_int_equal(optrace_level(), OPTRACE_OFF);
 }
 
+/* --- Two sessions --- */
+
+/* Spans of a thread that has a ring of the first. */
+static void *record_in_both(void *context)
+{
+    atomic_uint *step = context;
+    const uint32_t op = optrace_label("in both");
+
+    optrace_end(optrace_begin(op));
+    atomic_store(step, 1);
+    while (atomic_load(step) < 2)
+        sched_yield();
+    atomic_store(step, 3);
+    optrace_end(optrace_begin(op));
+    atomic_store(step, 4);
+    return NULL;
+}
+
+/* The thread cannot have the lock as it finds out that its ring is of the session before. */
+static void a_new_session_has_what_begins_in_it(void **state)
+{
+    struct client_place *place = *state;
+    atomic_uint step = 0;
+    pthread_t thread;
+
+    place->daemon = fake_daemon_create(place->socket, NULL);
+    CHECK_OK(start_session(place->socket));
+    CHECK_OK(pthread_create(&thread, NULL, record_in_both, &step));
+    while (atomic_load(&step) < 1)
+        sched_yield();
+    optrace_stop();
+    CHECK_OK(start_session(place->socket));
+    ot_enter();
+    atomic_store(&step, 2);
+    for (int i = 0; i < MANY && atomic_load(&step) < 4; i++)
+        sched_yield();
+    ot_leave();
+    pthread_join(thread, NULL);
+    optrace_stop();
+    fake_daemon_wait(place->daemon, FAKE_BYES, 2);
+    CHECK_U64(fake_daemon_count(place->daemon, FAKE_RECORDS), 2);
+}
+
 #define BARE(name) cmocka_unit_test_setup_teardown(name, client_place_make, client_place_clear)
 
 int main(int argc, char **argv)
@@ -236,6 +280,7 @@ int main(int argc, char **argv)
         BARE(what_was_recorded_before_an_exit_is_there),
         BARE(what_was_recorded_before_a_stop_is_there),
         BARE(nothing_begins_during_a_goodbye),
+        BARE(a_new_session_has_what_begins_in_it),
     };
 
     if (argc > 1)
