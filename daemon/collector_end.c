@@ -55,6 +55,10 @@ void collector_check_alone(struct collector *collector, struct session *session)
 void collector_finish(struct collector *collector, struct session *session)
 {
     drain_open_spans(collector, session);
+    if (session->is_coming_back) /* and never did */
+        batch_add_unknown_gap(collector->open, session->session_id,
+                              ot_wire_loss_name(OT_LOSS_NO_DAEMON),
+                              session->complete_ns ? session->complete_ns : session->start_ns);
     session_put_end(session, collector->open);
     session_drop_rings(session); /* batches on their way have references of their own */
     collector->commits_soon = true;

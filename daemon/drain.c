@@ -166,7 +166,8 @@ int drain_session(struct collector *collector, struct session *session, struct d
             worst = rc;
     }
     /* At the end only a part of each ring may have been read, see limit_head(). */
-    if (worst == DRAIN_DONE && session->rings.count > 0 && !collector_is_stopping(collector))
+    if (worst == DRAIN_DONE && session->rings.count > 0 && !session->is_coming_back &&
+        !collector_is_stopping(collector))
         session->complete_ns = begin_ns;
     return worst;
 }

@@ -309,6 +309,7 @@ static int on_bye(struct producer *producer, const void *frame, size_t length, s
 
     if (rc < 0)
         return rc;
+    producer->session->is_coming_back = false;
     collector_end(producer->group->collector, producer->session, "done", NULL);
     producer->session = NULL;
     return -ESHUTDOWN;
@@ -338,11 +339,18 @@ static int handle_visit(struct producer *producer, uint16_t type, const void *fr
     return visit_take_frame(&producer->visit, type, frame, length, diag);
 }
 
+/* What a client sends when it has handed over all of its rings. */
+static bool comes_after_rings(uint16_t type)
+{
+    return type == OT_FRAME_CLOCK || type == OT_FRAME_DOORBELL || type == OT_FRAME_FLUSH;
+}
+
 int frames_take(struct producer *producer, uint16_t type, const void *frame, size_t length,
                 struct diag *diag)
 {
     struct collector *collector = producer->group->collector;
     bool is_known = type < sizeof(frame_fns) / sizeof(frame_fns[0]) && frame_fns[type];
+    int rc;
 
     if (producer->is_visit || (!producer->session && type == OT_FRAME_VISIT))
         return handle_visit(producer, type, frame, length, diag);
@@ -360,5 +368,8 @@ int frames_take(struct producer *producer, uint16_t type, const void *frame, siz
     if (!collector_turn(collector) &&
         !(type == OT_FRAME_EVENTS && collector_trouble(collector) < 0))
         return -EAGAIN;
-    return frame_fns[type](producer, frame, length, diag);
+    rc = frame_fns[type](producer, frame, length, diag);
+    if (rc == 0 && producer->session && comes_after_rings(type))
+        producer->session->is_coming_back = false;
+    return rc;
 }

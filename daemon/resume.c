@@ -246,6 +246,7 @@ int session_come_back(struct session *session, const struct ot_wire_hello_view *
     identity_read(session->pid, session->process);
     session_set_names(session, hello->texts.program, hello->texts.command);
     session->alone_since_ns = 0;
+    session->is_coming_back = hello->fixed.connection > 0;
     session->is_touched = true;
     return 0;
 }

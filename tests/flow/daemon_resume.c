@@ -108,6 +108,40 @@ static void a_ring_that_was_never_committed_is_read_from_its_start(void **state)
     optraced_deinit(&daemon);
 }
 
+/* It has said HELLO to the new daemon, and died before it handed over its ring. */
+static void who_dies_as_it_comes_back_has_lost_something(void **state)
+{
+    struct optraced daemon;
+    struct raw_client client;
+    struct raw_ring ring;
+
+    optraced_init(&daemon);
+    optraced_start(&daemon, NULL);
+    raw_init(&client);
+    raw_join(&client, daemon.socket);
+    raw_define(&client);
+    raw_ring_create(&ring, &client, 1, 1, 256);
+    raw_ring_send(&client, &ring);
+    put_spans(&ring, 1, 100);
+    assert_int_equal(raw_flush(&client), 0);
+    optraced_kill(&daemon);
+    put_spans(&ring, 101, 150);
+    optraced_start(&daemon, NULL);
+    raw_join(&client, daemon.socket);
+    raw_define(&client);
+    raw_ring_destroy(&ring);
+    raw_close(&client);
+    optraced_wait_for(&daemon, "SELECT count(*) FROM session WHERE end_reason = 'died'", 1);
+    CHECK_U64(optraced_query(&daemon, "SELECT count(*) FROM event"), 100);
+    CHECK_U64(optraced_query(&daemon,
+                             "SELECT count(*) FROM gap JOIN session USING (session_id) WHERE"
+                             " lost_count IS NULL AND reason = 'no daemon' AND"
+                             " gap.start_ns BETWEEN session.start_ns AND session.end_ns"),
+              1);
+    assert_int_equal(optraced_stop(&daemon), 0);
+    optraced_deinit(&daemon);
+}
+
 static void inline_records_go_on_where_the_store_stands(void **state)
 {
     struct optraced daemon;
@@ -387,6 +421,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rings_outlive_the_daemon),
         cmocka_unit_test(a_ring_that_was_never_committed_is_read_from_its_start),
+        cmocka_unit_test(who_dies_as_it_comes_back_has_lost_something),
         cmocka_unit_test(inline_records_go_on_where_the_store_stands),
         cmocka_unit_test(a_broken_connection_is_taken_up_again),
         cmocka_unit_test(rings_that_are_over_leave_nothing),
