@@ -15,7 +15,8 @@
 static int start(void **state)
 {
     static const char *const names[] = {"CUDA_DOUBLE_TOOLKIT", "CUDA_DOUBLE_DRIVER",
-                                        "CUDA_DOUBLE_FAIL", "CUDA_DOUBLE_RECORDS"};
+                                        "CUDA_DOUBLE_FAIL", "CUDA_DOUBLE_RECORDS",
+                                        "OPTRACE_CUPTI_RECORDS"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
         unsetenv(names[i]);
@@ -204,6 +205,76 @@ static void toolkits(void **state)
     }
 }
 
+/* Records of chosen fields: all is as with whole ones. */
+static void short_records(void **state)
+{
+    static const struct {
+        const char *script, *said;
+    } faults[] = {
+        {"cuptiSubscribe_v2=999", "CUDA: records are of full length%(error 999)"},
+        {"cuptiActivitySetAttribute_v2=1", "CUDA: records are of full length%(error 1)"},
+    };
+    char sql[300];
+
+    setenv("OPTRACE_CUPTI_RECORDS", "short", 1);
+    record_with(state, GPU("memory"), "kernels");
+    CHECK_U64(COUNT(SAID("CUDA:%")), 0);
+    CHECK_U64(COUNT(ON_DEVICE "op_name = 'gemm' AND dur_ns = 250000"), 100);
+    CHECK_U64(COUNT("SELECT count(*) FROM op WHERE name = 'gemm' AND type = 'kernel' AND"
+                    " params = '{\"grid\":[16,1,1],\"block\":[128,1,1],\"registers_per_thread\":32,"
+                    "\"shared_memory_bytes\":0}'"),
+              1);
+    CHECK_U64(COUNT(ON_DEVICE "op_name = 'Memcpy HtoD (Pageable -> Device)' AND bytes = 4096"), 1);
+    CHECK_U64(COUNT("SELECT count(*) FROM memory_event WHERE abs(bytes) = 4096"), 2);
+    record_with(state, GPU("node"), "graph");
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event e JOIN op o USING (op_id) WHERE"
+                    " o.name = 'relu' AND json_extract(o.origin, '$[0]') = 'second layer'"),
+              3000);
+    record_with(state, GPU("memory"), "events");
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_name = 'Stream Wait Event'"), 10);
+    record_with(state, GPU("graph"), "threads");
+    CHECK_U64(COUNT(ON_DEVICE "op_name = 'relu'"), 1600);
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+        setenv("CUDA_DOUBLE_FAIL", faults[i].script, 1);
+        record_with(state, GPU("graph"), "kernels");
+        CHECK_U64(COUNT(ON_DEVICE "op_name = 'gemm' AND dur_ns = 250000"), 100);
+        snprintf(sql, sizeof(sql), SAID("%s"), faults[i].said);
+        CHECK_U64(COUNT(sql), 1);
+    }
+    setenv("CUDA_DOUBLE_FAIL", "cuptiSubscribe_v2=39", 1);
+    record_with(state, GPU("graph"), "kernels");
+    CHECK_U64(COUNT(SAID("CUDA: CUPTI is with another")), 1);
+    setenv("CUDA_DOUBLE_FAIL", "cuptiActivityEnable_v2=35", 1);
+    record_with(state, GPU("graph"), "kernels");
+    CHECK_U64(COUNT(SAID("CUDA: only the host%may not trace the device (error 35)")), 1);
+    unsetenv("CUDA_DOUBLE_FAIL");
+    setenv("CUDA_DOUBLE_TOOLKIT", "13.2", 1);
+    record_with(state, GPU("graph"), "kernels");
+    CHECK_U64(COUNT(SAID("CUDA: records are of full length: its libcupti is older than 13.3")), 1);
+    CHECK_U64(COUNT(ON_DEVICE "op_name = 'gemm' AND dur_ns = 250000"), 100);
+}
+
+static void short_records_that_fail(void **state)
+{
+    static const char *const functions[] = {"cuptiSubscribe_v2",
+                                            "cuptiActivitySetAttribute_v2",
+                                            "cuptiActivityEnable_v2",
+                                            "cuptiActivityRegisterCallbacks_v2",
+                                            "cuptiActivityGetNextRecord_v2",
+                                            "cuptiActivityGetNumDroppedRecords_v2"};
+    char script[80];
+
+    setenv("OPTRACE_CUPTI_RECORDS", "short", 1);
+    setenv("CUDA_DOUBLE_KERNELS", "gemm=3000,relu=2000", 1);
+    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+        snprintf(script, sizeof(script), "%s=999", functions[i]);
+        setenv("CUDA_DOUBLE_FAIL", script, 1);
+        record_with(state, GPU("graph"), "kernels");
+        if (COUNT(SAID("CUDA: %(error 999)%")) + COUNT(SAID("CUDA: %(error 999 of%")) == 0)
+            fail_msg("%s is not said", script);
+    }
+}
+
 static void what_fails_is_said_once(void **state)
 {
     static const struct {
@@ -338,6 +409,8 @@ int main(void)
         CASE(many_threads_and_streams),
         CASE(nothing_unless_asked_for),
         CASE(toolkits),
+        CASE(short_records),
+        CASE(short_records_that_fail),
         CASE(what_fails_is_said_once),
         CASE(no_fault_reaches_the_program),
         CASE(times_that_are_none_are_said),

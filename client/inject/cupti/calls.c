@@ -408,7 +408,7 @@ int InitializeInjection(void)
         cupti_say("only the host is recorded: out of memory");
         return 1;
     }
-    rc = cupti.subscribe(&cupti.subscriber, on_call, NULL);
+    rc = cupti_subscribe(&cupti, on_call);
     if (rc == 0) {
         rc = cupti_level_begin(&cupti, level);
         if (rc != 0)

@@ -552,8 +552,12 @@ void cupti_decode(const struct cupti *cupti, uint8_t *buffer, size_t valid)
     /* This may be a thread of the program, within a run that these are not of. */
     mine = recorder.run_set(0);
     pthread_mutex_lock(&lock);
-    while ((rc = cupti->next_record(buffer, valid, &record)) == 0 && record)
-        put_record(cupti, record);
+    while ((rc = cupti->next_record(buffer, valid, &record)) == 0 && record) {
+        const void *whole = cupti->is_short ? cupti_short_expand(record) : record;
+
+        if (whole)
+            put_record(cupti, whole);
+    }
     cupti_watch_records(record_count, invalid_count);
     record_count = invalid_count = 0;
     pthread_mutex_unlock(&lock);

@@ -183,6 +183,7 @@ const char *cupti_open(struct cupti *out_cupti)
     handle = open_any(major);
     if (!handle)
         return "there is no libcupti that fits the driver; OPTRACE_CUPTI may name one";
+    out_cupti->handle = handle;
     if (!find_functions(handle, out_cupti))
         return "its libcupti lacks functions that are needed";
     if (out_cupti->get_version(&out_cupti->version) != 0)

@@ -40,6 +40,8 @@ struct cupti {
                        uint64_t *out_id); /* NULL: nodes of graphs cannot be told apart */
     int (*unsubscribe)(void *subscriber);
     void *subscriber;
+    void *handle;
+    bool is_short; /* records want cupti_short_expand() */
     uint32_t version;
     uint16_t record_bytes[CUPTI_KINDS]; /* 0: this library has no such kind */
 };
@@ -57,6 +59,16 @@ static inline bool cupti_record_has(const struct cupti *cupti, uint32_t kind, si
 
 /** Say a sentence in the session, as a mark; once for each text. */
 void cupti_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* --- short.c --- */
+
+/** Fills in the subscriber, and replaces functions where records are short. Returns 0, or what CUPTI
+ *  answered. */
+int cupti_subscribe(struct cupti *cupti, cupti_callback *callback);
+
+/** The record as records.h has it; it stays until the next call. NULL: it cannot be read. Within
+ *  cupti_decode(). */
+const void *cupti_short_expand(const void *record);
 
 /* --- levels.c --- */
 

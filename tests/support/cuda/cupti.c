@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/inject/cupti/records.h"
+#include "client/inject/cupti/short.h"
 #include "tests/support/cuda/double.h"
 
 enum {
@@ -14,6 +14,7 @@ enum {
     IDS = 2048,
     FULL_MAX = 64,
     FORCED = 1,
+    RECORD_BYTES_MAX = 256,
     OVERHEAD_NS = 900000000
 };
 
@@ -131,6 +132,113 @@ static size_t bytes_of(uint32_t kind)
     }
 }
 
+/* As records.h has it, which for some is shorter than the newest. */
+static size_t own_bytes(uint32_t kind)
+{
+    static const size_t bytes[CUPTI_KINDS] = {
+        [CUPTI_KERNEL] = sizeof(struct cupti_kernel),
+        [CUPTI_MEMCPY] = sizeof(struct cupti_memcpy),
+        [CUPTI_MEMCPY2] = sizeof(struct cupti_memcpy2),
+        [CUPTI_MEMSET] = sizeof(struct cupti_memset),
+        [CUPTI_GRAPH] = sizeof(struct cupti_graph),
+        [CUPTI_SYNC] = sizeof(struct cupti_sync),
+        [CUPTI_MEMORY] = sizeof(struct cupti_memory),
+        [CUPTI_EVENT] = sizeof(struct cupti_event),
+        [CUPTI_OVERHEAD] = sizeof(struct cupti_overhead),
+        [CUPTI_CONTEXT] = sizeof(struct cupti_context),
+    };
+
+    return bytes[kind];
+}
+
+/* --- Records of chosen fields, from 13.3 on --- */
+
+static struct {
+    cupti_request_v2 *request;
+    cupti_complete_v2 *complete;
+} short_hooks;
+static int is_chosen; /* the attribute is set */
+static struct cupti_field_layout chosen[CUPTI_KINDS][CUPTI_FIELDS];
+static struct cupti_layout layouts[CUPTI_KINDS], *layout_list[CUPTI_KINDS];
+
+static const struct {
+    uint32_t kind;
+    int id;
+    size_t offset, size;
+} known_fields[] = {
+#define FIELD(kind, record, member, id, since, theirs)                                             \
+    {kind, id, offsetof(struct record, member), sizeof(((struct record *)0)->member)},
+#include "client/inject/cupti/fields.def"
+#undef FIELD
+};
+enum { KNOWN = sizeof(known_fields) / sizeof(known_fields[0]) };
+
+static size_t known(uint32_t kind, int id)
+{
+    size_t i = 0;
+
+    while (i < KNOWN && (known_fields[i].kind != kind || known_fields[i].id != id))
+        i++;
+    return i;
+}
+
+static size_t short_bytes(uint32_t kind)
+{
+    return layouts[kind].record_bytes;
+}
+
+/* One after the other, each at its own alignment; numbers of calls have 64 bits here. */
+static int choose(uint32_t kind, const struct cupti_config *config)
+{
+    const int *wanted = config->selection.ids;
+    size_t at = 0;
+
+    if (config->bytes < sizeof(*config) || config->selection.count == 0 || wanted[0] != 0 ||
+        config->selection.count > CUPTI_FIELDS)
+        return INVALID;
+    for (size_t i = 0; i < config->selection.count; i++) {
+        const size_t place = known(kind, wanted[i]);
+        size_t size;
+
+        if (place == KNOWN)
+            return INVALID;
+        size = known_fields[place].size;
+        if (kind == CUPTI_KERNEL &&
+            known_fields[place].offset == offsetof(struct cupti_kernel, correlation))
+            size = 8;
+        at = (at + size - 1) / size * size;
+        chosen[kind][i] =
+            (struct cupti_field_layout){sizeof(chosen[kind][i]), wanted[i], at, size, size};
+        at += size;
+    }
+    layouts[kind] = (struct cupti_layout){sizeof(layouts[kind]), chosen[kind],
+                                          config->selection.count, (at + 7) / 8 * 8};
+    layout_list[kind] = &layouts[kind];
+    return 0;
+}
+
+static void short_pack(uint32_t kind, const void *whole, uint8_t *out)
+{
+    memset(out, 0, short_bytes(kind));
+    for (size_t i = 0; i < layouts[kind].count; i++) {
+        const struct cupti_field_layout *to = &chosen[kind][i];
+        const size_t place = known(kind, to->id);
+
+        memcpy(out + to->offset, (const uint8_t *)whole + known_fields[place].offset,
+               known_fields[place].size);
+    }
+}
+
+static void give_back(const struct filled *filled)
+{
+    const struct cupti_complete_info info = {sizeof(info), 1, layout_list, CUPTI_KINDS};
+
+    if (short_hooks.complete)
+        short_hooks.complete(filled->memory, filled->bytes, filled->used, &info);
+    else
+        complete(NULL, 0, filled->memory, filled->bytes, filled->used);
+}
+
 /* --- What the driver tells --- */
 
 static void call_back(uint32_t site, uint32_t domain, uint32_t id, const char *function,
@@ -187,7 +295,7 @@ static void *hand_back(void *buffer)
 {
     struct filled *filled = buffer;
 
-    complete(NULL, 0, filled->memory, filled->bytes, filled->used);
+    give_back(filled);
     free(filled);
     return NULL;
 }
@@ -226,12 +334,15 @@ static void spoil(uint32_t kind, uint8_t *record)
 
 static void on_put(uint32_t kind, const void *record, uint64_t end_ns)
 {
-    const size_t bytes = bytes_of(kind);
+    const size_t bytes = short_bytes(kind) ? short_bytes(kind) : bytes_of(kind);
+    uint64_t whole[RECORD_BYTES_MAX / sizeof(uint64_t)] = {0};
     struct filled out = {0};
     size_t limit = 0;
 
-    if (!kinds[kind] || !request || mode == 'n')
+    if (!kinds[kind] || (!request && !short_hooks.request) || mode == 'n')
         return;
+    memcpy(whole, record, own_bytes(kind));
+    spoil(kind, (uint8_t *)whole);
     pthread_mutex_lock(&lock);
     if (current.memory && current.used + bytes > current.bytes) {
         if (mode == 'l' && full_count < FULL_MAX)
@@ -240,16 +351,17 @@ static void on_put(uint32_t kind, const void *record, uint64_t end_ns)
             out = current;
         current = (struct filled){0};
     }
-    if (!current.memory)
+    if (!current.memory && short_hooks.request)
+        short_hooks.request(&current.memory, &current.bytes, &limit, NULL);
+    else if (!current.memory)
         request(&current.memory, &current.bytes, &limit);
     if (!current.memory || current.used + bytes > current.bytes || (mode == 'd' && end_ns % 2)) {
         dropped++;
     } else {
-        memcpy(current.memory + current.used, record,
-               kind == CUPTI_EVENT && bytes > sizeof(struct cupti_event)
-                   ? sizeof(struct cupti_event)
-                   : bytes);
-        spoil(kind, current.memory + current.used);
+        if (short_bytes(kind))
+            short_pack(kind, whole, current.memory + current.used);
+        else
+            memcpy(current.memory + current.used, whole, bytes);
         current.used += bytes;
         if (end_ns > current.end_ns)
             current.end_ns = end_ns;
@@ -405,7 +517,7 @@ static void cut(const struct filled *filled)
     uint64_t end;
     uint32_t kind;
 
-    for (size_t at = 0; at < filled->used; at += bytes_of(kind)) {
+    for (size_t at = 0; !is_chosen && at < filled->used; at += bytes_of(kind)) {
         const size_t field = offsetof(struct cupti_memcpy, end);
 
         memcpy(&kind, filled->memory + at, sizeof(kind));
@@ -450,7 +562,101 @@ int cuptiActivityFlushAll(uint32_t flag)
     pthread_mutex_unlock(&lock);
     for (size_t i = 0; i < count; i++) {
         cut(&out[i]);
-        complete(NULL, 0, out[i].memory, out[i].bytes, out[i].used);
+        give_back(&out[i]);
     }
     return 0;
+}
+
+/* --- The same with a subscriber, from 13.3 on: one that there is not answers as an older library --- */
+
+int cuptiSubscribe_v2(void **out_subscriber, cupti_callback *function, void *user,
+                      struct cupti_subscriber *params);
+int cuptiActivitySetAttribute_v2(void *subscriber, uint32_t attribute, size_t *bytes, void *value);
+int cuptiActivityEnable_v2(void *subscriber, uint32_t kind, struct cupti_config *config);
+int cuptiActivityDisable_v2(void *subscriber, uint32_t kind, struct cupti_config *config);
+int cuptiActivityRegisterCallbacks_v2(void *subscriber, cupti_request_v2 *asks,
+                                      cupti_complete_v2 *takes);
+int cuptiActivityGetNextRecord_v2(void *subscriber, uint8_t *buffer, size_t valid, void **record);
+int cuptiActivityGetNumDroppedRecords_v2(void *subscriber, void *context, uint32_t stream,
+                                         size_t *out_count);
+
+int cuptiSubscribe_v2(void **out_subscriber, cupti_callback *function, void *user,
+                      struct cupti_subscriber *params)
+{
+    const int scripted = script(__func__);
+
+    if (scripted == CUPTI_TAKEN && params->holder)
+        strncpy(params->holder, "another", params->holder_bytes);
+    return scripted ? scripted : cuptiSubscribe(out_subscriber, function, user);
+}
+
+int cuptiActivitySetAttribute_v2(void *subscriber, uint32_t attribute, size_t *bytes, void *value)
+{
+    SCRIPTED();
+    if (subscriber != the_subscriber)
+        return INVALID;
+    if (attribute != CUPTI_CHOSEN_FIELDS)
+        return cuptiActivitySetAttribute(attribute, bytes, value);
+    is_chosen = *(uint8_t *)value;
+    return 0;
+}
+
+int cuptiActivityEnable_v2(void *subscriber, uint32_t kind, struct cupti_config *config)
+{
+    int rc = subscriber == the_subscriber && is_chosen && config ? 0 : INVALID;
+
+    SCRIPTED();
+    if (rc == 0)
+        rc = choose(kind % CUPTI_KINDS, config);
+    return rc ? rc : cuptiActivityEnable(kind);
+}
+
+int cuptiActivityDisable_v2(void *subscriber, uint32_t kind, struct cupti_config *config)
+{
+    (void)config;
+    SCRIPTED();
+    return subscriber == the_subscriber ? cuptiActivityDisable(kind) : INVALID;
+}
+
+int cuptiActivityRegisterCallbacks_v2(void *subscriber, cupti_request_v2 *asks,
+                                      cupti_complete_v2 *takes)
+{
+    SCRIPTED();
+    if (subscriber != the_subscriber)
+        return INVALID;
+    short_hooks.request = asks;
+    short_hooks.complete = takes;
+    return 0;
+}
+
+int cuptiActivityGetNextRecord_v2(void *subscriber, uint8_t *buffer, size_t valid, void **record)
+{
+    uint8_t *at = *record;
+    uint32_t kind;
+
+    SCRIPTED();
+    if (subscriber != the_subscriber)
+        return INVALID;
+    if (at) {
+        memcpy(&kind, at, sizeof(kind));
+        at += short_bytes(kind);
+    } else {
+        at = buffer;
+    }
+    if (at >= buffer + valid)
+        return CUPTI_END_OF_BUFFER;
+    memcpy(&kind, at, sizeof(kind));
+    if (kind >= CUPTI_KINDS || short_bytes(kind) == 0)
+        return INVALID_KIND;
+    *record = at;
+    return 0;
+}
+
+int cuptiActivityGetNumDroppedRecords_v2(void *subscriber, void *context, uint32_t stream,
+                                         size_t *out_count)
+{
+    SCRIPTED();
+    return subscriber == the_subscriber
+               ? cuptiActivityGetNumDroppedRecords(context, stream, out_count)
+               : INVALID;
 }

@@ -9,7 +9,7 @@
 
 #include <cupti.h>
 
-#include "client/inject/cupti/records.h"
+#include "client/inject/cupti/short.h"
 
 #define SAME(ours, field, theirs, their_field)                                                     \
     _Static_assert(offsetof(struct ours, field) == offsetof(theirs, their_field),                  \
@@ -145,3 +145,32 @@ _Static_assert(sizeof(LAYOUT_CONTEXT) == SIZE_CONTEXT, "a context is of another 
 _Static_assert(sizeof(LAYOUT_OVERHEAD) == SIZE_OVERHEAD, "an overhead is of another length");
 _Static_assert(sizeof(CUpti_ActivityMemcpyPtoP4) == sizeof(struct cupti_memcpy2),
                "a copy between devices");
+
+#if CUPTI_API_VERSION >= 130300
+#define FIELD_IS_130300(number, name)                                                              \
+    _Static_assert((int)(number) == (int)(name), #name " has another number")
+#define FIELD(kind, record, member, number, since, theirs) FIELD_IS_##since(number, theirs);
+#if CUPTI_API_VERSION >= 130400
+#define FIELD_IS_130400 FIELD_IS_130300
+#else
+#define FIELD_IS_130400(number, name) _Static_assert(1, "")
+#endif
+#include "client/inject/cupti/fields.def"
+#undef FIELD
+SAME(cupti_field_layout, id, CUpti_ActivityFieldLayoutEntry, fieldId);
+SAME(cupti_field_layout, offset, CUpti_ActivityFieldLayoutEntry, offset);
+SAME(cupti_field_layout, size, CUpti_ActivityFieldLayoutEntry, size);
+SAME(cupti_layout, fields, CUpti_ActivityRecordLayout, pEntries);
+SAME(cupti_layout, count, CUpti_ActivityRecordLayout, numFields);
+SAME(cupti_layout, record_bytes, CUpti_ActivityRecordLayout, recordSize);
+SAME(cupti_config, selection, CUpti_ActivityConfig, fieldSelection);
+SAME(cupti_subscriber, name, CUpti_SubscriberParams, subscriberName);
+SAME(cupti_subscriber, holder, CUpti_SubscriberParams, oldSubscriberName);
+SAME(cupti_subscriber, allow_others, CUpti_SubscriberParams, allowMultipleSubscribers);
+SAME(cupti_complete_info, layouts, CUpti_BufferCallbackCompleteInfo, ppRecordLayouts);
+SAME(cupti_complete_info, count, CUpti_BufferCallbackCompleteInfo, numRecordLayouts);
+_Static_assert(sizeof(struct cupti_field_layout) == sizeof(CUpti_ActivityFieldLayoutEntry) &&
+                   sizeof(struct cupti_subscriber) == sizeof(CUpti_SubscriberParams) &&
+                   (int)CUPTI_CHOSEN_FIELDS == (int)CUPTI_ACTIVITY_ATTR_USER_DEFINED_RECORDS,
+               "what is for chosen fields");
+#endif
