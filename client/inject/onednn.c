@@ -2,8 +2,8 @@
 /*
  * Primitives of oneDNN, where it is a shared library: kind, implementation, shapes, FLOP. They are
  * told apart by what they are, never by their address: programs make and destroy them all the time.
- * Numbers and structs are those of oneDNN's C interface, which has other descriptors from 3.0 on:
- * there kind and implementation are all.
+ * Numbers and structs are those of oneDNN's C interface, which has descriptors that are read from 2.x
+ * to before 3.0, and such that are asked from 3.0 on.
  */
 
 #include <dlfcn.h>
@@ -23,7 +23,10 @@ enum {
     QUERY_IMPLEMENTATION = 8,
     QUERY_SRC = 129,
     QUERY_WEIGHTS = 131,
-    QUERY_DST = 133
+    QUERY_DST = 133,
+    QUERY_RANK = 256, /* of a descriptor, from 3.0 on */
+    QUERY_DIMS = 257,
+    QUERY_TYPE = 258,
 };
 enum { DIMS_MAX = 12, TENSORS = 3, LIBRARIES_MAX = 4 };
 
@@ -45,7 +48,8 @@ struct library {
     execute_type *execute;
     int (*get_description)(const void *primitive, const void **out_description);
     int (*query)(const void *description, int what, int index, void *out);
-    const struct descriptor *(*query_tensor)(const void *description, int what, int index);
+    const void *(*query_tensor)(const void *description, int what, int index);
+    int (*query_descriptor)(const void *descriptor, int what, void *out); /* from 3.0 on */
     const char *(*kind_name)(int kind);
     int major;
 };
@@ -96,6 +100,7 @@ static bool fill_library(struct library *library, execute_type *execute)
     *(void **)&library->get_description = dlsym(handle, "dnnl_primitive_get_primitive_desc");
     *(void **)&library->query = dlsym(handle, "dnnl_primitive_desc_query");
     *(void **)&library->query_tensor = dlsym(handle, "dnnl_primitive_desc_query_md");
+    *(void **)&library->query_descriptor = dlsym(handle, "dnnl_memory_desc_query");
     *(void **)&library->kind_name = dlsym(handle, "dnnl_prim_kind2str");
     *(void **)&version = dlsym(handle, "dnnl_version");
     library->major = version ? version()->major : 0;
@@ -131,14 +136,27 @@ static const struct library *find_library(execute_type *execute)
 static void fill_tensor(const struct library *library, const void *description, int what,
                         struct tensor *out_tensor)
 {
-    const struct descriptor *descriptor = library->query_tensor(description, what, 0);
+    const void *found = library->query_tensor(description, what, 0);
+    const struct descriptor *descriptor = found;
+    const int64_t *dims = descriptor ? descriptor->dims : NULL;
+    int rank = 0, type = 0;
 
-    if (library->major != 2 || !descriptor || descriptor->rank <= 0 || descriptor->rank > DIMS_MAX)
+    if (!found)
         return;
-    out_tensor->rank = descriptor->rank;
-    out_tensor->type = descriptor->type;
-    memcpy(out_tensor->dims, descriptor->dims,
-           (size_t)descriptor->rank * sizeof(out_tensor->dims[0]));
+    if (library->major == 2) {
+        rank = descriptor->rank;
+        type = descriptor->type;
+    } else if (!library->query_descriptor ||
+               library->query_descriptor(found, QUERY_RANK, &rank) != 0 ||
+               library->query_descriptor(found, QUERY_DIMS, &dims) != 0 ||
+               library->query_descriptor(found, QUERY_TYPE, &type) != 0) {
+        return;
+    }
+    if (rank <= 0 || rank > DIMS_MAX || !dims)
+        return;
+    out_tensor->rank = rank;
+    out_tensor->type = type;
+    memcpy(out_tensor->dims, dims, (size_t)rank * sizeof(dims[0]));
 }
 
 static bool fill_key(const struct library *library, const void *primitive, struct key *out_key)
@@ -162,8 +180,9 @@ static bool fill_key(const struct library *library, const void *primitive, struc
 static uint32_t dtype_of(int type)
 {
     static const uint8_t types[] = {
-        OPTRACE_DTYPE_UNKNOWN, OPTRACE_DTYPE_F16, OPTRACE_DTYPE_BF16, OPTRACE_DTYPE_F32,
-        OPTRACE_DTYPE_I32,     OPTRACE_DTYPE_I8,  OPTRACE_DTYPE_U8,
+        OPTRACE_DTYPE_UNKNOWN, OPTRACE_DTYPE_F16, OPTRACE_DTYPE_BF16,
+        OPTRACE_DTYPE_F32,     OPTRACE_DTYPE_I32, OPTRACE_DTYPE_I8,
+        OPTRACE_DTYPE_U8,      OPTRACE_DTYPE_F64, OPTRACE_DTYPE_BOOL,
     };
 
     return type > 0 && (size_t)type < sizeof(types) ? types[type] : OPTRACE_DTYPE_UNKNOWN;
@@ -171,7 +190,7 @@ static uint32_t dtype_of(int type)
 
 static int64_t bytes_of(int type)
 {
-    static const uint8_t bytes[] = {0, 2, 2, 4, 4, 1, 1};
+    static const uint8_t bytes[] = {0, 2, 2, 4, 4, 1, 1, 8, 1};
 
     return type > 0 && (size_t)type < sizeof(bytes) ? bytes[type] : 0;
 }

@@ -50,6 +50,27 @@ static void primitives_are_seen_with_their_sizes(void **state)
               20);
 }
 
+/* Descriptors of 3 are asked, where those of 2 are read. */
+static void the_next_release_tells_its_sizes_otherwise(void **state)
+{
+    char *program = place_program("tests/flow/inject_onednn3_program");
+
+    run_scene_record(*state, NULL, 0, (const char *const[]){program, NULL});
+    CHECK_U64(
+        COUNT("SELECT count(*) FROM v_event JOIN op o USING (op_id) WHERE o.type = 'Conv' AND"
+              " o.name = 'convolution 1x12x10x10' AND o.computation_flop = 2 * 12 * 100 * 4 * 9"
+              " AND o.memory_bytes = 4 * (800 + 432 + 1200) AND"
+              " o.input_shapes = '[[1, 8, 10, 10], [2, 6, 4, 3, 3]]' AND"
+              " o.params ->> 'implementation' = 'jit:fake'"),
+        10);
+    CHECK_U64(
+        COUNT("SELECT count(*) FROM v_event JOIN op o USING (op_id) WHERE o.type = 'MatMul' AND"
+              " o.computation_flop = 2 * 16 * 24 * 40 AND o.input_dtypes = '[\"bf16\","
+              " \"bf16\"]' AND o.output_dtypes = '[\"bool\"]'"),
+        10);
+    free(program);
+}
+
 /* It tells by ITT what is recorded already. */
 static void nothing_is_told_twice(void **state)
 {
@@ -68,6 +89,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(primitives_are_seen_with_their_sizes),
+        CASE(the_next_release_tells_its_sizes_otherwise),
         CASE(nothing_is_told_twice),
     };
 
