@@ -35,6 +35,7 @@ const char *query_keep(struct query_texts *texts, const char *text);
 struct session_row {
     int64_t session_id, start_ns, end_ns; /* end_ns: of the last event while it runs */
     bool is_running;                      /* it has no end */
+    bool is_from_outside;                 /* recorded by optrace run, the program as it is */
     bool is_abandoned;                    /* nor does anybody write to the store: it did not end */
     int64_t complete_ns; /* of one without end: all that it recorded before is here */
     const char *program, *command, *host, *source, *end_reason, *note, *models;

@@ -76,13 +76,14 @@ static const char sessions_sql[] =
     "       (SELECT group_concat(coalesce(m.name, m.path), ', ') FROM model m"
     "         WHERE m.session_id = s.session_id),"
     "       (SELECT count(*) FROM op o WHERE o.session_id = s.session_id"
-    "           AND NOT (o.type = 'counter' AND o.name LIKE 'recording.%')),"
+    "           AND NOT (o.type = 'counter' AND o.name LIKE 'recording.%') AND o.type <> 'source'),"
     "       (SELECT count(*) FROM run r WHERE r.session_id = s.session_id),"
     "       (SELECT count(*) FROM run r WHERE r.session_id = s.session_id AND r.warmup),"
     "       (SELECT CAST(total(g.lost_count) AS INTEGER) FROM gap g"
     "         WHERE g.session_id = s.session_id),"
     "       (SELECT min(o.type = 'counter' AND o.name LIKE 'calibration.%') FROM op o"
-    "         WHERE o.session_id = s.session_id AND o.name NOT LIKE 'recording.%'),"
+    "         WHERE o.session_id = s.session_id AND o.name NOT LIKE 'recording.%'"
+    "           AND o.type <> 'source'),"
     "       (SELECT coalesce(sum(d.event_count), 0) FROM dropped d"
     "         WHERE d.session_id = s.session_id),"
     "       (SELECT min(coalesce(g.start_ns, s.start_ns)) FROM gap g"
@@ -90,7 +91,8 @@ static const char sessions_sql[] =
     "       s.end_ns IS NULL AND s.source = 'live',"
     "       (SELECT c.complete_ns FROM ingest_cursor c"
     "         WHERE c.session_id = s.session_id AND c.ring_id = 0),"
-    "       s.damage_count"
+    "       s.damage_count,"
+    "       EXISTS (SELECT 1 FROM op o WHERE o.session_id = s.session_id AND o.type = 'source')"
     "  FROM session s ORDER BY s.start_ns, s.session_id";
 
 static void read_session(struct query_texts *texts, sqlite3_stmt *row, bool has_writer,
@@ -117,6 +119,7 @@ static void read_session(struct query_texts *texts, sqlite3_stmt *row, bool has_
         .dropped_count = query_int(row, 17),
         .lost_unknown_since_ns = query_int(row, 18),
         .damage_count = (uint64_t)sqlite3_column_int64(row, 21),
+        .is_from_outside = sqlite3_column_int(row, 22) != 0,
     };
     out_session->complete_ns =
         sqlite3_column_type(row, 20) == SQLITE_NULL ? out_session->end_ns : query_int(row, 20);

@@ -332,6 +332,21 @@ static void note_unfinished(const struct report *report, const struct basis *bas
                  basis->unfinished_count);
 }
 
+/* What is recorded from outside has runs where its source knows of some. Those have a label for the
+ * loading of a model, which is no reason to speak of it. */
+static void note_no_runs(const struct report *report, const struct basis *basis)
+{
+    enum { FEW = 4 };
+    bool is_from_outside = false;
+
+    for (size_t i = 0; i < report->session_count && !is_from_outside; i++)
+        is_from_outside = report_session(report, report->session_ids[i])->is_from_outside;
+    if (is_from_outside && (basis->outside_count > FEW || (!basis->runs && basis->event_count)))
+        out_note(report->out, OUT_NOTE_BASIS,
+                 "What ran outside of any run is in none: `optrace run --runs-by REGEX` begins one "
+                 "with each op or label of that name.");
+}
+
 static void note_skipped(const struct report *report, const struct basis *basis)
 {
     static const struct out_section section = {.name = "counted", .data_only = true};
@@ -432,6 +447,7 @@ void report_footer(const struct report *report, const struct basis *basis)
     note_coverage(report, basis);
     report_note_dropped(report, basis);
     note_skipped(report, basis);
+    note_no_runs(report, basis);
     note_losses(report, basis);
     note_each_loss(report, basis);
     note_unfinished(report, basis);

@@ -159,6 +159,36 @@ static void what_is_static_is_told(void **state)
     free(bytes);
 }
 
+/* What profile_analyze prints of the store with these options. */
+static void expect_report(const struct scene *scene, const char *options, const char *text)
+{
+    char *analyze = place_program("analyze/profile_analyze"), command[600];
+    struct child_result result;
+
+    snprintf(command, sizeof(command), "%s %s/a.db %s", analyze, scene->dir, options);
+    result = child_run((const char *const[]){"sh", "-c", command, NULL}, NULL);
+    CHECK_CONTAINS(result.out, text);
+    child_result_deinit(&result);
+    free(analyze);
+}
+
+static void what_is_in_no_run_is_told_with_the_option(void **state)
+{
+    const struct scene *scene = *state;
+
+    child_result_deinit(&(struct child_result[]){RUN(state, "--", scene->blas, "products")}[0]);
+    expect_report(scene, "", "no runs (optrace run --runs-by makes some)");
+    expect_report(
+        scene, "--report types",
+        "What ran outside of any run is in none: `optrace run --runs-by REGEX` begins one "
+        "with each op or label of that name.");
+    /* The source itself is no op. */
+    expect_report(scene, "--list --format json", "\"op_count\": 4,");
+    child_result_deinit(&(struct child_result[]){
+        RUN(state, "--runs-by", "^zgemm", "--", scene->blas, "products")}[0]);
+    expect_report(scene, "-t 3", "`optrace run --runs-by REGEX` begins one");
+}
+
 static void sessions_are_called_by_a_label(void **state)
 {
     const struct scene *scene = *state;
@@ -186,6 +216,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_was_asked_for_and_not_found_is_told, start, stop),
         cmocka_unit_test_setup_teardown(what_is_too_old_is_told, start, stop),
         cmocka_unit_test_setup_teardown(what_is_static_is_told, start, stop),
+        cmocka_unit_test_setup_teardown(what_is_in_no_run_is_told_with_the_option, start, stop),
         cmocka_unit_test_setup_teardown(sessions_are_called_by_a_label, start, stop),
     };
 

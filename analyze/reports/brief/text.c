@@ -171,7 +171,8 @@ static void print_counts(struct brief_text *text)
     char piece[512], *number = text->number[0];
 
     if (!ended && !brief->counted.count)
-        snprintf(piece, sizeof(piece), "no runs");
+        snprintf(piece, sizeof(piece), "no runs%s",
+                 session->is_from_outside ? " (optrace run --runs-by makes some)" : "");
     else
         snprintf(piece, sizeof(piece), "%s run%s",
                  brief_count(number, sizeof(text->number[0]), (double)ended),
