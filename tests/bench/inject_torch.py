@@ -63,16 +63,10 @@ def time_of(call, count):
     return (time.thread_time_ns() - begin) / count
 
 
-def main():
+def least_of(python):
     build = os.environ['OPTRACE_BUILD_ROOT']
-    cache = os.path.join(os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache'),
-                         'optrace/programs/torch-*/bin/python')
-    pythons = sys.argv[1:] or sorted(glob.glob(cache))[:1]
-    if not pythons:
-        print('skipped: no wheel of PyTorch')
-        return 77
     optrace, library = build + '/client/cli/optrace', build + '/client/inject/liboptrace_inject.so'
-    own = [pythons[0], os.path.abspath(__file__), '--measure']
+    own = [python, os.path.abspath(__file__), '--measure']
     with tempfile.TemporaryDirectory() as directory:
         store = directory + '/a.db'
         sources = ['--sources', 'torch']
@@ -89,17 +83,42 @@ def main():
                 output = subprocess.run(argv, env={**os.environ, **more}, check=True, capture_output=True)
                 for key, ns in json.loads(output.stdout).items():
                     least[way, key] = min(ns, least.get((way, key), ns))
+    return least
+
+
+def table(python):
+    """(what, ns or ratio, goal) of each row."""
+    least = least_of(python)
+    out = []
     for name in ('neg_', 'network'):
         ops, base = least['alone', 'ops of ' + name], least['alone', name]
-        print('%-8s %3d ops, %.0f ns alone; more for each op:' % (name, ops, base))
-        for way in ('nobody listens', 'recorded, names', 'recorded, shapes, FLOP'):
-            print('  %-30s %6.0f ns' % (way, (least[way, name] - base) / ops))
+        out.append((name + ', alone', base, None))
+        more = {way: (least[way, name] - base) / ops
+                for way in ('nobody listens', 'recorded, names', 'recorded, shapes, FLOP')}
         for mode in ('torch.profiler', 'torch.profiler, shapes, FLOP'):
-            print('  %-30s %6.0f ns' % (mode, (least['alone', name + ' ' + mode] - base) / ops))
+            more[mode] = (least['alone', name + ' ' + mode] - base) / ops
+        for way, ns in more.items():
+            out.append((f'{name}, an op, {way}, more', ns, 5 if way == 'nobody listens' else None))
+        for ours, theirs in (('recorded, names', 'torch.profiler'),
+                             ('recorded, shapes, FLOP', 'torch.profiler, shapes, FLOP')):
+            out.append((f'{name}, an op, {ours}, to {theirs}', more[ours] / more[theirs], 0.6))
+    return out
+
+
+def main():
+    cache = os.path.join(os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache'),
+                         'optrace/programs/torch-*/bin/python3')
+    pythons = sys.argv[1:] or sorted(glob.glob(cache))[:1]
+    if not pythons:
+        print('skipped: no wheel of PyTorch')
+        return 77
+    for name, ns, goal in table(pythons[0]):
+        print('%-64s %9.2f%s' % (name, ns, '' if goal is None else '  goal %g' % goal))
     return 0
 
 
-if sys.argv[1:2] == ['--measure']:
-    measure(len(sys.argv) > 2)
-else:
-    sys.exit(main())
+if __name__ == '__main__':
+    if sys.argv[1:2] == ['--measure']:
+        measure(len(sys.argv) > 2)
+    else:
+        sys.exit(main())
