@@ -4,9 +4,9 @@
  * the names that the libraries of NumPy's and SciPy's wheels have. A call from within another, as
  * of Fortran's function by that of C, is the same product.
  */
-#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "client/inject/found.h"
 #include "client/inject/names.h"
@@ -27,12 +27,22 @@ enum { KEY_PRODUCT = 100 };
 
 static OT_TLS uint32_t nesting;
 
-static pthread_once_t asked = PTHREAD_ONCE_INIT;
-static bool is_wanted;
+/* The latest of this thread: most call for the same sizes again and again. */
+static OT_TLS struct product latest;
+static OT_TLS uint32_t latest_op;
 
-static void ask(void)
+enum { NOT_ASKED, WANTED, NOT_WANTED };
+
+static bool is_wanted(void)
 {
-    is_wanted = recorder_wants("blas");
+    static uint32_t answer; /* as each thread would find it */
+    uint32_t found = __atomic_load_n(&answer, __ATOMIC_RELAXED);
+
+    if (UNLIKELY(found == NOT_ASKED)) {
+        found = recorder_wants("blas") ? WANTED : NOT_WANTED;
+        __atomic_store_n(&answer, found, __ATOMIC_RELAXED);
+    }
+    return found == WANTED;
 }
 
 static uint32_t dtype_of(char precision)
@@ -113,11 +123,15 @@ static uint64_t define_others(const void *context)
 static struct optrace_span begin(const struct product *product)
 {
     const struct product others = {.kind = KEY_PRODUCT};
-    uint32_t op;
+    uint32_t op = latest_op;
 
-    op = (uint32_t)names_find(product, sizeof(*product), define, product);
-    if (op == 0)
-        op = (uint32_t)names_find_always(&others, sizeof(others), define_others, NULL);
+    if (UNLIKELY(op == 0 || memcmp(product, &latest, sizeof(latest)) != 0)) {
+        op = (uint32_t)names_find(product, sizeof(*product), define, product);
+        if (op == 0)
+            op = (uint32_t)names_find_always(&others, sizeof(others), define_others, NULL);
+        latest = *product;
+        latest_op = op;
+    }
     return op ? op_begin(op) : (struct optrace_span){0, 0};
 }
 
@@ -126,8 +140,7 @@ static inline bool enter(void (*real)(void))
 {
     if (nesting > 0 || recorder_is_counted((uintptr_t)real))
         return false;
-    pthread_once(&asked, ask);
-    if (!is_wanted || !recorder_is_on())
+    if (!is_wanted() || !recorder_is_on())
         return false;
     found_say(FOUND_BLAS);
     nesting = 1;

@@ -87,7 +87,15 @@ static size_t fill_key(struct text_key *key, uint64_t kind, const void *domain, 
 
 /* --- OpenVINO, on processors: a run, in it a layer by its class, in that by its name --- */
 
-enum role { ROLE_NONE, ROLE_RUN, ROLE_CLASS, ROLE_LAYER };
+enum role {
+    ROLE_NONE,
+    ROLE_RUN,
+    ROLE_CLASS,
+    ROLE_LAYER,
+    ROLE_PRIMITIVE,      /* of oneDNN, that runs, */
+    ROLE_PRIMITIVE_MADE, /* that is made */
+    ROLE_ONEDNN,         /* what else it tells */
+};
 
 /* Layers are told by name: their classes are no tasks by themselves then. */
 static bool has_layers;
@@ -102,13 +110,15 @@ static enum role role_of(const char *name)
         enum role role;
     } roles[] = {{"ov::phases::cpu::inference", ROLE_RUN},
                  {"ov::op::cpu::exec", ROLE_CLASS},
-                 {"ov::op::cpu::details", ROLE_LAYER}};
+                 {"ov::op::cpu::details", ROLE_LAYER},
+                 {"dnnl::primitive::execute", ROLE_PRIMITIVE},
+                 {"dnnl::primitive::create", ROLE_PRIMITIVE_MADE}};
 
     for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++) {
         if (strcmp(roles[i].name, name) == 0)
             return roles[i].role;
     }
-    return ROLE_NONE;
+    return strncmp(name, "dnnl", 4) == 0 ? ROLE_ONEDNN : ROLE_NONE;
 }
 
 static uint32_t define_layer(const char *name)
@@ -245,17 +255,14 @@ static uint32_t op_of_handle(const struct domain *domain, struct handle *handle,
 
 /* A primitive that is recorded as an op tells the same by ITT; one that is made bears the name of
  * one that runs. */
-static bool is_told_otherwise(const struct domain *domain)
+static bool is_told_otherwise(int role)
 {
-    static const char running[] = "dnnl::primitive::execute", made[] = "dnnl::primitive::create";
-
-    if (!domain || !domain->name || strncmp(domain->name, "dnnl", 4) != 0)
+    if (role < ROLE_PRIMITIVE)
         return false;
     if (classes > 0) /* a part of a layer, whose kind is not always the one that is told */
         return true;
-    return strcmp(domain->name, made) == 0 ||
-           (__atomic_load_n(&recorder_primitives, __ATOMIC_RELAXED) > 0 &&
-            strcmp(domain->name, running) == 0);
+    return role == ROLE_PRIMITIVE_MADE ||
+           (role == ROLE_PRIMITIVE && __atomic_load_n(&recorder_primitives, __ATOMIC_RELAXED) > 0);
 }
 
 static __attribute__((noinline)) void begin_class(const struct domain *domain, struct handle *name)
@@ -267,14 +274,28 @@ static __attribute__((noinline)) void begin_class(const struct domain *domain, s
     latest_class = name ? name->text : NULL;
 }
 
+/* Domains of before there was a tool have not been made by us. */
+static inline int role_of_domain(const struct domain *domain)
+{
+    if (UNLIKELY(!domain))
+        return ROLE_NONE;
+    if (domain->extra1 != ROLE_NONE || !domain->name || LIKELY(domain->name[0] != 'd'))
+        return domain->extra1;
+    return (int)role_of(domain->name);
+}
+
 static void on_task_begin(const struct domain *domain, struct id task, struct id parent,
                           struct handle *name)
 {
-    if (UNLIKELY(domain && domain->extra1 == ROLE_CLASS)) {
+    const int role = role_of_domain(domain);
+
+    if (LIKELY(role == ROLE_NONE))
+        scopes_push(domain, op_of_handle(domain, name, OPTRACE_LABEL));
+    else if (role == ROLE_CLASS)
         begin_class(domain, name);
-        return;
-    }
-    scopes_push(domain, is_told_otherwise(domain) ? 0 : op_of_handle(domain, name, OPTRACE_LABEL));
+    else
+        scopes_push(domain,
+                    is_told_otherwise(role) ? 0 : op_of_handle(domain, name, OPTRACE_LABEL));
 }
 
 /* A function in place of a name has none that could be shown. */
