@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "client/inject/found.h"
 #include "client/inject/nodes.h"
 #include "client/inject/ort_node.h"
 #include "client/inject/recorder.h"
@@ -193,8 +194,11 @@ static const struct ort_profile_run *find_run(const struct ort_profile *profile,
     return count == 1 ? only : NULL;
 }
 
-/* Whether a record was made. */
-static bool record_line(const struct ort_profile *profile, char *line)
+/* A record was made; the line is of no node; it is of one that no run has, or whose times make no
+ * sense. */
+enum answer { RECORDED, NO_NODE, NO_RUN };
+
+static enum answer record_line(const struct ort_profile *profile, char *line)
 {
     static const char suffix[] = "_kernel_time";
     char name[VALUE_BYTES], texts[8][VALUE_BYTES], *arguments;
@@ -206,17 +210,17 @@ static bool record_line(const struct ort_profile *profile, char *line)
     size_t length;
 
     if (!copy_value(line, "cat", name) || strcmp(name, "Node") != 0 ||
-        !copy_value(line, "name", name) || length_ns < 0 || begin_ns < profile->start_ns)
-        return false;
+        !copy_value(line, "name", name))
+        return NO_NODE;
     length = strlen(name);
     arguments = strstr(line, "\"args\"");
     if (!arguments || length < sizeof(suffix) ||
         strcmp(name + length + 1 - sizeof(suffix), suffix) != 0)
-        return false;
+        return NO_NODE;
     name[length + 1 - sizeof(suffix)] = '\0';
     run = find_run(profile, (uint32_t)number_of(line, "tid"), begin_ns);
-    if (!run)
-        return false;
+    if (!run || length_ns < 0 || begin_ns < profile->start_ns)
+        return NO_RUN;
     node.name = name;
     node.type = copy_value(arguments, "op_name", texts[0]);
     node.index = copy_value(arguments, "node_index", texts[1]);
@@ -235,20 +239,29 @@ static bool record_line(const struct ort_profile *profile, char *line)
         span.end = (uint64_t)run->end_ns;
     if (span.end < span.start)
         span.end = span.start;
-    return span.op && recorder.record(&span) == 0;
+    return span.op && recorder.record(&span) == 0 ? RECORDED : NO_RUN;
 }
 
 static void read_file(const struct ort_profile *profile, const char *path)
 {
     FILE *file = fopen(path, "re");
-    size_t room = 0, count = 0;
-    char *line = NULL;
+    size_t room = 0, counts[3] = {0};
+    char *line = NULL, text[100];
 
     if (!file)
         return;
     while (getline(&line, &room, file) > 0) {
-        if (record_line(profile, line) && ++count % CHUNK_RECORDS == 0)
+        const enum answer answer = record_line(profile, line);
+
+        if (++counts[answer] % CHUNK_RECORDS == 0 && answer == RECORDED)
             recorder.flush(FLUSH_MS);
+    }
+    if (counts[NO_RUN] > 0) {
+        snprintf(text, sizeof(text),
+                 "%zu nodes of ONNX Runtime's profile are in no run that was "
+                 "recorded",
+                 counts[NO_RUN]);
+        recorder.mark(recorder.name(OPTRACE_MARK, text));
     }
     free(line);
     fclose(file);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/inject/found.h"
 #include "client/inject/ort_node.h"
 #include "client/inject/recorder.h"
 
@@ -79,9 +80,12 @@ static OT_TLS bool is_inside;               /* of a run that is recorded already
 static OT_TLS struct optrace_run run_apart; /* of one that is not */
 static OT_TLS struct ort_provider *registered;
 static OT_TLS uint64_t begun[DEPTH_MAX];
-static OT_TLS uint32_t depth;
+static OT_TLS uint32_t depth, depth_at_enter;
+static uint32_t endless_count; /* events that began and never ended, or ended and never began */
 
 #define CALL(api, slot, type) ((type)(api)[slot])
+
+static void say_endless(void);
 
 /* --- Nodes --- */
 
@@ -151,8 +155,10 @@ static void *stop_event(const struct profiler *profiler, uint64_t number, const 
     const char *name = NULL;
     int category = 0;
 
-    if (depth == 0)
+    if (UNLIKELY(depth == 0)) {
+        say_endless();
         return NULL;
+    }
     depth--;
     if (profiler->run == 0 || depth >= DEPTH_MAX)
         return NULL;
@@ -476,8 +482,21 @@ void ort_provider_set_loading(uint32_t model)
     loading = model;
 }
 
+/* Once in a process, and how many at its end is in nobody's numbers: what is wrong is known. */
+static __attribute__((noinline, cold)) void say_endless(void)
+{
+    static const char text[] =
+        "ONNX Runtime: nodes began and never ended, or ended and never began";
+
+    if (__atomic_fetch_add(&endless_count, 1, __ATOMIC_RELAXED) == 0) {
+        recorder.mark(recorder.name(OPTRACE_MARK, text));
+        found_limit(FOUND_ORT, "nodes began and never ended, or ended and never began");
+    }
+}
+
 void ort_provider_enter(uint32_t number, uint32_t model)
 {
+    depth_at_enter = depth;
     is_inside = true;
     run_now = number;
     model_now = model;
@@ -485,6 +504,10 @@ void ort_provider_enter(uint32_t number, uint32_t model)
 
 void ort_provider_leave(void)
 {
+    if (UNLIKELY(depth != depth_at_enter)) { /* those of the next run are to be right again */
+        depth = depth_at_enter;
+        say_endless();
+    }
     is_inside = false;
     run_now = 0;
 }

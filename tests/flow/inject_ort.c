@@ -125,6 +125,21 @@ static void nodes_cost_no_more_than_they_may(void **state)
     free(program);
 }
 
+/* A mark says so, and the nodes of other runs are right. */
+static void nodes_without_an_end_are_told(void **state)
+{
+    record_nodes(state, "all", 0, "endless");
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_type = 'mark' AND op_name LIKE"
+                    " 'ONNX Runtime: nodes began and never ended%'"),
+              1);
+    CHECK_U64(COUNT("SELECT count(*) FROM op WHERE type = 'source' AND name = 'ort' AND"
+                    " params ->> 'limit' LIKE 'nodes began and never ended%'"),
+              1);
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event e JOIN run r USING (session_id, run) JOIN model m"
+                    " USING (model_id) WHERE m.name = 'first.onnx' AND e.op_type <> 'mark'"),
+              15);
+}
+
 /* One that profiles itself keeps its profile, and sees no device of ours. */
 static void a_profile_of_the_program_is_left_alone(void **state)
 {
@@ -256,6 +271,7 @@ int main(void)
         CASE(it_is_found_by_dlsym),
         CASE(an_older_one_tells_its_nodes_at_the_end),
         CASE(nodes_cost_no_more_than_they_may),
+        CASE(nodes_without_an_end_are_told),
         CASE(threads_share_a_session),
         CASE(what_is_killed_has_its_runs),
         CASE(each_module_has_its_own),

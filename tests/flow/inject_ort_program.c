@@ -117,6 +117,20 @@ static void unreleased(bool forks)
         waitpid(child, NULL, 0);
 }
 
+static void endless(void)
+{
+    void *session;
+
+    ort_create("/models/endless.onnx", &session);
+    for (int i = 0; i < 5; i++)
+        ort_run(session, i);
+    ort_release(session);
+    ort_create("/models/first.onnx", &session);
+    for (int i = 0; i < 5; i++)
+        ort_run(session, i);
+    ort_release(session);
+}
+
 static void killed(void)
 {
     void *session;
@@ -144,6 +158,8 @@ int main(int argc, char **argv)
         options(false);
     else if (strcmp(argv[1], "shared") == 0)
         options(true);
+    else if (strcmp(argv[1], "endless") == 0)
+        endless();
     else if (strcmp(argv[1], "unreleased") == 0)
         unreleased(false);
     else if (strcmp(argv[1], "forked") == 0)

@@ -210,7 +210,8 @@ void nodes_run(const struct session *session, const void *run_options)
         if (nodes_compute)
             nodes_compute(i);
         if (is_told)
-            tell(profiler, &events[i], i);
+            if (!session->loses_ends || i != 2)
+                tell(profiler, &events[i], i);
     }
     if (is_told) {
         tell(profiler, &events[0], 100);

@@ -23,7 +23,8 @@ struct options {
 struct session {
     void *provider; /* its OrtEp */
     double value;
-    FILE *profile; /* NULL: it has none */
+    bool loses_ends; /* of its nodes, of one in each run */
+    FILE *profile;   /* NULL: it has none */
     int64_t profile_start_ns;
 };
 

@@ -24,6 +24,7 @@ static void *create(const void *env, const char *path, const void *options, void
         return error;
     *session = calloc(1, sizeof(struct session));
     nodes_join(*session, options);
+    ((struct session *)*session)->loses_ends = strstr(path, "endless") != NULL;
     if (ORT_API < 25)
         profile_begin(*session, options);
     return NULL;
