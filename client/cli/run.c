@@ -163,8 +163,10 @@ static void end_recording(const struct run_options *options, struct recorder *re
 
     if (!recorder->is_private) {
         if (!options->quiet)
-            text_print(stderr, "optrace: recorded by the daemon that listens on %s, in %s\n",
-                       recorder->socket, recorder->store);
+            text_print(stderr,
+                       "optrace: recorded by the daemon that listens on %s, in %s\n"
+                       "optrace: see it with: profile_analyze %s\n",
+                       recorder->socket, recorder->store, recorder->store);
         return;
     }
     summary->store = named ? named : recorder->store;

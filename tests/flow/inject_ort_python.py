@@ -115,6 +115,40 @@ for i in range(20):
 print(y[0].tobytes().hex())
 """
 
+# The same work in a child that is made anew.
+WORKER = """
+import numpy as np
+import onnxruntime as ort
+def work():
+    session = ort.InferenceSession("net.onnx", providers=["CPUExecutionProvider"])
+    for i in range(20):
+        y = session.run(None, {"x": np.ones((2, 3, 32, 32), "f")})
+    print(y[0].tobytes().hex(), flush=True)
+"""
+SPAWN = """
+import multiprocessing, sys
+sys.path.insert(0, ".")
+import worker
+if __name__ == "__main__":
+    worker.work()
+    child = multiprocessing.get_context(sys.argv[1]).Process(target=worker.work)
+    child.start()
+    child.join()
+    print(child.exitcode)
+"""
+
+# Providers are chosen among devices, of which ours must not be one.
+POLICY = """
+import numpy as np
+import onnxruntime as ort
+options = ort.SessionOptions()
+options.set_provider_selection_policy(ort.OrtExecutionProviderDevicePolicy.PREFER_CPU)
+session = ort.InferenceSession("net.onnx", options)
+for i in range(20):
+    y = session.run(None, {"x": np.ones((2, 3, 32, 32), "f")})
+print(session.get_providers(), [device.ep_name for device in ort.get_ep_devices()], y[0].tobytes().hex())
+"""
+
 # What is done, runs, and of these with nodes when all are to have them.
 SCENES = (("plain", 20, 20), ("named", 20, 20), ("threads", 80, 80), ("options", 20, 20), ("binding", 20, 20),
           ("fork", 40, 40), ("profile", 20, 0), ("error", 21, 21), ("killed", 20, 20))
@@ -187,6 +221,15 @@ def check_wheel(place, version, is_live):
             listed = run([BUILD / "analyze/profile_analyze", "a.db", "--list"], place).stdout
             if "died" not in listed:
                 failures.append(f"{what}: {listed}")
+    for way in ("spawn", "forkserver"):
+        store = record(f"{version}, {way}", place, "all", [python, "spawn.py", way])
+        same(f"{version}, {way}", store, RUNS, 40)
+        same(f"{version}, {way}", store, "SELECT count(*) FROM session", 2)
+        same(f"{version}, {way}", store, "SELECT count(*) FROM v_event e JOIN op o USING (op_id) WHERE"
+             " o.type = 'Conv'", 80 if is_live or way == "spawn" else 40)
+    if is_live:
+        store = record(f"{version}, policy", place, "all", [python, "-c", POLICY])
+        same(f"{version}, policy", store, RUNS + " AND without_ops", 20)
     store = record(f"{version}, one in ten", place, "1/10", [python, "-c", REAL, "net.onnx", "plain"])
     same(version, store, RUNS + " AND NOT without_ops", 2 if is_live else 0)
     if is_live:
@@ -203,6 +246,8 @@ missing = [version for version in WHEELS
 with tempfile.TemporaryDirectory() as folder:
     here = pathlib.Path(folder)
     (here / "net.onnx").write_bytes(inject_ort_model.model())
+    (here / "worker.py").write_text(WORKER)
+    (here / "spawn.py").write_text(SPAWN)
     (here / "large.onnx").write_bytes(inject_ort_model.model(256))
     check_fakes(here)
     for wheel, tells in WHEELS.items():

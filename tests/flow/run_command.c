@@ -178,7 +178,8 @@ static void the_daemon_that_listens_records(void **state)
     scene.environment[2] = scene.socket;
     expect(run(&scene, LIST("--", scene.hello)), 0,
            "optrace: recorded by the daemon that listens on ...");
-    optraced_wait_for(&daemon, "SELECT count(*) FROM session WHERE end_reason = 'done'", 1);
+    expect(run(&scene, LIST("--", scene.hello)), 0, "optrace: see it with: profile_analyze /...");
+    optraced_wait_for(&daemon, "SELECT count(*) FROM session WHERE end_reason = 'done'", 2);
     assert_int_equal(optraced_stop(&daemon), 0);
     optraced_deinit(&daemon);
 }
