@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FLOP_MAX 0x1p62
-
 #define input    op_flop_input
 #define elements op_flop_elements
 
@@ -114,7 +112,6 @@ bool op_flop_knows(const char *name)
 int64_t op_flop(const struct op_flop_call *call)
 {
     op_flop_fn *formula = formula_of(call->name);
-    double flop = formula ? formula(call) : -1;
 
-    return flop >= 0 && flop < FLOP_MAX ? (int64_t)(flop + 0.5) : -1;
+    return formula ? op_flop_rounded(formula(call)) : -1;
 }

@@ -11,6 +11,9 @@ typedef double op_flop_fn(const struct op_flop_call *call);
 /** Elements of a tensor; -1: a dim is not known, or there is no tensor. */
 double op_flop_elements(const struct op_flop_shape *shape);
 
+/** As the functions of op_flop.h give it. */
+int64_t op_flop_rounded(double flop);
+
 /** The shape of an input by its place; rank -1: not known, or left out. */
 const struct op_flop_shape *op_flop_input(const struct op_flop_call *call, size_t place);
 

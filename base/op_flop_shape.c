@@ -2,6 +2,13 @@
 /* What formulas ask of shapes. */
 #include "base/op_flop_private.h"
 
+#define FLOP_MAX 0x1p62
+
+int64_t op_flop_rounded(double flop)
+{
+    return flop >= 0 && flop < FLOP_MAX ? (int64_t)(flop + 0.5) : -1;
+}
+
 double op_flop_elements(const struct op_flop_shape *shape)
 {
     double count = 1;

@@ -1,42 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ggml, below llama.cpp, whisper.cpp and their bindings: each graph that a scheduler computes is a
- * run; of one in some each node is an op, told by the scheduler's callback. A program that has a
- * callback of its own keeps it, and has runs only. Graphs are computed again without a new callback,
- * so ours is set and taken away around each.
+ * run, and a label in it says how many tokens it is of and what it computes; of one in some each node
+ * is an op, told by the scheduler's callback. A program that has a callback of its own keeps it, and
+ * has runs only. Graphs are computed again without a new callback, so ours is set and taken away
+ * around each.
  */
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/op_flop.h"
 #include "client/inject/found.h"
+#include "client/inject/ggml_layout.h"
 #include "client/inject/names.h"
 #include "client/inject/nodes.h"
 #include "client/inject/real.h"
 #include "client/inject/recorder.h"
 #include "client/inject/runs.h"
 
-enum { DIMS = 4, DIMS_OFFSET = 16, SCHEDULERS_MAX = 64, KEY_NODE = 103 };
+enum { DIMS = GGML_DIMS, SCHEDULERS_MAX = 64, KEY_NODE = 103, KEY_GRAPH = 108 };
 
-typedef bool eval_callback(void *tensor, bool asks, void *context);
 typedef int compute_type(void *scheduler, void *graph);
-typedef void set_callback_type(void *scheduler, eval_callback *callback, void *context);
+typedef void set_callback_type(void *scheduler, ggml_callback *callback, void *context);
 
-/* What nodes are asked with, of the library that the scheduler is in. */
-struct library {
-    set_callback_type *set_callback;
-    const char *(*name)(const void *tensor);
-    const char *(*kind)(const void *tensor);
-    int64_t (*element_count)(const void *tensor);
+struct tensor {
+    int32_t type; /* of ggml's; -1: not known */
+    int32_t is_there;
+    int64_t dims[DIMS];
 };
 
 struct node {
-    uint64_t kind; /* tells these keys from others */
-    int64_t dims[DIMS];
-    char type[32];
+    uint64_t key; /* tells these keys from others */
+    struct tensor result, sources[GGML_SOURCES];
+    char kind[32];
     char name[64];
 };
 
@@ -62,6 +61,30 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static OT_TLS uint32_t depth; /* one function of these calls the other */
 static OT_TLS struct optrace_span node_span;
+
+static uint32_t dtype_of(int32_t type)
+{
+    switch (type) {
+    case 0:
+        return OPTRACE_DTYPE_F32;
+    case 1:
+        return OPTRACE_DTYPE_F16;
+    case 24:
+        return OPTRACE_DTYPE_I8;
+    case 25:
+        return OPTRACE_DTYPE_I16;
+    case 26:
+        return OPTRACE_DTYPE_I32;
+    case 27:
+        return OPTRACE_DTYPE_I64;
+    case 28:
+        return OPTRACE_DTYPE_F64;
+    case 30:
+        return OPTRACE_DTYPE_BF16;
+    default:
+        return OPTRACE_DTYPE_UNKNOWN; /* in blocks, quantised */
+    }
+}
 
 static void ask(void)
 {
@@ -99,7 +122,7 @@ static bool note_callback(const void *scheduler, bool has_callback)
     return place || !has_callback;
 }
 
-void ggml_backend_sched_set_eval_callback(void *scheduler, eval_callback *callback, void *context)
+void ggml_backend_sched_set_eval_callback(void *scheduler, ggml_callback *callback, void *context)
 {
     set_callback_type *const theirs =
         (set_callback_type *)real_find(&set_callback_real, __builtin_return_address(0));
@@ -112,32 +135,76 @@ void ggml_backend_sched_set_eval_callback(void *scheduler, eval_callback *callba
 
 /* --- Nodes --- */
 
-static uint64_t define(const void *context)
-{
-    const struct node *node = context;
-    const struct optrace_tensor output = {NULL, node->dims, DIMS, OPTRACE_DTYPE_UNKNOWN};
-    struct optrace_op_info info = OPTRACE_OP_INFO(node->name, node->type);
-    uint32_t op = 0;
-
-    info.outputs = &output;
-    info.output_count = node->dims[0] > 0;
-    return recorder.op_define(&info, &op) == 0 ? op : 0;
-}
-
-/* Its sizes, where they lie where they have always lain. */
-static void fill_dims(const struct library *library, const void *tensor, int64_t dims[DIMS])
+static void fill_tensor(const struct ggml_library *library, const void *tensor,
+                        struct tensor *out_tensor)
 {
     int64_t count = 1;
 
-    memcpy(dims, (const char *)tensor + DIMS_OFFSET, DIMS * sizeof(dims[0]));
-    for (int i = 0; i < DIMS; i++) {
-        if (dims[i] <= 0 || __builtin_mul_overflow(count, dims[i], &count))
+    if (!tensor)
+        return;
+    ggml_dims(library, tensor, out_tensor->dims);
+    out_tensor->type = -1;
+    if (library->has_types)
+        memcpy(&out_tensor->type, tensor, sizeof(out_tensor->type));
+    for (int i = 0; i < DIMS && count >= 0; i++) {
+        if (out_tensor->dims[i] < 0 || __builtin_mul_overflow(count, out_tensor->dims[i], &count))
             count = -1;
-        if (count < 0)
-            break;
     }
-    if (count != library->element_count(tensor))
-        memset(dims, 0, DIMS * sizeof(dims[0]));
+    out_tensor->is_there = count == library->element_count(tensor);
+}
+
+static void fill_node(const struct ggml_library *library, const void *tensor, struct node *out_node)
+{
+    snprintf(out_node->kind, sizeof(out_node->kind), "%s", library->kind(tensor));
+    if (!library->has_layout)
+        return;
+    fill_tensor(library, tensor, &out_node->result);
+    for (int i = 0; i < GGML_SOURCES; i++)
+        fill_tensor(library, ggml_source(library, tensor, i), &out_node->sources[i]);
+}
+
+/* The slowest dim first. */
+static struct op_flop_shape shape_of(const struct tensor *tensor)
+{
+    struct op_flop_shape shape = {.rank = tensor->is_there ? DIMS : -1};
+
+    for (int i = 0; i < DIMS; i++)
+        shape.dims[i] = tensor->dims[DIMS - 1 - i];
+    return shape;
+}
+
+static int64_t flop_of(const struct node *node)
+{
+    const struct op_flop_call call = {
+        .name = node->kind,
+        .inputs = {shape_of(&node->sources[0]), shape_of(&node->sources[1]),
+                   shape_of(&node->sources[2])},
+        .input_count = GGML_SOURCES,
+        .output = shape_of(&node->result),
+    };
+
+    return op_flop_ggml(&call);
+}
+
+static uint64_t define(const void *context)
+{
+    const struct node *node = context;
+    const struct optrace_tensor output = {NULL, node->result.dims, DIMS,
+                                          dtype_of(node->result.type)};
+    struct optrace_tensor inputs[GGML_SOURCES];
+    struct optrace_op_info info = OPTRACE_OP_INFO(node->name, node->kind);
+    uint32_t op = 0;
+
+    info.outputs = &output;
+    info.output_count = node->result.is_there != 0;
+    info.inputs = inputs;
+    for (int i = 0; i < GGML_SOURCES && node->sources[i].is_there; i++) {
+        inputs[i] = (struct optrace_tensor){NULL, node->sources[i].dims, DIMS,
+                                            dtype_of(node->sources[i].type)};
+        info.input_count++;
+    }
+    info.computation_flop = flop_of(node);
+    return recorder.op_define(&info, &op) == 0 ? op : 0;
 }
 
 /* These compute nothing: they look at memory in another way. */
@@ -154,74 +221,138 @@ static bool is_view(const char *kind)
 
 static bool on_node(void *tensor, bool asks, void *context)
 {
-    const struct library *library = context;
-    struct node node = {.kind = KEY_NODE};
+    const struct ggml_library *library = context;
+    struct node node = {.key = KEY_NODE};
     uint32_t op;
 
     if (!asks) {
         if (node_span.id)
-            op_end(node_span);
+            recorder.end(node_span);
         node_span = (struct optrace_span){0, 0};
         return true;
     }
     if (is_view(library->kind(tensor)))
         return false;
-    snprintf(node.type, sizeof(node.type), "%s", library->kind(tensor));
+    fill_node(library, tensor, &node);
     snprintf(node.name, sizeof(node.name), "%s", library->name(tensor));
-    fill_dims(library, tensor, node.dims);
     op = (uint32_t)names_find(&node, sizeof(node), define, &node);
     if (op)
-        node_span = op_begin(op);
+        node_span = recorder.begin(op);
     return true;
 }
 
-/* The functions of the library that computes; false when one is missing. */
-static bool find_library(compute_type *compute, struct library *out_library)
-{
-    Dl_info place;
-    void *handle;
+/* --- Graphs --- */
 
-    if (dladdr((void *)compute, &place) == 0)
-        return false;
-    handle = dlopen(place.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-    if (!handle)
-        return false;
-    *(void **)&out_library->set_callback = dlsym(handle, set_callback_real.name);
-    *(void **)&out_library->name = dlsym(handle, "ggml_get_name");
-    *(void **)&out_library->kind = dlsym(handle, "ggml_op_desc");
-    *(void **)&out_library->element_count = dlsym(handle, "ggml_nelements");
-    dlclose(handle);
-    return out_library->set_callback && out_library->name && out_library->kind &&
-           out_library->element_count;
+struct graph_key {
+    uint64_t key, hash;
+};
+
+struct graph {
+    struct graph_key key;
+    const struct ggml_library *library;
+    void *graph;
+};
+
+/* What tells a graph from another in the same place: its nodes, their sizes and sources. */
+static uint64_t hash_graph(const struct ggml_library *library, void *graph, int count)
+{
+    uint64_t hash = (uint64_t)count;
+
+    for (int i = 0; i < count; i++) {
+        const void *node = library->node(graph, i);
+        int64_t dims[DIMS];
+
+        ggml_dims(library, node, dims);
+        hash += (uint64_t)(uintptr_t)node * UINT64_C(0x9e3779b97f4a7c15) +
+                (uint64_t)dims[0] * UINT64_C(0xc2b2ae3d27d4eb4f) +
+                (uint64_t)dims[1] * UINT64_C(0x165667b19e3779f9) +
+                (uint64_t)dims[2] * UINT64_C(0x27d4eb2f165667c5) +
+                (uint64_t)dims[3] * UINT64_C(0x85ebca77c2b2ae63) +
+                (uint64_t)(uintptr_t)ggml_source(library, node, 0) * UINT64_C(0xff51afd7ed558ccd) +
+                (uint64_t)(uintptr_t)ggml_source(library, node, 1) * UINT64_C(0xc4ceb9fe1a85ec53);
+        hash = (hash ^ hash >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
+    }
+    return hash;
+}
+
+/* Tokens are the rows of the first table that rows are taken from. */
+static uint64_t define_graph(const void *context)
+{
+    const struct graph *graph = context;
+    const int count = graph->library->node_count(graph->graph);
+    int64_t tokens = 0, flop = 0;
+    char name[64], params[96];
+    struct optrace_op_info info = OPTRACE_OP_INFO(name, "label");
+    uint32_t op = 0;
+
+    for (int i = 0; i < count; i++) {
+        struct node node = {.key = KEY_NODE};
+        int64_t own;
+
+        fill_node(graph->library, graph->library->node(graph->graph, i), &node);
+        own = flop_of(&node);
+        if (own > 0 && __builtin_add_overflow(flop, own, &flop))
+            flop = INT64_MAX;
+        if (!tokens && strcmp(node.kind, "GET_ROWS") == 0)
+            tokens = node.result.dims[1];
+    }
+    snprintf(name, sizeof(name),
+             tokens == 1 ? "token"
+             : tokens    ? "batch of %lld tokens"
+                         : "graph",
+             (long long)tokens);
+    snprintf(params, sizeof(params), "{\"tokens\":%lld,\"flop\":%lld}", (long long)tokens,
+             (long long)flop);
+    info.params = params;
+    return recorder.op_define(&info, &op) == 0 ? op : 0;
+}
+
+/* The label of a graph; 0: none. */
+static uint32_t label_of(const struct ggml_library *library, void *graph)
+{
+    struct graph what = {{KEY_GRAPH, 0}, library, graph};
+
+    if (!library || !library->has_layout || !library->node_count)
+        return 0;
+    what.key.hash = hash_graph(library, graph, library->node_count(graph));
+    return (uint32_t)names_find(&what.key, sizeof(what.key), define_graph, &what);
 }
 
 /* --- Runs --- */
 
 static int run(compute_type *compute, void *scheduler, void *graph)
 {
-    struct library library;
+    const struct ggml_library *library;
+    struct optrace_span span = {0, 0};
     struct optrace_run run;
     uint64_t start;
+    uint32_t label;
     bool has_nodes;
     int status;
 
     pthread_once(&asked, ask);
     if (depth > 0 || !is_wanted || !recorder_is_on())
         return compute(scheduler, graph);
+    library = ggml_library_find((const void *)compute);
     has_nodes = nodes_turn(&graphs) && !__atomic_load_n(&has_lost_one, __ATOMIC_RELAXED) &&
-                !is_theirs(scheduler) && find_library(compute, &library);
+                !is_theirs(scheduler) && library;
+    label = label_of(library, graph);
     found_say(FOUND_GGML);
     if (is_theirs(scheduler))
         found_limit(FOUND_GGML, "runs only: the program has a callback of its own");
     depth = 1;
     run = recorder.run_begin(0, has_nodes ? 0 : OPTRACE_WITHOUT_OPS);
+    if (label)
+        span = recorder.begin(label);
     if (has_nodes)
-        library.set_callback(scheduler, on_node, &library);
+        library->set_callback(scheduler, on_node, (void *)library);
     start = nodes_start();
     status = compute(scheduler, graph);
     nodes_end(&graphs, has_nodes, start);
     if (has_nodes)
-        library.set_callback(scheduler, NULL, NULL);
+        library->set_callback(scheduler, NULL, NULL);
+    if (label)
+        recorder.end(span);
     recorder.run_end(run);
     depth = 0;
     return status;

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "schema/wire/wire.h"
+#include "tests/support/fake_ggml.h"
 #include "tests/support/itt_unit.h"
 #include "tests/support/nvtx_unit.h"
 #include "tests/support/ort_program.h"
@@ -23,7 +24,6 @@ enum { BURST = 4000, BURSTS = 30, PAUSE_MS = 10, RING_RECORDS = 65536 };
 void cblas_dgemm(int order, int a_number, int b_number, int m, int n, int k, double alpha,
                  const double *a, int lda, const double *b, int ldb, double beta, double *c,
                  int ldc);
-int ggml_backend_sched_graph_compute_async(void *scheduler, void *graph);
 
 static struct ot_wire_record floor_ring[RING_RECORDS];
 static void *domain, *registered, *session;
@@ -121,22 +121,19 @@ static void blas_burst(void)
 
 static void ggml_burst(void)
 {
-    static struct {
-        int type;
-        void *buffer;
-        int64_t dims[4];
-        const char *kind, *name;
-        double value;
-    } graph[4] = {
-        {.dims = {32, 5, 1, 1}, .kind = "MUL_MAT", .name = "Qcur-0"},
-        {.dims = {16, 10, 1, 1}, .kind = "RESHAPE", .name = "Qcur-0 (reshaped)"},
-        {.dims = {16, 10, 1, 1}, .kind = "SOFT_MAX", .name = "kq-0"},
-        {.dims = {32, 5, 1, 1}, .kind = "ADD", .name = "l_out-0"},
+    static struct graph graph = {
+        4,
+        {
+            {.dims = {32, 5, 1, 1}, .kind = "MUL_MAT", .name = "Qcur-0"},
+            {.dims = {16, 10, 1, 1}, .kind = "RESHAPE", .name = "Qcur-0 (reshaped)"},
+            {.dims = {16, 10, 1, 1}, .kind = "SOFT_MAX", .name = "kq-0"},
+            {.dims = {32, 5, 1, 1}, .kind = "ADD", .name = "l_out-0"},
+        },
     };
-    static void *scheduler[2];
+    static struct scheduler scheduler;
 
     for (int i = 0; i < BURST; i++)
-        ggml_backend_sched_graph_compute_async(scheduler, graph);
+        ggml_backend_sched_graph_compute_async(&scheduler, &graph);
 }
 
 static bool start_ort(void)

@@ -42,6 +42,67 @@ static void products_of_aten(void **state)
     assert_int_equal(op_flop(&call), -1);
 }
 
+static void products_of_others(void **state)
+{
+    struct op_flop_call call = {.name = "MUL_MAT",
+                                .inputs = {SHAPE(1, 2, 256, 32), SHAPE(1, 4, 8, 32)},
+                                .input_count = 2,
+                                .output = SHAPE(1, 4, 8, 256)};
+
+    CHECK_U64((uint64_t)op_flop_ggml(&call), 2 * 32 * 4 * 8 * 256);
+    call.output.rank = -1;
+    assert_int_equal(op_flop_ggml(&call), -1);
+    call = (struct op_flop_call){
+        .name = "FLASH_ATTN_EXT",
+        .inputs = {SHAPE(1, 4, 8, 32), SHAPE(1, 2, 256, 32), SHAPE(1, 2, 256, 24)},
+        .input_count = 3};
+    CHECK_U64((uint64_t)op_flop_ggml(&call), 2 * 4 * 8 * 256 * (32 + 24));
+    call.name = "SOFT_MAX";
+    assert_int_equal(op_flop_ggml(&call), -1);
+    call = (struct op_flop_call){
+        .name = "_FusedMatMul", .inputs = {SHAPE(7, 9), SHAPE(9, 11)}, .input_count = 2};
+    CHECK_U64((uint64_t)op_flop_tensorflow(&call), 2 * 7 * 9 * 11);
+    call.inputs[1] = (struct op_flop_shape)SHAPE(11, 9);
+    CHECK_U64((uint64_t)op_flop_tensorflow(&call), 2 * 7 * 9 * 11);
+    call.inputs[1].dims[1] = 8;
+    assert_int_equal(op_flop_tensorflow(&call), -1);
+    call = (struct op_flop_call){
+        .name = "MatMul", .inputs = {SHAPE(2, 7, 9), SHAPE(2, 9, 11)}, .input_count = 2};
+    CHECK_U64((uint64_t)op_flop_openvino(&call), 2 * 2 * 7 * 9 * 11);
+    call = (struct op_flop_call){.name = "FullyConnected",
+                                 .inputs = {SHAPE(3, 9), SHAPE(11, 9)},
+                                 .input_count = 2,
+                                 .output = SHAPE(3, 11)};
+    CHECK_U64((uint64_t)op_flop_openvino(&call), 2 * 3 * 9 * 11);
+}
+
+static void convolutions_of_others(void **state)
+{
+    struct op_flop_call call = {.name = "_MklNativeConv2D",
+                                .inputs = {SHAPE(1, 6, 6, 3), SHAPE(3, 3, 3, 4)},
+                                .input_count = 2,
+                                .output = SHAPE(1, 3, 3, 4)};
+
+    CHECK_U64((uint64_t)op_flop_tensorflow(&call), 2 * 36 * 27);
+    call.name = "DepthwiseConv2dNative";
+    call.output = (struct op_flop_shape)SHAPE(1, 6, 6, 12);
+    CHECK_U64((uint64_t)op_flop_tensorflow(&call), 2 * 432 * 9);
+    call.output.rank = -1;
+    assert_int_equal(op_flop_tensorflow(&call), -1);
+    call = (struct op_flop_call){.name = "Convolution",
+                                 .inputs = {SHAPE(1, 3, 16, 16), SHAPE(8, 3, 3, 3)},
+                                 .input_count = 2,
+                                 .output = SHAPE(1, 8, 16, 16)};
+    CHECK_U64((uint64_t)op_flop_openvino(&call), 2 * 8 * 256 * 27);
+    call.inputs[1] = (struct op_flop_shape)SHAPE(3, 2, 1, 3, 3); /* in groups */
+    CHECK_U64((uint64_t)op_flop_openvino(&call), 2 * 8 * 256 * 9);
+    call = (struct op_flop_call){.name = "CONV_2D",
+                                 .inputs = {SHAPE(8, 3, 5, 5), SHAPE(1, 3, 16, 16)},
+                                 .input_count = 2,
+                                 .output = SHAPE(1, 8, 12, 12)};
+    CHECK_U64((uint64_t)op_flop_ggml(&call), 2 * 8 * 144 * 75);
+}
+
 static uint64_t nested(const char *name, const struct op_flop_shape *a,
                        const struct op_flop_shape *b, const struct op_flop_shape *c,
                        const struct op_flop_shape *y)
@@ -201,6 +262,7 @@ static void hostile_shapes_are_unknown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products_of_others),   cmocka_unit_test(convolutions_of_others),
         cmocka_unit_test(products_of_aten),     cmocka_unit_test(operators_of_aten_as_they_nest),
         cmocka_unit_test(convolutions_of_aten), cmocka_unit_test(operators_of_onnx),
         cmocka_unit_test(transformers),         cmocka_unit_test(hostile_shapes_are_unknown),
