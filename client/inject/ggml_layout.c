@@ -3,7 +3,8 @@
 #include "client/inject/ggml_layout.h"
 
 #include <dlfcn.h>
-#include <pthread.h>
+
+#include "client/inject/recorder.h"
 
 enum {
     LIBRARIES_MAX = 8,
@@ -22,7 +23,6 @@ struct arena {
 
 static struct ggml_library libraries[LIBRARIES_MAX];
 static uint32_t library_count; /* released; what is below it does not change */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 static bool find_dims(const char *tensor, size_t bytes, struct ggml_library *library)
 {
@@ -129,12 +129,12 @@ const struct ggml_library *ggml_library_find(const void *compute)
 
     if (found)
         return found;
-    pthread_mutex_lock(&lock);
+    recorder_lock(RECORDER_LOCK_GGML);
     found = find_known(compute);
     if (!found && library_count < LIBRARIES_MAX && fill(&libraries[library_count], compute)) {
         found = &libraries[library_count];
         __atomic_store_n(&library_count, library_count + 1, __ATOMIC_RELEASE);
     }
-    pthread_mutex_unlock(&lock);
+    recorder_unlock(RECORDER_LOCK_GGML);
     return found;
 }

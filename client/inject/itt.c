@@ -17,6 +17,7 @@
 
 #include "client/inject/found.h"
 #include "client/inject/names.h"
+#include "client/inject/openvino.h"
 #include "client/inject/recorder.h"
 #include "client/inject/runs.h"
 #include "client/inject/scopes.h"
@@ -121,9 +122,35 @@ static enum role role_of(const char *name)
     return strncmp(name, "dnnl", 4) == 0 ? ROLE_ONEDNN : ROLE_NONE;
 }
 
+static struct optrace_tensor tensor_of(const struct op_flop_shape *shape)
+{
+    return (struct optrace_tensor){NULL, shape->dims, shape->rank > 0 ? (uint32_t)shape->rank : 0,
+                                   OPTRACE_DTYPE_UNKNOWN};
+}
+
+static void put_shapes(const struct openvino_layer *layer, struct optrace_tensor *tensors,
+                       struct optrace_op_info *info)
+{
+    struct op_flop_call call = {
+        .name = info->type, .input_count = layer->input_count, .output = layer->output};
+
+    for (uint32_t i = 0; i < layer->input_count; i++) {
+        tensors[1 + i] = tensor_of(&layer->inputs[i]);
+        call.inputs[i] = layer->inputs[i];
+    }
+    tensors[0] = tensor_of(&layer->output);
+    info->inputs = &tensors[1];
+    info->input_count = layer->input_count;
+    info->outputs = tensors;
+    info->output_count = 1;
+    info->computation_flop = op_flop_openvino(&call);
+}
+
 static uint32_t define_layer(const char *name)
 {
+    const struct openvino_layer *layer = openvino_layer_find(name);
     struct optrace_op_info info = OPTRACE_OP_INFO(name, "layer");
+    struct optrace_tensor tensors[1 + OPENVINO_INPUTS_MAX];
     char type[64] = "";
     uint32_t op = 0;
 
@@ -135,6 +162,8 @@ static uint32_t define_layer(const char *name)
     }
     if (type[0])
         info.type = type;
+    if (layer)
+        put_shapes(layer, tensors, &info);
     if (recorder.op_define(&info, &op) < 0)
         return 0;
     runs_note(op, name);
@@ -185,14 +214,22 @@ static struct handle *on_string_handle_create(const char *text)
 
 struct op_of {
     const struct domain *domain;
-    uint32_t type, op;
+    uint32_t type, op, generation;
 };
 
 struct wanted {
     const struct domain *domain;
     const char *text;
-    uint32_t type;
+    uint32_t type, generation;
 };
+
+/* Of layers: the same name may become that of different ones. */
+static uint32_t generation_of(const struct domain *domain)
+{
+    return UNLIKELY(domain && domain->extra1 == ROLE_LAYER)
+               ? __atomic_load_n(&openvino_generation, __ATOMIC_RELAXED)
+               : 0;
+}
 
 static uint64_t make_op(const void *context)
 {
@@ -204,7 +241,7 @@ static uint64_t make_op(const void *context)
 
     if (!made)
         return 0;
-    *made = (struct op_of){wanted->domain, wanted->type, 0};
+    *made = (struct op_of){wanted->domain, wanted->type, 0, wanted->generation};
     found_say(FOUND_ITT);
     made->op = role == ROLE_LAYER ? define_layer(wanted->text) : names_define(&text);
     if (role == ROLE_RUN)
@@ -214,10 +251,12 @@ static uint64_t make_op(const void *context)
 
 static struct op_of *find_op(const struct domain *domain, const char *text, uint32_t type)
 {
-    const struct wanted others = {domain, "(further names)", type};
+    const uint32_t generation = generation_of(domain);
+    const struct wanted others = {domain, "(further names)", type, generation};
     struct text_key key;
-    const size_t bytes = fill_key(&key, (uint64_t)type << 8 | KEY_OP, domain, text);
-    const struct wanted wanted = {domain, key.text, type};
+    const size_t bytes =
+        fill_key(&key, (uint64_t)generation << 32 | (uint64_t)type << 8 | KEY_OP, domain, text);
+    const struct wanted wanted = {domain, key.text, type, generation};
     struct op_of *found = (struct op_of *)(uintptr_t)names_find(&key, bytes, make_op, &wanted);
 
     if (LIKELY(found))
@@ -244,7 +283,8 @@ static uint32_t op_of_handle(const struct domain *domain, struct handle *handle,
     if (!handle || !handle->text || !recorder_is_on())
         return 0;
     found = __atomic_load_n((struct op_of **)&handle->extra2, __ATOMIC_ACQUIRE);
-    if (LIKELY(found && found->domain == domain && found->type == type))
+    if (LIKELY(found && found->domain == domain && found->type == type &&
+               found->generation == generation_of(domain)))
         return found->op;
     found = find_op(domain, handle->text, type);
     __atomic_store_n((struct op_of **)&handle->extra2, found, __ATOMIC_RELEASE);

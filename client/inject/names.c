@@ -129,6 +129,16 @@ static inline uint64_t find_or_add(const void *key, size_t bytes, names_make *ma
     return value;
 }
 
+uint64_t names_known(const void *key, size_t bytes)
+{
+    const struct table *where = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
+    const struct entry *known;
+    size_t place;
+
+    known = where ? find(where, hash_of(key, bytes), key, bytes, &place) : NULL;
+    return known ? known->value : 0;
+}
+
 uint64_t names_find(const void *key, size_t bytes, names_make *make, const void *context)
 {
     return find_or_add(key, bytes, make, context, false);

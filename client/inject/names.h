@@ -26,6 +26,9 @@ uint64_t names_find(const void *key, size_t bytes, names_make *make, const void 
 /** The same, kept also when NAMES_MAX are there: for the few that stand for all others. */
 uint64_t names_find_always(const void *key, size_t bytes, names_make *make, const void *context);
 
+/** The value of a key that is there already; 0: it is not. Also for one that makes a value. */
+uint64_t names_known(const void *key, size_t bytes);
+
 /** Define the op of a text: a label or a mark, in a domain (NULL: none) and a category (NULL: none).
  *  0 when it cannot be. */
 struct names_text {

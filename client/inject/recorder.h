@@ -72,6 +72,8 @@ static inline bool recorder_is_open(void)
 /** Locks across files, in the order in which they are taken: a fork() takes them, too. */
 enum recorder_lock {
     RECORDER_LOCK_TORCH,
+    RECORDER_LOCK_OPENVINO,
+    RECORDER_LOCK_GGML,
     RECORDER_LOCK_ORT,
     RECORDER_LOCK_ORT_REGISTERING, /* while ONNX Runtime calls CreateEpFactories() */
     RECORDER_LOCK_ORT_PROVIDER,

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/op_flop.h"
 #include "client/inject/found.h"
 #include "client/inject/names.h"
 #include "client/inject/nodes.h"
@@ -54,6 +55,7 @@ struct eager_key {
     uint32_t kind, input_count;
     char type[64];
     struct shape inputs[INPUTS_MAX];
+    struct shape output; /* rank -1: not looked at */
 };
 
 typedef void execute_type(void *op, void **results, int *result_count, void *status);
@@ -92,6 +94,7 @@ static struct {
     int (*dim_count)(void *handle, void *status);
     int64_t (*dim)(void *handle, int place, void *status);
     int (*dtype)(void *handle);
+    int (*code)(void *status);
 } library;
 
 static pthread_once_t asked = PTHREAD_ONCE_INIT, found = PTHREAD_ONCE_INIT;
@@ -134,6 +137,7 @@ static void find_library(void)
     *(void **)&library.dim_count = dlsym(handle, "TFE_TensorHandleNumDims");
     *(void **)&library.dim = dlsym(handle, "TFE_TensorHandleDim");
     *(void **)&library.dtype = dlsym(handle, "TFE_TensorHandleDataType");
+    *(void **)&library.code = dlsym(handle, "TF_GetCode");
     dlclose(handle);
 }
 
@@ -217,44 +221,47 @@ static uint32_t read_shapes(const char *text, struct shape out[INPUTS_MAX])
     return count;
 }
 
-/* a [m, k] by b [k, n]; one that is turned round is so known by what fits. */
-static int64_t flop_of(const char *type, const struct shape *inputs, uint32_t count)
-{
-    const struct shape *a = &inputs[0], *b = &inputs[1];
-    int64_t elements[2] = {1, 1}, summed = 0, flop;
-    const int last = count > 1 ? a->rank - 1 : 0;
+static const struct shape no_shape = {.rank = -1};
 
-    if (!strstr(type, "MatMul") || last < 1 || a->rank != b->rank)
-        return -1;
-    for (int i = 0; i <= last; i++) {
-        if (__builtin_mul_overflow(elements[0], a->dims[i], &elements[0]) || b->dims[i] < 0 ||
-            (i >= last - 1 && __builtin_mul_overflow(elements[1], b->dims[i], &elements[1])))
-            return -1;
-    }
-    if (a->dims[last] == b->dims[last - 1] || a->dims[last] == b->dims[last])
-        summed = a->dims[last];
-    else if (a->dims[last - 1] == b->dims[last - 1] || a->dims[last - 1] == b->dims[last])
-        summed = a->dims[last - 1];
-    if (elements[0] < 0 || summed <= 0 ||
-        __builtin_mul_overflow(2 * elements[0], elements[1] / summed, &flop))
-        return -1;
-    return flop;
+static struct op_flop_shape flop_shape(const struct shape *shape)
+{
+    struct op_flop_shape out = {.rank = shape->rank};
+
+    for (int i = 0; i < shape->rank; i++)
+        out.dims[i] = shape->dims[i];
+    return out;
+}
+
+static int64_t flop_of(const char *type, const struct shape *inputs, uint32_t count,
+                       const struct shape *output)
+{
+    struct op_flop_call call = {.name = type, .input_count = count, .output = flop_shape(output)};
+
+    for (uint32_t i = 0; i < count; i++)
+        call.inputs[i] = flop_shape(&inputs[i]);
+    return op_flop_tensorflow(&call);
+}
+
+static struct optrace_tensor tensor_of(const struct shape *shape)
+{
+    return (struct optrace_tensor){NULL, shape->dims, shape->rank > 0 ? (uint32_t)shape->rank : 0,
+                                   (uint32_t)shape->dtype};
 }
 
 static uint32_t define_op(const char *name, const char *type, const struct shape *inputs,
-                          uint32_t count)
+                          uint32_t count, const struct shape *output)
 {
-    struct optrace_tensor tensors[INPUTS_MAX];
+    struct optrace_tensor tensors[INPUTS_MAX], result = tensor_of(output);
     struct optrace_op_info info = OPTRACE_OP_INFO(name, type);
     uint32_t op = 0;
 
     for (uint32_t i = 0; i < count; i++)
-        tensors[i] = (struct optrace_tensor){NULL, inputs[i].dims,
-                                             inputs[i].rank > 0 ? (uint32_t)inputs[i].rank : 0,
-                                             (uint32_t)inputs[i].dtype};
+        tensors[i] = tensor_of(&inputs[i]);
+    info.outputs = &result;
+    info.output_count = output->rank >= 0;
     info.inputs = tensors;
     info.input_count = count;
-    info.computation_flop = flop_of(type, inputs, count);
+    info.computation_flop = flop_of(type, inputs, count, output);
     found_say(FOUND_TENSORFLOW);
     if (recorder.op_define(&info, &op) < 0)
         return 0;
@@ -276,7 +283,8 @@ static uint64_t define_kernel(const void *context)
     memcpy(name, key->text, sizeof(name));
     name[key->separator - 1] = '\0';
     name[key->separator + strcspn(name + key->separator, "#")] = '\0';
-    return define_op(name, name + key->separator, inputs, read_shapes(key->text, inputs));
+    return define_op(name, name + key->separator, inputs, read_shapes(key->text, inputs),
+                     &no_shape);
 }
 
 /* Where the type of a kernel begins; 0: the text is of something else ("ExecutorState::Process"). */
@@ -426,28 +434,49 @@ static uint64_t define_eager(const void *context)
 {
     const struct eager_key *key = context;
 
-    return define_op(key->type, key->type, key->inputs, key->input_count);
+    return define_op(key->type, key->type, key->inputs, key->input_count, &key->output);
+}
+
+static bool has_handles(void)
+{
+    return library.input_count && library.input && library.dim_count && library.dim &&
+           library.dtype && nodes_every() != 0;
 }
 
 /* `status` is written by the call that follows. */
-static uint32_t eager_op(const void *op, const char *name, void *status)
+static uint32_t eager_op(const void *op, const char *name, void *status, struct eager_key *out_key)
 {
-    struct eager_key key = {.kind = KEY_EAGER};
-    int count = library.input_count && library.input && library.dim_count && library.dim &&
-                        library.dtype && nodes_every() != 0
-                    ? library.input_count(op, status)
-                    : 0;
+    const int count = has_handles() ? library.input_count(op, status) : 0;
 
-    snprintf(key.type, sizeof(key.type), "%s", name);
+    memset(out_key, 0, sizeof(*out_key));
+    out_key->kind = KEY_EAGER;
+    out_key->output.rank = -1;
+    snprintf(out_key->type, sizeof(out_key->type), "%s", name);
     for (int i = 0; i < count && i < INPUTS_MAX; i++) {
         void *handle = library.input(op, i, status);
 
-        key.inputs[i].rank = -1;
+        out_key->inputs[i].rank = -1;
         if (handle)
-            fill_input(handle, status, &key.inputs[i]);
-        key.input_count++;
+            fill_input(handle, status, &out_key->inputs[i]);
+        out_key->input_count++;
     }
-    return (uint32_t)names_find(&key, sizeof(key), define_eager, &key);
+    return (uint32_t)names_find(out_key, sizeof(*out_key), define_eager, out_key);
+}
+
+/* What a convolution computes follows from its result. Its status stays as it is. */
+static void end_eager(struct optrace_span span, struct eager_key *key, void *const *results,
+                      int result_count, void *status)
+{
+    uint32_t op = 0;
+
+    if (strstr(key->type, "Conv") && key->input_count > 1 && library.code && result_count == 1 &&
+        results && results[0] && library.code(status) == 0) {
+        fill_input(results[0], status, &key->output);
+        op = (uint32_t)names_find(key, sizeof(*key), define_eager, key);
+    }
+    if (op)
+        recorder.span_op(span, op);
+    op_end(span);
 }
 
 void TFE_Execute(void *op, void **results, int *result_count, void *status)
@@ -456,6 +485,7 @@ void TFE_Execute(void *op, void **results, int *result_count, void *status)
     const char *name;
     struct run run = {.tells = false};
     struct optrace_span span = {0, 0};
+    struct eager_key key;
     const bool is_on = wants();
 
     if (is_on)
@@ -469,12 +499,12 @@ void TFE_Execute(void *op, void **results, int *result_count, void *status)
     if (is_function(name))
         run = begin_run();
     else
-        span = op_begin(eager_op(op, name, status));
+        span = op_begin(eager_op(op, name, status, &key));
     theirs(op, results, result_count, status);
     if (run.run.number)
         end_run(&run);
     else if (span.id)
-        op_end(span);
+        end_eager(span, &key, results, *result_count, status);
     depth = 0;
 }
 

@@ -72,6 +72,16 @@ static void layers_of_openvino_are_ops_of_runs(void **state)
               " AND run IS NOT NULL"),
         5);
     CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_name = 'conv1'"), 5);
+    /* of one model with layers of that name, then of two */
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event JOIN op USING (op_id) WHERE op.name = 'conv0' AND"
+                    " input_shapes = '[[1, 3, 16, 16], [8, 3, 3, 3]]' AND"
+                    " output_shapes = '[[1, 8, 16, 16]]' AND computation_flop = 110592"),
+              3);
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event JOIN op USING (op_id) WHERE op.name = 'conv0' AND"
+                    " input_shapes IS NULL AND computation_flop IS NULL"),
+              2);
+    CHECK_U64(COUNT("SELECT count(*) FROM op WHERE name = 'conv1' AND computation_flop IS NULL"),
+              2);
     CHECK_U64(COUNT("SELECT count(*) FROM op WHERE name IN ('sdpa', 'Convolution::execute')"), 0);
     CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_name = 'reorder' AND run IS NULL"), 1);
 }

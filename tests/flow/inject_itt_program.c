@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/fake_openvino.h"
+
 struct id {
     unsigned long long words[3];
 };
@@ -133,7 +135,24 @@ static void work(void)
     event_end(77);
 }
 
-/* As OpenVINO has it on processors. */
+static const struct fake_node nodes[] = {
+    {"image", {NULL, NULL, "[1,3,16,16]"}},
+    {"conv0", {"[1,3,16,16]", "[8,3,3,3]", "[1,8,16,16]"}},
+    {"conv1", {"[1..4,8,16,16]", "[4,8,3,3]", "[?,4,16,16]"}},
+};
+static const struct fake_node others[] = {{"conv0", {"[1,3,8,8]", "[8,3,3,3]", "[1,8,8,8]"}}};
+static const struct fake_model first_model = {nodes, 3, 0}, other_model = {others, 1, 0},
+                               refused_model = {nodes, 3, -1};
+
+static void make_request(const struct fake_model *model)
+{
+    int result;
+
+    if (fake_openvino_create(&result, &model) != &result || fake_openvino_nodes != 0)
+        exit(1);
+}
+
+/* As OpenVINO has it on processors. Another model has a layer of a name that the first has. */
 static void infer(void)
 {
     struct domain *run = domain_create("ov::phases::cpu::inference");
@@ -141,7 +160,12 @@ static void infer(void)
     struct domain *layer = domain_create("ov::op::cpu::details");
     struct domain *part = domain_create("dnnl::primitive::execute");
 
+    make_request(&first_model);
+    make_request(&first_model);
+    make_request(&refused_model);
     for (int i = 0; i < 5; i++) {
+        if (i == 3)
+            make_request(&other_model);
         task_begin(run, no_id, no_id, handle_create("SyncInferenceCPU::infer::Model1"));
         for (int k = 0; k < 2; k++) {
             task_begin(class, no_id, no_id, handle_create("Convolution::execute"));

@@ -39,6 +39,9 @@ static void check_ops(void **state, uint64_t rounds)
     CHECK_U64(COUNT(OF("op.name = 'MatMul' AND input_shapes = '[[2, 8], [8, 4]]' AND run IS NULL"
                        " AND computation_flop = 128")),
               10 * rounds);
+    CHECK_U64(COUNT(OF("op.name = 'Conv2D' AND input_shapes = '[[1, 6, 6, 3], [3, 3, 3, 4]]' AND"
+                       " output_shapes = '[[1, 3, 3, 4]]' AND computation_flop = 1944")),
+              10 * rounds);
     CHECK_U64(COUNT("SELECT count(*) FROM op WHERE name LIKE 'Executor%' OR name LIKE 'Func%'"), 0);
     CHECK_U64(COUNT("SELECT count(*) FROM v_event AS e JOIN run AS r USING (run)"
                     " WHERE e.op_name LIKE 'dense/%' AND"

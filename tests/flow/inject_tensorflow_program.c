@@ -5,9 +5,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
+struct handle {
+    int64_t rank, dims[4];
+};
+
 struct op {
     const char *name;
-    int64_t inputs[2][2];
+    struct handle inputs[2];
     int input_count;
 };
 
@@ -22,13 +26,19 @@ void *stop(void *out_events) __asm__("_ZN3tsl8profiler15TraceMeRecorder4StopEv")
 static int run_all(void)
 {
     struct op function = {.name = "__inference_f_23"},
-              product = {.name = "MatMul", .inputs = {{2, 8}, {8, 4}}, .input_count = 2};
+              product = {.name = "MatMul", .inputs = {{2, {2, 8}}, {2, {8, 4}}}, .input_count = 2},
+              convolution = {.name = "Conv2D",
+                             .inputs = {{4, {1, 6, 6, 3}}, {4, {3, 3, 3, 4}}},
+                             .input_count = 2};
+    void *results[1];
     int result_count, status, sum = 0;
 
     for (int i = 0; i < 10; i++) {
         TFE_Execute(&function, NULL, &result_count, &status);
         sum += result_count + status;
         TFE_Execute(&product, NULL, &result_count, &status);
+        sum += result_count + status;
+        TFE_Execute(&convolution, results, &result_count, &status);
         sum += result_count + status;
     }
     for (int i = 0; i < 5; i++) {

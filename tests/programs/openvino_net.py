@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A network of OpenVINO, ten times at once and five times asynchronously: prints a hash of the result.
-Writes layers.txt: what get_profiling_info() has, with 1 where it says that it was executed."""
+Writes layers.txt: what get_profiling_info() has, with 1 where it says that it was executed; and
+shapes.json: shapes of inputs and of the output of each layer that the model runs as."""
 import hashlib
+import json
 
 import numpy
 import openvino
@@ -36,3 +38,8 @@ print(hashlib.sha256(result[0].tobytes()).hexdigest())
 with open('layers.txt', 'w') as file:
     for layer in request.get_profiling_info():
         file.write('%d %s\n' % (layer.status == openvino.ProfilingInfo.Status.EXECUTED, layer.node_name))
+with open('shapes.json', 'w') as file:
+    json.dump({node.get_friendly_name(): ([list(place.get_shape()) for place in node.inputs()],
+                                          list(node.output(0).get_shape()))
+               for node in compiled.get_runtime_model().get_ordered_ops() if node.inputs() and node.outputs()},
+              file)

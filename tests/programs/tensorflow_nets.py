@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A function 20 times, an eager product 3 times, a session 5 times; prints hashes of results."""
+"""A function 20 times, an eager product 3 times, a convolution twice, a session 5 times; prints hashes of results."""
 import hashlib
 import os
 
@@ -30,6 +30,9 @@ show(*(r.numpy() for r in results))
 for _ in range(3):
     product = tensorflow.matmul(rows, weights)
 show(product.numpy())
+for _ in range(2):
+    features = tensorflow.nn.conv2d(image, filters, 2, 'SAME')
+show(features.numpy())
 with v1.Graph().as_default(), v1.Session() as session:
     place = v1.placeholder(tensorflow.float32, (6, 5))
     answer = v1.nn.softmax(v1.matmul(place, v1.constant(random.standard_normal((5, 2)).astype('f4')),

@@ -14,7 +14,7 @@
 #define NAMED(name) __asm__(name)
 
 struct handle {
-    int64_t dims[2];
+    int64_t rank, dims[4];
 };
 
 struct op {
@@ -34,7 +34,8 @@ EXPORT void TFE_Execute(struct op *op, void **results, int *result_count, int *s
 EXPORT const char *TFE_OpGetName(const struct op *op, int *status);
 EXPORT int TFE_OpGetFlatInputCount(const struct op *op, int *status);
 EXPORT void *TFE_OpGetFlatInput(struct op *op, int place, int *status);
-EXPORT int TFE_TensorHandleNumDims(void *handle, int *status);
+EXPORT int TF_GetCode(const int *status);
+EXPORT int TFE_TensorHandleNumDims(const struct handle *handle, int *status);
 EXPORT int64_t TFE_TensorHandleDim(const struct handle *handle, int place, int *status);
 EXPORT int TFE_TensorHandleDataType(void *handle);
 EXPORT void TF_SessionRun(void *session, const void *options, const void *inputs,
@@ -111,8 +112,12 @@ static void run_kernels(void)
 
 void TFE_Execute(struct op *op, void **results, int *result_count, int *status)
 {
+    static struct handle image = {4, {1, 3, 3, 4}};
+
     *status = 0;
     *result_count = 1;
+    if (strcmp(op->name, "Conv2D") == 0)
+        results[0] = &image;
     if (strncmp(op->name, "__inference", 11) == 0)
         run_kernels();
 }
@@ -133,9 +138,15 @@ void *TFE_OpGetFlatInput(struct op *op, int place, int *status)
     return &op->inputs[place];
 }
 
-int TFE_TensorHandleNumDims(void *handle, int *status)
+int TF_GetCode(const int *status)
 {
-    return 2;
+    return *status;
+}
+
+int TFE_TensorHandleNumDims(const struct handle *handle, int *status)
+{
+    *status = 0;
+    return (int)handle->rank;
 }
 
 int64_t TFE_TensorHandleDim(const struct handle *handle, int place, int *status)
