@@ -25,6 +25,8 @@ enum {
     VALUE_BYTES = 4096
 };
 
+#define NUMBER_MAX INT64_C(1000000000000000) /* us: thirty years */
+
 struct ort_profile_run {
     uint32_t number, lane, tid;
     int64_t begin_ns, end_ns;
@@ -133,11 +135,13 @@ static const char *copy_value(const char *line, const char *key, char out[VALUE_
     return out;
 }
 
+/* -1: there is none, or none that a time could be. */
 static int64_t number_of(const char *line, const char *key)
 {
     const char *at = find_value(line, key);
+    const long long number = at ? strtoll(at, NULL, 10) : -1;
 
-    return at ? strtoll(at, NULL, 10) : -1;
+    return number < 0 || number > NUMBER_MAX ? -1 : number;
 }
 
 static int by_thread(const void *a, const void *b)

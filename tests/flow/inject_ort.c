@@ -6,6 +6,15 @@
 #include "tests/support/place.h"
 #include "tests/support/run_scene.h"
 
+#if defined(__has_feature)
+#define IS_THREAD_SANITIZER __has_feature(thread_sanitizer)
+#elif defined(__SANITIZE_THREAD__)
+#define IS_THREAD_SANITIZER 1
+#endif
+#ifndef IS_THREAD_SANITIZER
+#define IS_THREAD_SANITIZER 0
+#endif
+
 static int start(void **state)
 {
     *state = run_scene_create();
@@ -188,7 +197,8 @@ static void an_older_one_tells_its_nodes_at_the_end(void **state)
               " AND computation_flop = 2 * 256 * 27"),
         1);
     check_profiles(state, "unreleased", 5, 5);
-    check_profiles(state, "forked", 5 + 3, 5);
+    if (!IS_THREAD_SANITIZER) /* takes a fork() with locks for locks that are held for ever */
+        check_profiles(state, "forked", 5 + 3, 5);
 }
 
 /* As C#, Go and Rust find it. */
