@@ -357,7 +357,8 @@ static void times_that_are_none_are_said(void **state)
     CHECK_U64(COUNT(SAID("CUDA: records of the device that end before they start%")), 1);
     setenv("CUDA_DOUBLE_RECORDS", "drop", 1);
     record_with(state, GPU("graph"), "threads");
-    CHECK_U64(COUNT(SAID("CUDA: CUPTI dropped records%")), 1);
+    CHECK_U64(COUNT(SAID("CUDA: CUPTI dropped records for want of room")), 1);
+    CHECK_U64(COUNT(SAID("CUDA: CUPTI dropped _% records")), 1);
 }
 
 static void records_that_come_late(void **state)
@@ -365,6 +366,30 @@ static void records_that_come_late(void **state)
     setenv("CUDA_DOUBLE_RECORDS", "late", 1);
     record_with(state, GPU("node"), "graph");
     CHECK_U64(COUNT(ON_DEVICE "op_type = 'kernel'"), 5000);
+}
+
+/* Records of a kernel may come before those of what ran before it. */
+static void records_that_come_in_another_order(void **state)
+{
+    setenv("CUDA_DOUBLE_RECORDS", "reverse", 1);
+    record_with(state, GPU("node"), "graph");
+    CHECK_U64(COUNT(ON_DEVICE "op_type = 'kernel'"), 5000);
+    CHECK_U64(COUNT("SELECT count(DISTINCT correlation) FROM v_event WHERE op_type = 'kernel'"),
+              1000);
+}
+
+/* What does not fit is lost, and known to be: without a buffer, and with one that is thrown away, as
+ * libraries of before 12.9 want. */
+static void more_than_all_buffers_hold(void **state)
+{
+    setenv("CUDA_DOUBLE_KERNELS", "relu=1", 1);
+    setenv("CUDA_DOUBLE_RECORDS", "late", 1);
+    record_with(state, GPU("graph"), "flood");
+    CHECK_U64(COUNT(SAID("CUDA: CUPTI dropped records for want of room")), 1);
+    setenv("CUDA_DOUBLE_TOOLKIT", "12.4", 1);
+    setenv("CUDA_DOUBLE_RECORDS", "reverse", 1); /* while there is room in the ring */
+    record_with(state, GPU("graph"), "flood");
+    CHECK_U64(COUNT(SAID("CUDA: records of the device were lost: all buffers are with CUPTI")), 1);
 }
 
 static void no_driver_is_as_without_us(void **state)
@@ -384,10 +409,20 @@ static void what_is_unloaded_in_the_middle(void **state)
     CHECK_U64(COUNT(ON_DEVICE "op_name = 'relu'"), 3);
 }
 
+static void no_library_is_said(void **state)
+{
+    setenv("OPTRACE_CUPTI", "/nowhere/libcupti.so.13", 1);
+    record_with(state, GPU("graph"), "kernels");
+    unsetenv("OPTRACE_CUPTI");
+    CHECK_U64(COUNT(SAID("CUDA: only the host is recorded: there is no libcupti%")), 1);
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_name = 'layer'"), 100);
+}
+
 static void children_and_sudden_ends(void **state)
 {
     record_with(state, GPU("graph"), "fork");
     CHECK_U64(COUNT(ON_DEVICE "op_name = 'gemm'"), 2);
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_name = 'cudaLaunchKernel'"), 2);
     record_with(state, GPU("graph"), "sudden");
     CHECK_U64(COUNT(ON_DEVICE "op_name = 'gemm'"), 1); /* a flush of ours had it */
 }
@@ -415,8 +450,11 @@ int main(void)
         CASE(no_fault_reaches_the_program),
         CASE(times_that_are_none_are_said),
         CASE(records_that_come_late),
+        CASE(records_that_come_in_another_order),
+        CASE(more_than_all_buffers_hold),
         CASE(no_driver_is_as_without_us),
         CASE(what_is_unloaded_in_the_middle),
+        CASE(no_library_is_said),
         CASE(children_and_sudden_ends),
     };
 

@@ -24,7 +24,8 @@ enum {
     REPLAYS = 1000,
     NODES = 5,
     STEADY_S = 8,
-    EVENT_ROUNDS = 10
+    EVENT_ROUNDS = 10,
+    FLOOD = 350000,
 };
 
 struct size3 {
@@ -183,8 +184,10 @@ static void in_child(void)
     DO(cudaDeviceSynchronize());
     fflush(stdout);
     pid = fork();
-    if (pid == 0)
+    if (pid == 0) {
+        launch(&relu, 1, NULL);
         exit(3);
+    }
     waitpid(pid, &status, 0);
     launch(&gemm, 1, NULL);
     DO(cudaDeviceSynchronize());
@@ -231,6 +234,15 @@ static void unload(const char *program)
     printf("gone\n");
 }
 
+/* More than all buffers hold. */
+static void flood(void)
+{
+    for (int i = 0; i < FLOOD; i++)
+        launch(&relu, 1, NULL);
+    DO(cudaDeviceSynchronize());
+    printf("flooded\n");
+}
+
 /* For some seconds, so that there are flushes. */
 static void steady(void)
 {
@@ -252,9 +264,9 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(void);
     } scenes[] = {
-        {"kernels", kernels}, {"driver", by_driver}, {"graph", graph},
-        {"threads", threads}, {"fork", in_child},    {"sudden", sudden},
-        {"steady", steady},   {"events", events},    {"green", green},
+        {"kernels", kernels}, {"driver", by_driver}, {"graph", graph},   {"threads", threads},
+        {"fork", in_child},   {"sudden", sudden},    {"steady", steady}, {"events", events},
+        {"green", green},     {"flood", flood},
     };
 
     __cudaRegisterFunction(NULL, &gemm, NULL, "gemm", 0, NULL, NULL, NULL, NULL, NULL);

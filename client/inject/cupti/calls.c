@@ -252,7 +252,7 @@ static void on_node(uint32_t id, const struct cupti_resource *resource)
     uint64_t node = 0, original = 0;
     int rc;
 
-    if (!__atomic_load_n(&is_alive, __ATOMIC_RELAXED) || !recorder_is_on() || !data)
+    if (!recorder_is_on() || !data)
         return;
     rc = cupti.get_node_id(data->node, &node);
     if (rc != 0) {
@@ -322,6 +322,8 @@ static void on_call(void *user, uint32_t domain, uint32_t id, const void *data)
     const struct cupti_call *call = data;
 
     (void)user;
+    if (UNLIKELY(!__atomic_load_n(&is_alive, __ATOMIC_RELAXED)))
+        return; /* a child, which has neither our thread nor the state of our locks; or the end */
     if (domain == CUPTI_RESOURCE && (id == CUPTI_NODE_CREATED || id == CUPTI_NODE_CLONED))
         on_node(id, data);
     if (domain != CUPTI_RUNTIME && domain != CUPTI_DRIVER)

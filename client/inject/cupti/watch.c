@@ -3,10 +3,12 @@
  * Whether what is recorded is still worth it: what the callbacks and CUPTI itself take of the
  * program's time, and how many records have no times. Looked at once a second, where flushes are.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "client/inject/cupti/private.h"
+#include "client/inject/found.h"
 
 /* One bad second may be the machine's. */
 enum { BAD_WINDOWS = 2, RECORDS_MIN = 100, CLOCK_TRIES = 32 };
@@ -90,9 +92,12 @@ void cupti_watch_dropped(uint64_t count)
 static void go_down(const char *why, double percent)
 {
     const enum cupti_level before = cupti_level_now(), now = cupti_level_down();
+    char text[160];
 
-    cupti_say("level %s from here on, not %s: %.2g %% %s", cupti_level_name(now),
-              cupti_level_name(before), percent, why);
+    snprintf(text, sizeof(text), "level %s from here on, not %s: %.2g %% %s", cupti_level_name(now),
+             cupti_level_name(before), percent, why);
+    cupti_say("%s", text);
+    found_note("cuda", text);
 }
 
 void cupti_watch_look(void)

@@ -12,7 +12,7 @@ enum {
     INVALID = 1,
     INVALID_KIND = 21,
     IDS = 2048,
-    FULL_MAX = 64,
+    FULL_MAX = 400,
     FORCED = 1,
     RECORD_BYTES_MAX = 256,
     OVERHEAD_NS = 900000000
@@ -345,7 +345,7 @@ static void on_put(uint32_t kind, const void *record, uint64_t end_ns)
     spoil(kind, (uint8_t *)whole);
     pthread_mutex_lock(&lock);
     if (current.memory && current.used + bytes > current.bytes) {
-        if (mode == 'l' && full_count < FULL_MAX)
+        if ((mode == 'l' || mode == 'r') && full_count < FULL_MAX)
             full[full_count++] = current;
         else
             out = current;
@@ -521,6 +521,8 @@ static void cut(const struct filled *filled)
         const size_t field = offsetof(struct cupti_memcpy, end);
 
         memcpy(&kind, filled->memory + at, sizeof(kind));
+        if (bytes_of(kind) == 0)
+            return; /* a buffer that was given more than once */
         if (kind != CUPTI_KERNEL && kind != CUPTI_MEMCPY && kind != CUPTI_MEMSET)
             continue;
         memcpy(&end, filled->memory + at + field, sizeof(end));
@@ -549,7 +551,7 @@ int cuptiActivityFlushAll(uint32_t flag)
 
     SCRIPTED();
     put_overhead();
-    if (mode == 'l' && !(flag & FORCED))
+    if ((mode == 'l' || mode == 'r') && !(flag & FORCED))
         return 0;
     pthread_mutex_lock(&lock);
     for (; count < full_count; count++)
@@ -561,8 +563,10 @@ int cuptiActivityFlushAll(uint32_t flag)
     }
     pthread_mutex_unlock(&lock);
     for (size_t i = 0; i < count; i++) {
-        cut(&out[i]);
-        give_back(&out[i]);
+        const struct filled *filled = &out[mode == 'r' ? count - 1 - i : i];
+
+        cut(filled);
+        give_back(filled);
     }
     return 0;
 }

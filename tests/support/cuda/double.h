@@ -21,7 +21,7 @@
  *   CUDA_DOUBLE_KERNELS  "gemm=250000,relu=40000": ns of kernels; 1000 for others
  *   CUDA_DOUBLE_FAIL     "cuptiSubscribe=39,cuptiActivityEnable=35": what functions answer
  *   CUDA_DOUBLE_RECORDS  "zero": records have no times; "backwards": they end before they start;
- *                        "drop": every other one is dropped; "late": nothing comes before the end;
+ *                        "drop": every other one is dropped; "late": nothing comes before the end; "reverse": so, the latest first;
  *                        "none": they go elsewhere; "overhead": each flush takes 0.9 s, it says
  *
  * The parts of the double call each other by the functions below, which real ones do not have.
