@@ -59,6 +59,10 @@ static const struct option_spec *find_long(const struct parser *parser, const ch
         *out_negated = has_no && (spec->flags & OPTION_NEGATABLE);
         if (*out_negated && names_match(word + 3, length - 3, spec->name))
             return spec;
+        /* --noNAME, as gflags has it */
+        *out_negated = spec->kind == OPTION_FLAG && length > 2 && word[0] == 'n' && word[1] == 'o';
+        if (*out_negated && names_match(word + 2, length - 2, spec->name))
+            return spec;
     }
     return NULL;
 }
@@ -209,13 +213,45 @@ static int set_value(const struct parser *parser, const struct occurrence *optio
     }
 }
 
+/* The option that says the opposite of a flag: "no-" and its name. */
+static const struct option_spec *find_opposite(const struct parser *parser,
+                                               const struct option_spec *flag)
+{
+    const struct option_spec *spec;
+
+    for (size_t i = 0; (spec = options_row(parser->command, i)); i++)
+        if (spec->kind == OPTION_FLAG && strncmp(spec->name, "no-", 3) == 0 &&
+            strcmp(spec->name + 3, flag->name) == 0)
+            return spec;
+    return NULL;
+}
+
+/* What gflags takes for a truth value; -1: it takes none of it. */
+static int truth_of(const char *word)
+{
+    static const char *const words[][5] = {{"false", "f", "no", "n", "0"},
+                                           {"true", "t", "yes", "y", "1"}};
+
+    for (int truth = 0; truth < 2; truth++)
+        for (int i = 0; i < 5; i++)
+            if (strcmp(words[truth][i], word) == 0)
+                return truth;
+    return -1;
+}
+
+/* Cleared, a flag is as if it were not given; its opposite is, where there is one. */
 static int set_flag(const struct parser *parser, const struct occurrence *option)
 {
-    bool on = !option->negated;
+    const struct option_spec *opposite = find_opposite(parser, option->spec);
+    int truth = option->attached ? truth_of(option->attached) : 1;
+    bool on = (truth == 1) != option->negated;
 
-    if (option->attached)
-        return diag_set(parser->diag, -EINVAL, "%s takes no value", option->shown);
+    if (truth < 0 || (option->attached && option->negated))
+        return diag_set(parser->diag, -EINVAL, "%s takes no value%s", option->shown,
+                        truth < 0 ? " but true or false" : "");
     memcpy(parser->target + option->spec->target, &on, sizeof(on));
+    if (!on && opposite)
+        memcpy(parser->target + opposite->target, &(bool){true}, sizeof(bool));
     return 0;
 }
 

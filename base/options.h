@@ -7,8 +7,10 @@
  * has --help [WORD] (-h, unless its table uses that letter), --version, --help-man (the man page,
  * roff, on stdout) and --help-completion (bash, on stdout) without declaring them.
  *
- * Spelling: `--name VALUE`, `--name=VALUE`, `-n VALUE`, `-nVALUE`; a flag takes no value, and
- * `--no-name` clears it where OPTION_NEGATABLE is set; `-ab` is `-a -b` where a is a flag. `--`
+ * Spelling: `--name VALUE`, `--name=VALUE`, `-n VALUE`, `-nVALUE`; a flag takes no value, or one of
+ * gflags' (`--name=true`, `=false`, 1, 0, yes, no, ...), and `--no-name` clears it where
+ * OPTION_NEGATABLE is set, `--noname` everywhere; cleared so it gives the flag `no-name`, where
+ * there is one; `-ab` is `-a -b` where a is a flag. `--`
  * ends the options, `-` alone is a word. Dashes and underscores are the same in names. There is no
  * prefix matching: an abbreviation that works today would break when an option is added. The last
  * occurrence wins, except for OPTION_LIST, which collects. A value that begins with two dashes must

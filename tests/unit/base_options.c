@@ -254,7 +254,7 @@ static void mistakes_are_named(void **state)
         {{"--store"}, "--store needs a value (FILE)"},
         {{"-s"}, "-s needs a value (FILE)"},
         {{"--store", "--verbose"}, "--store needs a value, and '--verbose' looks like an option"},
-        {{"--verbose=1"}, "--verbose takes no value"},
+        {{"--verbose=maybe"}, "--verbose takes no value but true or false"},
         {{"--help=1"}, "there is no help on \"1\": there is on options"},
         {{"--help", "xyzzy"}, "there is no help on \"xyzzy\""},
         {{"--no-verbose"}, "unknown option '--no-verbose'"},
