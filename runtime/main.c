@@ -23,6 +23,7 @@
 #include "runtime/session/trace.h"
 #include "runtime/tune/layout_choose.h"
 #include "runtime/tune/tune.h"
+#include "runtime/words.h"
 
 /* What goes wrong in the machine and not in an input. */
 static int exit_status(int error)
@@ -83,6 +84,8 @@ static struct pass_options passes_of(const struct run_options *options)
         .no_z = options->no_with_z,
         .no_preprocess = options->no_preprocess,
         .no_jit = options->no_jit,
+        .trim = options->trim > 0 ? options->trim : 0,
+        .output_names = options->output_names,
         .half = options->bf16                     ? DTYPE_BF16
                 : options->fp16 || options->ioc16 ? DTYPE_F16
                                                   : DTYPE_NONE,
@@ -106,6 +109,7 @@ static int run_verify(const struct run_options *options, const char *model)
         .folder = options->verify,
         .rtol = options->rtol,
         .atol = options->atol,
+        .rms_tol = options->rms_tol,
         .exec = exec_options_of(options),
         .passes = passes_of(options),
         .trace = !options->no_trace,
@@ -166,6 +170,17 @@ static int parse_inputs(const struct run_options *options, struct input_list *in
         rc = input_parse(options->inputs.items[i], inputs, diag);
     for (size_t i = 0; rc == 0 && i < options->input_dims.count; i++)
         rc = input_parse_dim(options->input_dims.items[i], inputs, diag);
+    for (size_t i = 0; rc == 0 && i < options->load_args.count; i++)
+        rc = input_parse_load(options->load_args.items[i], inputs, diag);
+    for (size_t i = 0; rc == 0 && i < options->dim_params.count; i++)
+        rc = input_parse_param(options->dim_params.items[i], inputs, diag);
+    for (size_t i = 0; rc == 0 && i < options->dynamic_dims.count; i++)
+        rc = input_parse_dynamic(options->dynamic_dims.items[i],
+                                 options->batch > 0 ? options->batch : 1, inputs, diag);
+    for (size_t i = 0; rc == 0 && i < options->zeros.count; i++)
+        rc = input_append_fill(options->zeros.items[i], 0, inputs, diag);
+    for (size_t i = 0; rc == 0 && i < options->ones.count; i++)
+        rc = input_append_fill(options->ones.items[i], 1, inputs, diag);
     if (rc == 0 && options->batch > 0)
         rc = input_append_batch(inputs, options->batch, diag);
     if (rc == 0 && options->batch_size > 0)
@@ -291,6 +306,7 @@ static int run_check(const struct run_options *options, const char *model)
         .passes = passes_of(options),
         .rtol = options->rtol,
         .atol = options->atol,
+        .rms_tol = options->rms_tol,
         .verbose = options->verbose,
     };
     struct diag diag = {0};
@@ -523,15 +539,23 @@ static int run_command(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    char **words = NULL;
-    int word_count, status;
+    char **expanded = NULL, **words = NULL;
+    struct diag diag = {0};
+    int count = 0, word_count, status;
+    int rc = words_expand(argc, argv, &expanded, &count, &diag);
 
-    if (input_join_words(argc, argv, &words, &word_count) < 0) {
+    if (rc == -EOPNOTSUPP || rc == -EINVAL) {
+        status = complain(rc == -EINVAL ? EXIT_USAGE : EXIT_REFUSED, &diag);
+    } else if (rc < 0) {
+        status = complain(exit_status(rc), &diag);
+    } else if (input_join_words(count, expanded, &words, &word_count) < 0) {
         fprintf(stderr, "load_and_run: no memory for the command line\n");
-        return EXIT_SYSTEM;
+        status = EXIT_SYSTEM;
+    } else {
+        status = run_command(word_count, words);
+        limits_stop();
     }
-    status = run_command(word_count, words);
-    limits_stop();
     input_free_words(&words);
+    words_free(&expanded);
     return status;
 }

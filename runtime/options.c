@@ -102,8 +102,10 @@ struct run_options run_options_default(void)
         .workspace_limit = -1,
         .layout_transform = -1,
         .batch_size = -1,
+        .trim = -1,
         .rtol = -1,
         .atol = -1,
+        .rms_tol = -1,
         .verify_against = -1,
         .trace_eval = -1,
         .print_graph = -1,
@@ -119,12 +121,16 @@ struct mode {
     bool records;
 };
 
+#define INPUT_WORDS                                                                                \
+    "dim-param", "dyn-input-dim", "fill0", "fill1", "load-arg", "output-names", "trim"
+
 static const char *const timing_takes[] = {
     "iter",
     "warmup-iter",
     "thread",
     "input",
     "input-dim",
+    INPUT_WORDS,
     "batch",
     "batch-size",
     "seed",
@@ -172,6 +178,7 @@ static const char *const verify_takes[] = {
     "bf16",
     "rtol",
     "atol",
+    "rms-tol",
     "json",
     "trace",
     "trace-detail",
@@ -186,16 +193,16 @@ static const char *const verify_takes[] = {
     NULL,
 };
 static const char *const check_takes[] = {
-    "enable-ioc16", "fp16",  "bf16",       "rtol", "atol",    "input",
-    "input-dim",    "batch", "batch-size", "seed", "verbose", "disable-assert-throw",
-    NULL,
+    "enable-ioc16", "fp16",   "bf16",       "rtol", "atol",    "input",
+    "input-dim",    "batch",  "batch-size", "seed", "verbose", "disable-assert-throw",
+    "rms-tol",      "bisect", INPUT_WORDS,  NULL,
 };
-static const char *const print_takes[] = {"enable-ioc16", "fp16",       "bf16",
-                                          "print-stage",  "input",      "input-dim",
-                                          "batch",        "batch-size", NULL};
+static const char *const print_takes[] = {"enable-ioc16", "fp16",      "bf16",  "print-stage",
+                                          "input",        "input-dim", "batch", "batch-size",
+                                          INPUT_WORDS,    NULL};
 static const char *const perf_takes[] = {
-    "enable-ioc16", "fp16",       "bf16", "iter", "warmup-iter", "input", "input-dim",
-    "batch",        "batch-size", "seed", "json", "detailed",    NULL};
+    "enable-ioc16", "fp16",       "bf16", "iter", "warmup-iter", "input",     "input-dim",
+    "batch",        "batch-size", "seed", "json", "detailed",    INPUT_WORDS, NULL};
 
 static const char *const calibrate_takes[] = {"json", "trace", NULL};
 
@@ -259,6 +266,15 @@ static int check_given(const struct run_options *options, const struct mode *mod
         {"thread", options->thread >= 0},
         {"input", options->inputs.count > 0},
         {"input-dim", options->input_dims.count > 0},
+        {"dim-param", options->dim_params.count > 0},
+        {"dyn-input-dim", options->dynamic_dims.count > 0},
+        {"fill0", options->zeros.count > 0},
+        {"fill1", options->ones.count > 0},
+        {"load-arg", options->load_args.count > 0},
+        {"output-names", options->output_names != NULL},
+        {"trim", options->trim >= 0},
+        {"bisect", options->bisect},
+        {"rms-tol", options->rms_tol >= 0},
         {"batch", options->batch >= 0},
         {"batch-size", options->batch_size >= 0},
         {"share-param-mem", options->share_param_mem},
@@ -427,6 +443,10 @@ static int check_together(const struct run_options *options, struct diag *diag)
         {options->c_opr_lib && options->calibrate, "--c-opr-lib has no effect on --calibrate"},
         {options->batch >= 0 && options->batch_size >= 0,
          "--batch and --batch-size exclude each other"},
+        {options->rms_tol >= 0 && (options->rtol >= 0 || options->atol >= 0),
+         "--rms-tol is in place of --rtol and --atol"},
+        {options->dynamic_dims.count > 0 && options->batch_size >= 0,
+         "--dyn-input-dim takes the size of --batch: --batch-size excludes it"},
         {options->perf_report && options->iter == 0, "--perf-report needs --iter 1 or more"},
     };
     int rc = check_rules(rules, sizeof(rules) / sizeof(rules[0]), diag);
@@ -506,8 +526,12 @@ static int parse_limits(struct run_options *options, struct diag *diag)
 int run_options_check(struct run_options *options, struct diag *diag)
 {
     const char *level = getenv("OPTRACE_TRACE_EVAL");
-    int mode = find_mode(options, diag);
-    int rc = mode < 0 ? mode : check_given(options, &modes[mode], diag);
+    int mode, rc;
+
+    if (options->bisect && options->verify_against < 0)
+        options->verify_against = 0;
+    mode = find_mode(options, diag);
+    rc = mode < 0 ? mode : check_given(options, &modes[mode], diag);
 
     if (rc == 0)
         rc = check_together(options, diag);

@@ -23,6 +23,11 @@ struct run_options {
     bool cpu;
     struct option_list inputs;
     struct option_list input_dims;
+    struct option_list dim_params, dynamic_dims, load_args, zeros, ones;
+    const char *output_names;
+    int64_t trim;
+    bool bisect;
+    double rms_tol;
     int64_t batch, batch_size;
     int64_t seed;
     const char *verify;

@@ -72,6 +72,25 @@ static double judge(long double got, long double expected, bool exact,
     return allowed > 0 ? error / allowed : INFINITY;
 }
 
+/* As MIGraphX has it: of what differs, relative to the largest magnitude of both. */
+static double relative_rms(const struct tensor_view *got, const struct tensor_view *expected)
+{
+    int64_t count = shape_elements(&expected->shape);
+    double sum = 0, largest = fmax(compare_largest(got), compare_largest(expected));
+
+    for (int64_t i = 0; i < count; i++) {
+        double x = (double)element_get(got->data, got->dtype, i);
+        double e = (double)element_get(expected->data, expected->dtype, i);
+
+        if (x == e || (isnan(x) && isnan(e)))
+            continue;
+        sum += (x - e) * (x - e);
+    }
+    if (sum == 0)
+        return 0;
+    return sqrt(sum) / (sqrt((double)count) * fmax(largest, DBL_MIN));
+}
+
 struct comparison compare_tensors(const struct tensor_view *got, const struct tensor_view *expected,
                                   const struct tolerance *tolerance)
 {
@@ -101,6 +120,10 @@ struct comparison compare_tensors(const struct tensor_view *got, const struct te
             result.worst_got = x;
             result.worst_expected = e;
         }
+    }
+    if (tolerance->rms > 0 && !exact && !has_quanta) {
+        result.rms = relative_rms(got, expected);
+        result.mismatches = result.rms <= tolerance->rms ? 0 : result.count;
     }
     if (result.worst_index >= 0) {
         result.worst_error = (double)fabsl(result.worst_got - result.worst_expected);
@@ -134,7 +157,7 @@ bool compare_agree(const struct tensor_view *got, const struct tensor_view *expe
 {
     struct comparison comparison;
 
-    if (got->dtype == DTYPE_F32 && expected->dtype == DTYPE_F32 &&
+    if (tolerance->rms <= 0 && got->dtype == DTYPE_F32 && expected->dtype == DTYPE_F32 &&
         shape_equal(&got->shape, &expected->shape) &&
         agree_f32(got->data, expected->data, shape_elements(&expected->shape), tolerance))
         return true;

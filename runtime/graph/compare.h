@@ -10,6 +10,7 @@
 struct tolerance {
     double rtol, atol;
     int quanta;
+    double rms; /* above 0: in place of both, see struct comparison */
 };
 
 /**
@@ -46,7 +47,9 @@ double compare_largest(const struct tensor_view *tensor);
 struct comparison {
     bool same_form;     /* dtype and shape agree; the rest is 0 where they do not */
     int64_t count;      /* elements */
-    int64_t mismatches; /* beyond the tolerance */
+    int64_t mismatches; /* beyond the tolerance; all or none where `rms` decides */
+    double rms; /* root of the mean square of what is different, relative to the largest magnitude;
+                   0 where it was not asked for */
     /* The element that is worst in units of what is allowed for it; -1 where there is none. */
     int64_t worst_index;
     long double worst_expected, worst_got;

@@ -23,10 +23,10 @@ static const char *list_inputs(const struct graph *graph, char *out, size_t room
     return out;
 }
 
-/* Entries that are about all inputs. */
+/* Entries that are about all inputs, or may be about several. */
 static bool is_for_all(const struct input *input)
 {
-    return input->kind == INPUT_BATCH || input->kind == INPUT_TILES;
+    return input->kind == INPUT_BATCH || input->kind == INPUT_TILES || input->kind == INPUT_DIM;
 }
 
 /* What --batch-size says, or 0. */
@@ -69,6 +69,13 @@ const struct input *input_find(const struct graph *graph, const struct input_lis
     return NULL;
 }
 
+/* A shape, and what fills it. */
+static bool makes_whole(const struct input *a, const struct input *b)
+{
+    return (a->kind == INPUT_SHAPE && b->kind == INPUT_FILL) ||
+           (a->kind == INPUT_FILL && b->kind == INPUT_SHAPE);
+}
+
 static int check_names(const struct graph *graph, const struct input_list *list, struct diag *diag)
 {
     char names[300];
@@ -86,7 +93,7 @@ static int check_names(const struct graph *graph, const struct input_list *list,
             return diag_set(diag, -EINVAL, "the model has no input '%s'; its inputs are %s",
                             input->name, list_inputs(graph, names, sizeof(names)));
         for (size_t k = 0; k < i; k++) {
-            if (find_value(graph, &list->items[k]) == value)
+            if (find_value(graph, &list->items[k]) == value && !makes_whole(&list->items[k], input))
                 return diag_set(diag, -EINVAL, "input '%s' is given twice", value->name);
         }
     }
@@ -108,6 +115,8 @@ static int check_form(const struct input *input, const struct value *value, bool
     const struct shape *given = &input->tensor.shape;
     bool fits = value->shape.rank < 0 || value->shape.rank == given->rank;
 
+    if (input->kind == INPUT_FILL)
+        return 0;
     if (input->kind == INPUT_TENSOR && input->tensor.dtype != value->dtype)
         return diag_set(diag, -EINVAL, "input '%s' is %s in the model, but %s was given",
                         value->name, dtype_name(value->dtype), dtype_name(input->tensor.dtype));
@@ -153,7 +162,7 @@ static int bind_given(struct graph *graph, const struct input *input, bool is_ti
     int64_t declared = value->shape.rank > 0 ? value->shape.dims[0] : -1;
     int rc = 0;
 
-    if (fills_scalar(input, value))
+    if (input->kind == INPUT_FILL || fills_scalar(input, value))
         return 0;
     for (int k = is_tiled ? 1 : 0; rc == 0 && k < input->tensor.shape.rank; k++) {
         if (value->shape.rank >= 0 && value->dim_names[k])
@@ -222,10 +231,22 @@ static int bind_tiles(struct graph *graph, int64_t batch, struct diag *diag)
     return rc;
 }
 
+/* The dimension of that name, which an input must have. */
+static int bind_named(struct graph *graph, const char *name, int64_t size, struct diag *diag)
+{
+    for (uint32_t i = 0; i < graph->input_count; i++)
+        for (int k = 0; k < graph->inputs[i]->shape.rank; k++)
+            if (graph->inputs[i]->dim_names[k] && strcmp(graph->inputs[i]->dim_names[k], name) == 0)
+                return bind_symbol(graph, name, size, diag);
+    return diag_set(diag, -EINVAL, "--dim-param: no input has a dimension called '%.60s'", name);
+}
+
 static int bind_for_all(struct graph *graph, const struct input *input, struct diag *diag)
 {
     int64_t batch = input->tensor.shape.dims[0];
 
+    if (input->kind == INPUT_DIM)
+        return bind_named(graph, input->name, batch, diag);
     return input->kind == INPUT_BATCH ? bind_batch(graph, batch, diag)
                                       : bind_tiles(graph, batch, diag);
 }
@@ -313,7 +334,9 @@ static int fill_given(const struct input *input, const struct value *value,
                (size_t)(count - i < given ? count - i : given) * bytes);
     }
     for (int64_t i = 0; input->kind != INPUT_TENSOR && i < count; i++) {
-        long double number = input->kind == INPUT_ONES ? 1 : input->numbers[i % given];
+        long double number = input->kind == INPUT_ONES   ? 1
+                             : input->kind == INPUT_FILL ? (long double)input->tensor.shape.dims[0]
+                                                         : input->numbers[i % given];
 
         if (!element_set(out_view->data, out_view->dtype, i, number))
             return diag_set(diag, -EINVAL, "the number %.21Lg does not fit input '%s', which is %s",

@@ -28,6 +28,8 @@ enum input_kind {
     INPUT_NUMBERS, /* numbers without a type: they take the model's */
     INPUT_ONES,    /* a shape; the model's type */
     INPUT_SHAPE,   /* a shape; the data is made up (--input-dim) */
+    INPUT_FILL,    /* one number everywhere, dims[0]; the model's shape (--fill0, --fill1) */
+    INPUT_DIM,     /* the size of dimensions that the model calls by the name (--dim-param) */
     INPUT_BATCH,   /* the first dimension of every input that leaves it open (--batch); no name */
     INPUT_TILES, /* the first dimension of every input, whatever the model says; data is repeated to
                     fill it (--batch-size); no name */
@@ -64,6 +66,14 @@ int input_append_kind(struct input_list *list, enum input_kind kind, const char 
 /** Append the shape that "@NAME 1 3 224 224" gives; errors as input_parse(). */
 int input_parse_dim(const char *text, struct input_list *list, struct diag *diag);
 int input_append_batch(struct input_list *list, int64_t batch, struct diag *diag);
+/** "NAME N", as "@NAME N", for a dimension. */
+int input_parse_param(const char *text, struct input_list *list, struct diag *diag);
+/** "NAME FILE": what input_parse() reads as NAME:FILE. */
+int input_parse_load(const char *text, struct input_list *list, struct diag *diag);
+/** "NAME [{min:1, max:4}, 3]": of what is a range the size is `batch`, which must be in it. */
+int input_parse_dynamic(const char *text, int64_t batch, struct input_list *list,
+                        struct diag *diag);
+int input_append_fill(const char *name, int64_t number, struct input_list *list, struct diag *diag);
 int input_append_tiles(struct input_list *list, int64_t batch, struct diag *diag);
 
 /**

@@ -102,6 +102,8 @@ static int compare_output(struct check *check, uint32_t instruction, uint32_t ou
     struct tensor_view got;
     int rc;
 
+    tolerance.rms = check->config->rms_tol;
+
     if (!expected->data || !exec_step_output(exec, step, output, &operand) ||
         !is_read(operand.value))
         return 0;

@@ -17,6 +17,7 @@ struct check_config {
     uint64_t seed;
     struct exec_options exec;
     struct pass_options passes;
+    double rms_tol; /* above 0: in place of both, for floating types; see compare.h */
     double rtol,
         atol; /* negative: 1e-3 (2^-7 for bfloat16), and 1e-5 of the largest expected magnitude */
     bool verbose; /* a line for every step, not only for those that differ */

@@ -19,6 +19,7 @@ struct verify_config {
     double rtol, atol;  /* negative: of data.json beside the model ({"rtol": X, "atol": Y}), else
                            1e-3 and 1e-7; where passes.half stores tensors in half precision, at
                            least what that type can hold: compare_storage_tolerance() */
+    double rms_tol;     /* above 0: in place of both, for floating outputs; see compare.h */
     struct exec_options exec;
     struct pass_options passes;
     bool trace; /* trace_start() was called */

@@ -98,6 +98,8 @@ static void write_output(struct verify_printer *printer, const char *name,
     json_int(json, comparison->count);
     json_key(json, "mismatch_count");
     json_int(json, comparison->mismatches);
+    json_key(json, "rms");
+    json_double(json, comparison->rms);
     write_worst(json, expected, comparison);
     json_end_object(json);
 }
@@ -109,6 +111,8 @@ static void print_worst(FILE *out, const struct tensor_view *expected,
 
     if (comparison->worst_index < 0)
         return;
+    if (comparison->rms > 0)
+        text_print(out, "; root mean square %.3g", comparison->rms);
     text_print(out, "; worst at %s: expected %.9Lg, got %.9Lg, error %.3g, allowed %.3g",
                compare_index_text(&expected->shape, comparison->worst_index, text),
                comparison->worst_expected, comparison->worst_got, comparison->worst_error,

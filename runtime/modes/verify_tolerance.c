@@ -36,7 +36,8 @@ static void take_option(double given, double *out_number, enum tolerance_source 
 int verify_tolerance_read(const struct verify_config *config,
                           struct verify_tolerance *out_tolerance, struct diag *diag)
 {
-    struct verify_tolerance read = {.rtol = DEFAULT_RTOL, .atol = DEFAULT_ATOL};
+    struct verify_tolerance read = {
+        .rtol = DEFAULT_RTOL, .atol = DEFAULT_ATOL, .rms = config->rms_tol};
     struct diag ignored = {0};
     char *copy = strdup(config->model_path);
     char *path = NULL;
@@ -89,8 +90,10 @@ struct tolerance verify_tolerance_of(const struct verify_tolerance *tolerance,
                                      const struct tensor_view *expected)
 {
     bool is_half = tolerance->stored == DTYPE_F16 || tolerance->stored == DTYPE_BF16;
-    struct tolerance result = {
-        .rtol = tolerance->rtol, .atol = tolerance->atol, .quanta = is_half ? 1 : 0};
+    struct tolerance result = {.rtol = tolerance->rtol,
+                               .atol = tolerance->atol,
+                               .quanta = is_half ? 1 : 0,
+                               .rms = tolerance->rms};
     double share;
 
     if (tolerance->atol_share == 0)
@@ -136,6 +139,11 @@ void verify_tolerance_print(const struct verify_tolerance *tolerance, FILE *out)
     struct part parts[3] = {{"rtol ", "", tolerance->rtol, tolerance->rtol_source, "--rtol"}};
     unsigned count = 1;
 
+    if (tolerance->rms > 0) {
+        text_print(out, "a root mean square of %g of the largest number (--rms-tol)",
+                   tolerance->rms);
+        return;
+    }
     /* The default is nothing beside a share, and data.json's may be more. */
     if (!has_share || tolerance->atol_source != TOLERANCE_DEFAULT)
         parts[count++] =
@@ -173,6 +181,11 @@ void verify_tolerance_write(const struct verify_tolerance *tolerance, struct jso
     json_double(json, tolerance->atol);
     json_key(json, "atol_from");
     json_string(json, source_name(tolerance->atol_source));
+    json_key(json, "rms_tol");
+    if (tolerance->rms > 0)
+        json_double(json, tolerance->rms);
+    else
+        json_null(json);
     json_key(json, "atol_of_largest");
     json_double(json, tolerance->atol_share);
     json_key(json, "atol_of_largest_from");

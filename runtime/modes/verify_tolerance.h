@@ -18,6 +18,7 @@ enum tolerance_source {
 
 struct verify_tolerance {
     double rtol, atol;
+    double rms;        /* above 0: in place of all others */
     double atol_share; /* of the largest expected magnitude, where that is more than atol */
     enum tolerance_source rtol_source, atol_source, share_source;
     enum dtype stored; /* what tensors between operators are stored in; 0: as the model says */

@@ -26,7 +26,13 @@ struct pass_options {
     bool no_preprocess;   /* operators behind inputs are not fused */
     enum dtype half;      /* what tensors are stored in; 0: as the model says */
     bool no_jit;          /* chains of element-wise operators are not fused */
+    int64_t trim;         /* so many nodes are left out at the end; for pass_cut(), like the next */
+    const char *output_names; /* values that are the outputs, with commas; NULL: the model's */
 };
+
+/** Let a sorted graph, of which nothing is known yet, end earlier: without its last nodes, with other
+ *  outputs. -EINVAL for names that nothing computes. */
+int pass_cut(struct graph *graph, const struct pass_options *options, struct diag *diag);
 
 /** Replace each Constant by its value, as no kernel computes it. Returns how many there were. */
 int pass_take_constants(struct graph *graph, struct diag *diag);

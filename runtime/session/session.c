@@ -103,7 +103,9 @@ int session_prepare(struct session *session, const struct session_config *config
     int rc;
 
     session->source_node_count = graph->node_count;
-    rc = input_bind_shapes(graph, config->inputs, diag);
+    rc = pass_cut(graph, &config->passes, diag);
+    if (rc == 0)
+        rc = input_bind_shapes(graph, config->inputs, diag);
     session->infer_start_ns = ot_clock_ns(CLOCK_REALTIME);
     if (rc == 0)
         rc = infer_shapes(graph, config, diag);

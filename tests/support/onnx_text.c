@@ -137,9 +137,16 @@ static struct bytes value_info(const char *name, char **rest)
         return info;
     put_int(&tensor, 1, type_of(dtype));
     for (char *dim = dims; dim && *dim != '\0'; dim += *dim == ',') {
+        size_t letters = strspn(dim, "abcdefghijklmnopqrstuvwxyz");
         struct bytes one = {0};
+        char *word = strndup(dim, letters);
 
-        put_int(&one, 1, strtoll(dim, &dim, 10));
+        if (letters > 0)
+            put_text(&one, 2, word);
+        else
+            put_int(&one, 1, strtoll(dim, &dim, 10));
+        dim += letters;
+        free(word);
         put_message(&shape, 1, &one);
     }
     put_message(&tensor, 2, &shape);

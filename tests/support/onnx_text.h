@@ -20,7 +20,7 @@
  *     node If c -> b then_branch=$small else_branch=$large
  *
  * A constant without numbers holds made-up ones between -1 and 1. An output's type may be left out.
- * A scalar has no sizes. A function imports what the model does, and what is said in it. Of a
+ * A scalar has no sizes; of an input one may be a name in small letters, and is open then. A function imports what the model does, and what is said in it. Of a
  * function its attributes stand behind its outputs, and a node inside refers to one by '@'; to a
  * body, which stands before it, by '$'.
  */
