@@ -660,6 +660,7 @@ static const struct row {
     {"Upsample", resize},
     {"Where", nothing},
     {"Xor", elementwise},
+    {"ai.onnx.ml.TreeEnsembleRegressor", output_of},
     {"com.microsoft.FusedMatMul", fused_matmul},
 };
 

@@ -32,6 +32,7 @@
 #include "kernels/gemm_f32.h"
 #include "kernels/index.h"
 #include "kernels/int8.h"
+#include "kernels/learning.h"
 #include "kernels/product.h"
 #include "kernels/quantize.h"
 #include "kernels/recurrent.h"
@@ -224,6 +225,7 @@ COMMON_KERNELS(KERNEL_DECLARE);
     GEMM_F32_KERNELS(KERNEL);                                                                      \
     INDEX_KERNELS(KERNEL);                                                                         \
     INT8_KERNELS(KERNEL);                                                                          \
+    LEARNING_KERNELS(KERNEL);                                                                      \
     PRODUCT_KERNELS(KERNEL);                                                                       \
     QUANTIZE_KERNELS(KERNEL);                                                                      \
     RECURRENT_KERNELS(KERNEL);                                                                     \

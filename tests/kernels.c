@@ -292,6 +292,7 @@ const struct test_op *test_op_at(int index)
         {test_ops_reduce, test_ops_reduce_count},
         {test_ops_product, test_ops_product_count},
         {test_ops_convolve, test_ops_convolve_count},
+        {test_ops_learning, test_ops_learning_count},
         {test_ops_vision, test_ops_vision_count},
         {test_ops_broken, test_ops_broken_count},
     };

@@ -288,6 +288,12 @@ def learning():
     for kernel in ("LINEAR", "POLY", "RBF", "SIGMOID"):
         add("SVMRegressor", [x], kernel_type=kernel, kernel_params=[0.4, 0.1, 2.0], **vectors)
     add("SVMRegressor", [x], kernel_type="RBF", kernel_params=[0.4, 0.0, 3.0], one_class=1, **vectors)
+    for labels, transform in (([4, 2], "NONE"), ([4, 2], "LOGISTIC"), ([4, 2, 9], "NONE"), ([1, 0, 2, 5], "SOFTMAX")):
+        count = len(labels)
+        add("SVMClassifier", [x], (7, 1), kernel_type="RBF", kernel_params=[0.4, 0.0, 3.0], classlabels_ints=labels,
+            vectors_per_class=[2] * count, support_vectors=numbers(6 * count), coefficients=numbers(2 * count * (count - 1)),
+            rho=numbers(count * (count - 1) // 2), post_transform=transform)
+    add("ArrayFeatureExtractor", [g.chain("Abs", [x]), g.constant([[2, 0]], np.int64)])
     add("LabelEncoder", [whole], (7,), keys_int64s=[4, 0, 2], values_int64s=[7, 8, 9], default_int64=-5)
     add("LabelEncoder", [whole], (1,), keys_int64s=[1, 3], values_floats=[0.5, 1.5], default_float=9.0)
     add("LabelEncoder", [g.feed(np.array([1.5, 2.0, -1.0], np.float32))], (7,), keys_floats=[2.0, 1.5], values_int64s=[3, 4])
@@ -301,10 +307,68 @@ def learning():
     return g
 
 
+def forest(random, features, trees, outputs, modes=("BRANCH_LEQ",)):
+    """Trees that are three deep at most: lists of nodes, and of (tree, node, output, weight)."""
+    nodes, weights = {k: [] for k in ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids",
+                                      "missing_value_tracks_true")}, []
+
+    def put(**fields):
+        for name, value in fields.items():
+            nodes[name].append(value)
+
+    for tree in range(trees):
+        waiting, following = [(0, 0)], 1
+        while waiting:
+            place, depth = waiting.pop(0)
+            if depth < 3 and random.random() < 0.8 or place == 0:
+                put(treeids=tree, nodeids=place, featureids=int(random.integers(features)), values=float(np.float32(random.normal())),
+                    modes=str(random.choice(modes)), truenodeids=following, falsenodeids=following + 1,
+                    missing_value_tracks_true=int(random.integers(2)))
+                waiting += [(following, depth + 1), (following + 1, depth + 1)]
+                following += 2
+            else:
+                put(treeids=tree, nodeids=place, featureids=0, values=0.0, modes="LEAF", truenodeids=0, falsenodeids=0,
+                    missing_value_tracks_true=0)
+                weights += [(tree, place, o, float(np.float32(random.normal()))) for o in outputs]
+    return {f"nodes_{k}": v for k, v in nodes.items()}, weights
+
+
+def trees():
+    g = Group()
+    x = g.real(40, 3)
+    x[1, 0] = x[7, 2] = np.nan
+    x = g.feed(x)
+    every = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
+
+    def add(op, kind, outputs, types, modes=("BRANCH_LEQ",), change=float, features=None, **attributes):
+        nodes, weights = forest(g.random, 3, 5, outputs, modes)
+        columns = list(zip(*weights))
+        attributes = {f"{kind}_treeids": columns[0], f"{kind}_nodeids": columns[1], f"{kind}_ids": columns[2],
+                       f"{kind}_weights": [change(w) for w in columns[3]]} | ({"n_targets": 1} if kind == "target" else {}) | attributes
+        g.add(op, [features or x], types, LEARNING, **nodes, **attributes)
+
+    for mode in ("SUM", "AVERAGE", "MIN", "MAX"):
+        add("TreeEnsembleRegressor", "target", [0], (1,), aggregate_function=mode)
+        add("TreeEnsembleRegressor", "target", [0, 1, 2], (1,), every, n_targets=3, base_values=[0.5, 1.5, -2.0], aggregate_function=mode)
+    add("TreeEnsembleRegressor", "target", [0, 1], (1,), n_targets=2, post_transform="LOGISTIC")
+    add("TreeEnsembleClassifier", "class", [0, 1, 2], (7, 1), features=g.feed(g.random.integers(-2, 3, (9, 3)).astype(np.int64)),
+        classlabels_int64s=[4, 7, 5])
+    add("TreeEnsembleRegressor", "target", [0], (1,), features=g.feed(g.random.standard_normal((9, 3))))
+    for transform in ("NONE", "LOGISTIC", "SOFTMAX"):
+        add("TreeEnsembleClassifier", "class", [0, 1, 2], (7, 1), classlabels_int64s=[4, 7, 5], post_transform=transform)
+    add("TreeEnsembleClassifier", "class", [0, 1, 2], (7, 1), classlabels_int64s=[4, 7, 5], base_values=[0.5, 0.1, -0.2])
+    for transform in ("NONE", "LOGISTIC"):
+        add("TreeEnsembleClassifier", "class", [0], (7, 1), classlabels_int64s=[0, 1], post_transform=transform)
+        add("TreeEnsembleClassifier", "class", [0], (7, 1), classlabels_int64s=[3, 1], post_transform=transform, base_values=[0.3])
+        add("TreeEnsembleClassifier", "class", [1], (7, 1), classlabels_int64s=[0, 1], post_transform=transform)
+        add("TreeEnsembleClassifier", "class", [0], (7, 1), classlabels_int64s=[0, 1], post_transform=transform, change=lambda w: abs(w) / 5)
+    return g
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    for make in (layers, attention, quantised, linear, grouped, sequences, scans, learning):
+    for make in (layers, attention, quantised, linear, grouped, sequences, scans, learning, trees):
         make().write(pathlib.Path(sys.argv[1]) / f"lowered_{make.__name__}")
 
 

@@ -36,7 +36,7 @@ static const char refused[] =
     "With exit status 3 and a sentence that names the node, its operator and its operator set:\n"
     "\n"
     "- operators that the table lacks: strings, training and loss operators, random numbers,\n"
-    "  Fourier transforms, trees and support vector classifiers of ai.onnx.ml;\n"
+    "  Fourier transforms, probabilities of support vector classifiers;\n"
     "- sequences and optionals whose parts are not known before the model runs, a Scan that collects "
     "along\n"
     "  another axis than the first; functions for another version of the operator set in which one "

@@ -109,6 +109,136 @@ static void lower_vectors(struct lower *l)
     lower_done(l, 0, y);
 }
 
+/* Classifiers compare each class with each other one */
+
+struct duel {
+    size_t classes, pairs, vectors;
+    const int64_t *counts; /* of the support vectors of each class */
+    const float *coefficients;
+};
+
+static void read_duel(struct lower *l, struct duel *d)
+{
+    const struct attribute *c = node_attribute(l->node, "coefficients");
+    const struct attribute *rho = node_attribute(l->node, "rho");
+    size_t labels, counts;
+    int64_t left;
+
+    node_ints(l->node, "classlabels_ints", &labels);
+    d->counts = node_ints(l->node, "vectors_per_class", &counts);
+    d->classes = labels;
+    d->pairs = labels * (labels - 1) / 2;
+    if (node_attribute(l->node, "prob_a") || node_attribute(l->node, "prob_b"))
+        lower_refuse(l, "it makes probabilities (prob_a, prob_b)");
+    if (labels < 2 || labels > 1024 || counts != labels || !c || !c->floats ||
+        c->count % (labels - 1) != 0 || !rho || !rho->floats || rho->count != d->pairs) {
+        lower_refuse(l, "it does not have support vectors for each of two or more integer labels");
+        return;
+    }
+    d->coefficients = c->floats;
+    d->vectors = c->count / (labels - 1);
+    left = (int64_t)d->vectors;
+    for (size_t i = 0; i < labels; i++) {
+        if (d->counts[i] < 0 || d->counts[i] > left)
+            lower_refuse(l, "its classes have other numbers of support vectors than coefficients");
+        left -= d->counts[i];
+    }
+}
+
+/* What each support vector counts for each pair of classes: those of others, nothing. */
+static void fill_duel(const struct duel *d, float *y)
+{
+    size_t pair = 0, first = 0;
+
+    for (size_t i = 0; i < d->classes; first += (size_t)d->counts[i++]) {
+        size_t second = first + (size_t)d->counts[i];
+
+        for (size_t j = i + 1; j < d->classes; second += (size_t)d->counts[j++], pair++) {
+            for (size_t v = first; v < first + (size_t)d->counts[i]; v++)
+                y[v * d->pairs + pair] = d->coefficients[(j - 1) * d->vectors + v];
+            for (size_t v = second; v < second + (size_t)d->counts[j]; v++)
+                y[v * d->pairs + pair] = d->coefficients[i * d->vectors + v];
+        }
+    }
+}
+
+/* Who wins gets one vote: of a pair the first class where its score is above 0. */
+static struct value *votes_of(struct lower *l, const struct duel *d, struct value *scores)
+{
+    int64_t pairs = (int64_t)d->pairs, classes = (int64_t)d->classes;
+    struct value *inputs[3];
+    float *change, *start;
+    size_t pair = 0;
+
+    scores = lower_two(l, "Greater", scores, lower_number(l, 0.0f));
+    inputs[0] = lower_cast(l, scores, DTYPE_F32);
+    change = lower_data(l, DTYPE_F32, &(struct shape){2, {pairs, classes}}, &inputs[1]);
+    start = lower_data(l, DTYPE_F32, &(struct shape){1, {classes}}, &inputs[2]);
+    if (!change || !start)
+        return NULL;
+    memset(change, 0, d->pairs * d->classes * sizeof(*change));
+    memset(start, 0, d->classes * sizeof(*start));
+    for (size_t i = 0; i < d->classes; i++)
+        for (size_t j = i + 1; j < d->classes; j++, pair++) {
+            change[pair * d->classes + i] = 1.0f;
+            change[pair * d->classes + j] = -1.0f;
+            start[j] += 1.0f;
+        }
+    return lower_op(l, "Gemm", inputs, 3);
+}
+
+static struct value *duel_scores(struct lower *l, const struct duel *d, struct value *y)
+{
+    const char *transform = node_string(l->node, "post_transform", "NONE");
+    struct value *both[] = {NULL, y};
+
+    if (d->classes == 2) {
+        both[0] = lower_one(l, "Neg", y);
+        y = lower_op(l, "Concat", both, 2);
+        lower_int(l, "axis", 1);
+    }
+    if (strcmp(transform, "NONE") == 0)
+        return y;
+    if (strcmp(transform, "LOGISTIC") == 0)
+        return lower_one(l, "Sigmoid", y);
+    if (strcmp(transform, "SOFTMAX") != 0 || d->classes == 2)
+        lower_refuse(l, "attribute post_transform is '%.40s'", transform);
+    y = lower_one(l, "Softmax", y);
+    lower_int(l, "axis", 1);
+    return y;
+}
+
+static void lower_duels(struct lower *l)
+{
+    struct duel d = {0};
+    struct value *inputs[3], *scores, *label;
+    size_t count;
+    const int64_t *labels = node_ints(l->node, "classlabels_ints", &count);
+    float *weights;
+
+    read_duel(l, &d);
+    if (l->rc < 0)
+        return;
+    inputs[0] = likeness(l, lower_cast(l, lower_input(l, 0), DTYPE_F32),
+                         rows_of(l, "support_vectors", (int64_t)d.vectors));
+    weights = lower_data(l, DTYPE_F32, &(struct shape){2, {(int64_t)d.vectors, (int64_t)d.pairs}},
+                         &inputs[1]);
+    if (!weights)
+        return;
+    memset(weights, 0, d.vectors * d.pairs * sizeof(*weights));
+    fill_duel(&d, weights);
+    inputs[2] = rows_of(l, "rho", 1);
+    scores = lower_op(l, "Gemm", inputs, 3);
+    label = lower_one(l, "ArgMax", votes_of(l, &d, scores));
+    lower_int(l, "axis", 1);
+    lower_int(l, "keepdims", 0);
+    label = lower_two(l, "Gather", lower_list(l, labels, count), label);
+    lower_int(l, "axis", 0);
+    lower_done(l, 0, label);
+    if (lower_wants(l, 1))
+        lower_done(l, 1, duel_scores(l, &d, scores));
+}
+
 /* Keys and categories */
 
 static struct value *list_of(struct lower *l, const struct attribute *a)
@@ -213,12 +343,13 @@ static void lower_encoder(struct lower *l)
     lower_done(l, 0, lower_op(l, "Where", inputs, 3));
 }
 
+/* What is none of the categories has only zeros, also where `zeros` says that there is none. */
 static void lower_one_hot(struct lower *l)
 {
     struct value *categories = list_of(l, node_attribute(l->node, "cats_int64s"));
 
-    if (!categories || node_int(l->node, "zeros", 1) == 0) {
-        lower_refuse(l, "its categories are no whole numbers, or it refuses others");
+    if (!categories) {
+        lower_refuse(l, "its categories are no whole numbers");
         return;
     }
     lower_done(l, 0, hits_of(l, lower_cast(l, lower_input(l, 0), DTYPE_I64), categories));
@@ -243,6 +374,13 @@ const struct lower_rule lower_learning[] = {
      "values_floats values_int64s values_tensor",
      lower_encoder},
     {{"ai.onnx.ml.OneHotEncoder", "Equal, Cast"}, 1, 1, 1, "cats_int64s zeros", lower_one_hot},
+    {{"ai.onnx.ml.SVMClassifier", "Gemm, Exp or Pow or Tanh, ArgMax, Gather"},
+     1,
+     1,
+     2,
+     "classlabels_ints coefficients kernel_params kernel_type post_transform prob_a prob_b rho "
+     "support_vectors vectors_per_class",
+     lower_duels},
     {{"ai.onnx.ml.SVMRegressor", "Gemm, Exp or Pow or Tanh"},
      1,
      1,

@@ -119,18 +119,48 @@ static void lower_classifier(struct lower *l)
         lower_done(l, 1, transform(l, y));
 }
 
+/* The leading dims of x, at least one: of a list it is 1. */
+static struct value *leading_dims(struct lower *l, struct value *x)
+{
+    static const int64_t zero = 0, last = -1, one = 1;
+    struct value *dims = lower_one(l, "Shape", x), *inputs[4], *leading, *count;
+
+    inputs[0] = dims;
+    inputs[1] = lower_list(l, &zero, 1);
+    inputs[2] = lower_list(l, &last, 1);
+    leading = lower_op(l, "Slice", inputs, 3);
+    /* As many from behind of 1 and them as there are, but one. */
+    count = lower_two(l, "Min", lower_one(l, "Neg", lower_one(l, "Shape", leading)),
+                      lower_list(l, &last, 1));
+    inputs[0] = lower_list(l, &one, 1);
+    inputs[1] = leading;
+    inputs[0] = lower_op(l, "Concat", inputs, 2);
+    lower_int(l, "axis", 0);
+    inputs[1] = count;
+    inputs[2] = lower_list(l, &(int64_t){INT64_MAX}, 1);
+    return lower_op(l, "Slice", inputs, 3);
+}
+
 static void lower_extractor(struct lower *l)
 {
     static const int64_t flat = -1, row[] = {1, -1};
     int rank = lower_rank(lower_input(l, 0));
-    struct value *y =
-        lower_two(l, "Gather", lower_input(l, 0), lower_reshape(l, lower_input(l, 1), &flat, 1));
+    struct value *indices = lower_reshape(l, lower_input(l, 1), &flat, 1), *dims[2];
+    struct value *y = lower_two(l, "Gather", lower_input(l, 0), indices);
 
-    /* Reshape was made first, Gather is the newest. */
     lower_int(l, "axis", -1);
-    if (rank < 0)
+    if (rank == 1)
+        y = lower_reshape(l, y, row, 2);
+    if (rank < 0 && graph_opset(l->graph, "") < 10)
         lower_refuse(l, "how many dimensions its input has is not known");
-    lower_done(l, 0, rank == 1 ? lower_reshape(l, y, row, 2) : y);
+    if (rank < 0) {
+        dims[0] = leading_dims(l, lower_input(l, 0));
+        dims[1] = lower_one(l, "Shape", indices);
+        dims[0] = lower_op(l, "Concat", dims, 2);
+        lower_int(l, "axis", 0);
+        y = lower_two(l, "Reshape", y, dims[0]);
+    }
+    lower_done(l, 0, y);
 }
 
 static void lower_binarizer(struct lower *l)

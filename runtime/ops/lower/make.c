@@ -41,8 +41,12 @@ static struct value *new_value(struct lower *l, enum dtype dtype, const struct s
 void lower_many(struct lower *l, const char *op_type, struct value *const *inputs, uint32_t count,
                 struct value **outputs, uint32_t output_count)
 {
-    char *name = NULL;
+    const char *dot = strrchr(op_type, '.');
+    char *name = NULL, domain[NODE_TYPE_BYTES] = "";
 
+    if (dot)
+        snprintf(domain, sizeof(domain), "%.*s", (int)(dot - op_type), op_type);
+    op_type = dot ? dot + 1 : op_type;
     for (uint32_t i = 0; i < output_count; i++)
         outputs[i] = new_value(l, DTYPE_NONE, NULL);
     if (l->rc < 0)
@@ -53,7 +57,7 @@ void lower_many(struct lower *l, const char *op_type, struct value *const *input
         check(l, -ENOMEM);
         return;
     }
-    l->made = graph_add_node(l->graph, op_type, "", name, inputs, count, outputs, output_count);
+    l->made = graph_add_node(l->graph, op_type, domain, name, inputs, count, outputs, output_count);
     free(name);
     if (l->made)
         l->made->is_lowered = true;
@@ -115,22 +119,57 @@ bool lower_is_listed(const char *list, const char *word)
     return false;
 }
 
+static int copy_tensor(struct node *node, const char *name, const struct tensor_view *from)
+{
+    struct tensor_view copy = *from;
+    size_t bytes = (size_t)shape_bytes(&from->shape, from->dtype);
+
+    copy.data = graph_alloc_data(bytes);
+    if (!copy.data)
+        return -ENOMEM;
+    memcpy(copy.data, from->data, bytes);
+    return node_set_tensor(node, name, &copy);
+}
+
+static int copy_attribute(struct node *node, const char *name, const struct attribute *a)
+{
+    switch (a->type) {
+    case ATTRIBUTE_INT:
+        return node_set_int(node, name, a->i);
+    case ATTRIBUTE_INTS:
+        return node_set_ints(node, name, a->ints, a->count);
+    case ATTRIBUTE_FLOAT:
+        return node_set_float(node, name, a->f);
+    case ATTRIBUTE_FLOATS:
+        return node_set_floats(node, name, a->floats, a->count);
+    case ATTRIBUTE_STRING:
+        return node_set_string(node, name, a->s, a->s_bytes);
+    case ATTRIBUTE_STRINGS:
+        return node_set_strings(node, name, (const char *const *)a->strings, a->count);
+    case ATTRIBUTE_TENSOR:
+        return copy_tensor(node, name, &a->tensor);
+    case ATTRIBUTE_GRAPH:
+        break;
+    }
+    return 0;
+}
+
 void lower_copy(struct lower *l, const char *names)
 {
     for (uint32_t i = 0; l->rc == 0 && i < l->node->attribute_count; i++) {
         const struct attribute *a = &l->node->attributes[i];
 
-        if (!lower_is_listed(names, a->name))
-            continue;
-        if (a->type == ATTRIBUTE_INT)
-            lower_int(l, a->name, a->i);
-        else if (a->type == ATTRIBUTE_INTS)
-            lower_ints(l, a->name, a->ints, a->count);
-        else if (a->type == ATTRIBUTE_FLOAT)
-            lower_float(l, a->name, a->f);
-        else if (a->type == ATTRIBUTE_STRING)
-            lower_string(l, a->name, a->s);
+        if (lower_is_listed(names, a->name))
+            check(l, copy_attribute(l->made, a->name, a));
     }
+}
+
+void lower_copy_as(struct lower *l, const char *from, const char *to)
+{
+    const struct attribute *a = node_attribute(l->node, from);
+
+    if (l->rc == 0 && a)
+        check(l, copy_attribute(l->made, to, a));
 }
 
 void *lower_data(struct lower *l, enum dtype dtype, const struct shape *shape,

@@ -33,7 +33,7 @@ struct lower_rule {
 /** Ends with one whose type is NULL. */
 extern const struct lower_rule lower_layers[], lower_attentions[], lower_quantised[],
     lower_linear[], lower_groups[], lower_learning[], lower_scans[], lower_sequences[],
-    lower_windows[];
+    lower_trees[], lower_windows[];
 
 /** Whether a word stands in a list with spaces between its words. */
 bool lower_is_listed(const char *list, const char *word);
@@ -43,7 +43,8 @@ struct value *lower_input(const struct lower *l, uint32_t i);
 /** Whether somebody may read output i. */
 bool lower_wants(const struct lower *l, uint32_t i);
 
-/** A new node with one output, which is returned. Trailing NULLs among the inputs are left out. */
+/** A new node with one output, which is returned; with its domain in front where it has one. Trailing
+ *  NULLs among the inputs are left out. */
 struct value *lower_op(struct lower *l, const char *op_type, struct value *const *inputs,
                        uint32_t count);
 struct value *lower_one(struct lower *l, const char *op_type, struct value *x);
@@ -59,6 +60,8 @@ void lower_ints(struct lower *l, const char *name, const int64_t *ints, size_t c
 void lower_string(struct lower *l, const char *name, const char *s);
 /** Those of the old node, of these names, with spaces between them. */
 void lower_copy(struct lower *l, const char *names);
+/** One of them under another name. */
+void lower_copy_as(struct lower *l, const char *from, const char *to);
 
 /* Constants. */
 struct value *lower_number(struct lower *l, float number);

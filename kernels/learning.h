@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contracts of models of machine learning: ensembles of trees. What is common to all contracts stands in
+ * kernels.h, which includes this. */
+#ifndef OPTRACE_KERNELS_LEARNING_H
+#define OPTRACE_KERNELS_LEARNING_H
+
+#include "kernels/dtype.h"
+
+enum kernel_tree_test { TREE_LEAF, TREE_LEQ, TREE_LT, TREE_GEQ, TREE_GT, TREE_EQ, TREE_NEQ };
+
+/** A branch, or a leaf: then `yes` is its first weight and `no` how many it has. */
+struct kernel_tree_node {
+    double threshold;
+    int32_t feature; /* of x, which stands on the left side of the test */
+    int32_t yes, no; /* places of nodes */
+    uint8_t test;    /* enum kernel_tree_test */
+    bool takes_nan;  /* where the feature is no number the answer is yes, else no */
+};
+
+struct kernel_tree_weight {
+    int32_t target;
+    float weight;
+};
+
+enum kernel_tree_sum { TREE_SUM, TREE_AVERAGE, TREE_MIN, TREE_MAX };
+
+struct kernel_trees {
+    enum kernel_dtype dtype; /* of x: f32 or f64 */
+    int64_t rows, features, targets;
+    enum kernel_tree_sum sum; /* of the trees; the average is over all, whether they tell or not */
+    int64_t tree_count;
+    bool has_only_less;   /* its tests are <= and <, no others */
+    const int32_t *roots; /* of each tree */
+    const struct kernel_tree_node *nodes;
+    const struct kernel_tree_weight *weights;
+    const float *base; /* of each target, added at last; NULL: 0 */
+};
+
+/** y [rows, targets] = what the leaves that each row of x [rows, features] comes to tell together;
+ *  of a target that none tells of, 0, and its base. Agrees with ref to 1e-5 of the sum of
+ *  magnitudes. */
+typedef void trees_fn(float *y, const void *x, const struct kernel_trees *trees);
+
+/* See KERNEL_DECLARE(). */
+#define LEARNING_KERNELS(KERNEL) KERNEL(trees, PORTABLE)
+LEARNING_KERNELS(KERNEL_DECLARE);
+
+#endif

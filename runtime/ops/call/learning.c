@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* TreeEnsembleRegressor of ai.onnx.ml: its lists become nodes that know each other's places. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "runtime/ops/call/call.h"
+
+struct trees_params {
+    trees_fn *fn;
+    struct kernel_trees trees;
+    max_align_t room[];
+};
+
+/* The lists of a node, each as long as there are nodes or weights. */
+struct lists {
+    size_t nodes, weights;
+    const int64_t *tree, *id, *feature, *yes, *no, *nan;
+    const float *threshold, *weight, *base;
+    const double *thresholds; /* in place of `threshold` */
+    char *const *test;
+    const int64_t *weight_tree, *weight_id, *target;
+};
+
+struct place {
+    int64_t tree, id;
+    int32_t at;
+};
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct place *x = a, *y = b;
+
+    if (x->tree != y->tree)
+        return x->tree < y->tree ? -1 : 1;
+    return x->id != y->id ? (x->id < y->id ? -1 : 1) : 0;
+}
+
+static int32_t find_place(const struct place *places, size_t count, int64_t tree, int64_t id)
+{
+    struct place key = {tree, id, 0};
+    const struct place *found = bsearch(&key, places, count, sizeof(key), compare_places);
+
+    return found ? found->at : -1;
+}
+
+static const int64_t *ints_of(const struct node *node, const char *name, size_t count)
+{
+    size_t given;
+    const int64_t *ints = node_ints(node, name, &given);
+
+    return ints && given == count ? ints : NULL;
+}
+
+static const float *floats_of(const struct node *node, const char *name, size_t count)
+{
+    const struct attribute *a = node_attribute(node, name);
+
+    return a && a->type == ATTRIBUTE_FLOATS && a->count == count ? a->floats : NULL;
+}
+
+static bool read_lists(const struct node *node, int64_t targets, struct lists *l)
+{
+    const struct attribute *tests = node_attribute(node, "nodes_modes");
+    const struct attribute *wide = node_attribute(node, "nodes_values_as_tensor");
+
+    node_ints(node, "nodes_nodeids", &l->nodes);
+    node_ints(node, "target_ids", &l->weights);
+    l->tree = ints_of(node, "nodes_treeids", l->nodes);
+    l->id = ints_of(node, "nodes_nodeids", l->nodes);
+    l->feature = ints_of(node, "nodes_featureids", l->nodes);
+    l->yes = ints_of(node, "nodes_truenodeids", l->nodes);
+    l->no = ints_of(node, "nodes_falsenodeids", l->nodes);
+    l->nan = ints_of(node, "nodes_missing_value_tracks_true", l->nodes);
+    l->threshold = floats_of(node, "nodes_values", l->nodes);
+    if (wide && wide->type == ATTRIBUTE_TENSOR && wide->tensor.dtype == DTYPE_F64 &&
+        shape_elements(&wide->tensor.shape) == (int64_t)l->nodes)
+        l->thresholds = wide->tensor.data;
+    l->test = tests && tests->type == ATTRIBUTE_STRINGS && tests->count == l->nodes ? tests->strings
+                                                                                    : NULL;
+    l->weight_tree = ints_of(node, "target_treeids", l->weights);
+    l->weight_id = ints_of(node, "target_nodeids", l->weights);
+    l->target = ints_of(node, "target_ids", l->weights);
+    l->weight = floats_of(node, "target_weights", l->weights);
+    l->base = floats_of(node, "base_values", (size_t)targets);
+    return l->nodes > 0 && l->nodes < INT32_MAX && l->weights < INT32_MAX && l->tree && l->id &&
+           l->feature && l->yes && l->no && (l->threshold || l->thresholds) && l->test &&
+           (l->weights == 0 || (l->weight_tree && l->weight_id && l->target && l->weight)) &&
+           (l->base || !node_attribute(node, "base_values"));
+}
+
+static int find_test(const char *name)
+{
+    static const char *const names[] = {"LEAF",      "BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE",
+                                        "BRANCH_GT", "BRANCH_EQ",  "BRANCH_NEQ"};
+
+    for (int i = 0; i < (int)(sizeof(names) / sizeof(names[0])); i++)
+        if (strcmp(names[i], name) == 0)
+            return i;
+    return -1;
+}
+
+/* Branches know their children; false: what is said of one cannot be. */
+static bool make_nodes(const struct lists *l, const struct place *places, int64_t features,
+                       struct kernel_tree_node *nodes, uint8_t *has_parent)
+{
+    for (size_t i = 0; i < l->nodes; i++) {
+        int test = find_test(l->test[i]);
+        struct kernel_tree_node *node = &nodes[i];
+
+        if (test < 0)
+            return false;
+        *node = (struct kernel_tree_node){.test = (uint8_t)test};
+        if (test == TREE_LEAF)
+            continue;
+        node->threshold = l->thresholds ? l->thresholds[i] : (double)l->threshold[i];
+        node->takes_nan = l->nan && l->nan[i] != 0;
+        node->yes = find_place(places, l->nodes, l->tree[i], l->yes[i]);
+        node->no = find_place(places, l->nodes, l->tree[i], l->no[i]);
+        if (l->feature[i] < 0 || l->feature[i] >= features || node->yes < 0 || node->no < 0 ||
+            node->yes == node->no || has_parent[node->yes] || has_parent[node->no])
+            return false;
+        node->feature = (int32_t)l->feature[i];
+        has_parent[node->yes] = has_parent[node->no] = 1;
+    }
+    return true;
+}
+
+/* Each child has one parent: what no root leads to goes in a circle, which nobody enters. */
+static int64_t find_roots(const struct lists *l, const uint8_t *has_parent, int32_t *roots)
+{
+    int64_t count = 0;
+
+    for (size_t i = 0; i < l->nodes; i++)
+        if (!has_parent[i])
+            roots[count++] = (int32_t)i;
+    return count;
+}
+
+/* The weights of each leaf behind each other. */
+static bool make_weights(const struct lists *l, const struct place *places, int64_t targets,
+                         struct kernel_tree_node *nodes, struct kernel_tree_weight *weights)
+{
+    int32_t first = 0;
+
+    for (size_t i = 0; i < l->weights; i++) {
+        int32_t at = find_place(places, l->nodes, l->weight_tree[i], l->weight_id[i]);
+
+        if (at < 0 || nodes[at].test != TREE_LEAF || l->target[i] < 0 || l->target[i] >= targets)
+            return false;
+        nodes[at].no++;
+    }
+    for (size_t i = 0; i < l->nodes; i++) {
+        if (nodes[i].test != TREE_LEAF)
+            continue;
+        nodes[i].yes = first;
+        first += nodes[i].no;
+        nodes[i].no = 0;
+    }
+    for (size_t i = 0; i < l->weights; i++) {
+        int32_t at = find_place(places, l->nodes, l->weight_tree[i], l->weight_id[i]);
+
+        weights[nodes[at].yes + nodes[at].no++] =
+            (struct kernel_tree_weight){(int32_t)l->target[i], l->weight[i]};
+    }
+    return true;
+}
+
+static bool make_trees(const struct lists *l, struct kernel_trees *t,
+                       struct kernel_tree_node *nodes, struct kernel_tree_weight *weights,
+                       int32_t *roots)
+{
+    struct place *places = malloc(l->nodes * sizeof(*places));
+    uint8_t *has_parent = calloc(l->nodes, 1);
+    bool is_sound = places && has_parent;
+
+    for (size_t i = 0; is_sound && i < l->nodes; i++)
+        places[i] = (struct place){l->tree[i], l->id[i], (int32_t)i};
+    if (is_sound)
+        qsort(places, l->nodes, sizeof(*places), compare_places);
+    for (size_t i = 1; is_sound && i < l->nodes; i++)
+        is_sound = compare_places(&places[i - 1], &places[i]) != 0;
+    is_sound = is_sound && make_nodes(l, places, t->features, nodes, has_parent) &&
+               make_weights(l, places, t->targets, nodes, weights);
+    if (is_sound)
+        t->tree_count = find_roots(l, has_parent, roots);
+    t->has_only_less = true;
+    for (size_t i = 0; is_sound && i < l->nodes; i++)
+        t->has_only_less &= nodes[i].test <= TREE_LT;
+    free(places);
+    free(has_parent);
+    return is_sound && t->tree_count > 0;
+}
+
+static int run_trees(const struct call *call)
+{
+    const struct trees_params *p = call->params;
+
+    p->fn(call->outputs[0], call->inputs[0], &p->trees);
+    return 0;
+}
+
+static int find_sum(const struct call_request *request, enum kernel_tree_sum *out_sum)
+{
+    static const char *const names[] = {"SUM", "AVERAGE", "MIN", "MAX"};
+    const char *name = node_string(request->node, "aggregate_function", "SUM");
+
+    for (int i = 0; i < 4; i++) {
+        *out_sum = (enum kernel_tree_sum)i;
+        if (strcmp(names[i], name) == 0)
+            return 0;
+    }
+    return call_refuse(request, -ENOTSUP, "attribute aggregate_function is '%.40s'", name);
+}
+
+int call_bind_trees(const struct call_request *request, struct call *call)
+{
+    const struct shape *x = &request->inputs[0].shape;
+    struct kernel_trees t = {
+        .rows = x->dims[0], .features = x->dims[1], .targets = request->outputs[0].shape.dims[1]};
+    struct lists l = {0};
+    struct kernel_tree_node *nodes;
+    struct trees_params *p;
+    size_t node_bytes, weight_bytes;
+    int rc = find_sum(request, &t.sum);
+
+    if (rc == 0 && !call_dtype(request->inputs[0].dtype, &t.dtype))
+        rc = call_refuse(request, -ENOTSUP, "no kernel for its features");
+    if (rc == 0 && !read_lists(request->node, t.targets, &l))
+        rc = call_refuse(request, -EINVAL, "its lists of nodes and weights do not fit together");
+    if (rc < 0)
+        return rc;
+    node_bytes = l.nodes * sizeof(*nodes);
+    weight_bytes = l.weights * sizeof(struct kernel_tree_weight);
+    rc = call_params(request, call,
+                     sizeof(*p) + node_bytes + weight_bytes + l.nodes * sizeof(int32_t) +
+                         (size_t)t.targets * sizeof(float));
+    if (rc < 0)
+        return rc;
+    p = call->params;
+    nodes = (struct kernel_tree_node *)p->room;
+    t.nodes = nodes;
+    t.weights = (struct kernel_tree_weight *)(nodes + l.nodes);
+    t.roots = (const int32_t *)(t.weights + l.weights);
+    if (!make_trees(&l, &t, nodes, (struct kernel_tree_weight *)(nodes + l.nodes),
+                    (int32_t *)((struct kernel_tree_weight *)(nodes + l.nodes) + l.weights)))
+        return call_refuse(request, -EINVAL, "its nodes are no trees over its %lld features",
+                           (long long)t.features);
+    if (l.base) {
+        float *base =
+            (float *)((int32_t *)((struct kernel_tree_weight *)(nodes + l.nodes) + l.weights) +
+                      l.nodes);
+
+        memcpy(base, l.base, (size_t)t.targets * sizeof(float));
+        t.base = base;
+    }
+    p->trees = t;
+    p->fn = request->kernels->trees.fn;
+    call->version = request->kernels->trees.version;
+    call->run = run_trees;
+    return 0;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cases of ensembles of trees, held to the reference; and one that is known: a chain of branches that
+ * counts. */
+#include <math.h>
+#include <string.h>
+
+#include "tests/kernels/harness.h"
+
+enum { NODES_MAX = 1 << 12 };
+
+struct forest {
+    struct kernel_trees trees;
+    struct kernel_tree_node *nodes;
+    struct kernel_tree_weight *weights;
+    int32_t *roots;
+    int32_t node_count, weight_count;
+};
+
+/* A tree whose nodes follow their parents; leaves have up to two weights. Returns its root. */
+static int32_t grow(struct test *test, struct forest *f, int depth)
+{
+    int32_t at = f->node_count++;
+    struct kernel_tree_node *node = &f->nodes[at];
+
+    if (depth == 0 || f->node_count > NODES_MAX - 64 || test_chance(test, 5)) {
+        *node = (struct kernel_tree_node){.test = TREE_LEAF, .yes = f->weight_count};
+        node->no = (int32_t)test_range(test, 0, 2);
+        for (int32_t i = 0; i < node->no; i++)
+            f->weights[f->weight_count++] = (struct kernel_tree_weight){
+                (int32_t)test_range(test, 0, f->trees.targets - 1), test_float(test)};
+        return at;
+    }
+    *node = (struct kernel_tree_node){
+        .test = (uint8_t)(f->trees.has_only_less ? test_range(test, TREE_LEQ, TREE_LT)
+                                                 : test_range(test, TREE_LEQ, TREE_NEQ)),
+        .threshold = (double)test_float(test),
+        .feature = (int32_t)test_range(test, 0, f->trees.features - 1),
+        .takes_nan = test_chance(test, 2),
+    };
+    node->yes = grow(test, f, depth - 1);
+    node->no = grow(test, f, depth - 1);
+    return at;
+}
+
+static void check_trees(struct test *test, const struct kernel_table *table)
+{
+    struct forest f = {.trees = {.rows = test_range(test, 0, 200),
+                                 .features = test_range(test, 1, 9),
+                                 .targets = test_range(test, 1, test_chance(test, 8) ? 70 : 4),
+                                 .tree_count = test_range(test, 1, 12),
+                                 .sum = (enum kernel_tree_sum)test_range(test, TREE_SUM, TREE_MAX),
+                                 .has_only_less = !test_chance(test, 4)}};
+    int depth = (int)test_range(test, 0, 6);
+    size_t count = (size_t)(f.trees.rows * f.trees.targets);
+    float *x = test_input(test, (size_t)(f.trees.rows * f.trees.features));
+    float *base = test_input(test, (size_t)f.trees.targets);
+    float *want = test_output(test, count * sizeof(*want));
+    float *got = test_output(test, count * sizeof(*got));
+
+    test_describe(test, "%lld rows of %lld, %lld trees, %lld targets, sum %d, depth %d",
+                  (long long)f.trees.rows, (long long)f.trees.features,
+                  (long long)f.trees.tree_count, (long long)f.trees.targets, (int)f.trees.sum,
+                  depth);
+    f.nodes = test_input_bytes(test, NODES_MAX * sizeof(*f.nodes));
+    f.weights = test_input_bytes(test, 2 * NODES_MAX * sizeof(*f.weights));
+    f.roots = test_input_bytes(test, (size_t)f.trees.tree_count * sizeof(*f.roots));
+    for (int64_t tree = 0; tree < f.trees.tree_count; tree++)
+        f.roots[tree] = grow(test, &f, depth);
+    for (int64_t i = 0; i < f.trees.rows * f.trees.features; i++)
+        x[i] = test_chance(test, 20) ? NAN : x[i];
+    f.trees.nodes = f.nodes;
+    f.trees.weights = f.weights;
+    f.trees.roots = f.roots;
+    f.trees.base = test_chance(test, 2) ? base : NULL;
+    TEST_RUN(test, TEST_REF, trees_ref(want, x, &f.trees));
+    TEST_RUN(test, TEST_NEW, table->trees.fn(got, x, &f.trees));
+    test_compare(test, got, want, count, &(struct test_tolerance){.absolute = 1e-5});
+}
+
+/* x is above so many of the thresholds 0, 1, 2, ...: each branch asks for one, and the leaf says how
+ * many were passed. */
+static void check_trees_count(struct test *test, const struct kernel_table *table)
+{
+    int32_t steps = (int32_t)test_range(test, 1, 20);
+    int64_t rows = test_range(test, 1, 100);
+    struct kernel_tree_node *nodes =
+        test_input_bytes(test, (size_t)(2 * steps + 1) * sizeof(*nodes));
+    struct kernel_tree_weight *weights =
+        test_input_bytes(test, (size_t)(steps + 1) * sizeof(*weights));
+    const int32_t root = 0;
+    struct kernel_trees t = {.rows = rows,
+                             .features = 1,
+                             .targets = 1,
+                             .tree_count = 1,
+                             .has_only_less = true,
+                             .roots = &root,
+                             .nodes = nodes,
+                             .weights = weights};
+    float *x = test_input(test, (size_t)rows), *y = test_output(test, (size_t)rows * sizeof(*y));
+
+    test_describe(test, "%d steps, %lld rows", (int)steps, (long long)rows);
+    for (int32_t i = 0; i <= steps; i++) {
+        weights[i] = (struct kernel_tree_weight){0, (float)i};
+        nodes[2 * i] = (struct kernel_tree_node){.test = TREE_LEAF, .yes = i, .no = 1};
+        if (i == steps)
+            break;
+        nodes[2 * i + 1] = nodes[2 * i];
+        nodes[2 * i] = (struct kernel_tree_node){
+            .test = TREE_LEQ, .threshold = (double)i, .yes = 2 * i + 1, .no = 2 * i + 2};
+    }
+    for (int64_t i = 0; i < rows; i++)
+        x[i] = (float)test_range(test, -1, steps + 1);
+    TEST_RUN(test, TEST_NEW, table->trees.fn(y, x, &t));
+    for (int64_t i = 0; i < rows; i++) {
+        float want = fminf(fmaxf(x[i], 0.0f), (float)steps);
+
+        if (y[i] != want)
+            test_fail(test, "row %lld with %g is %g", (long long)i, (double)x[i], (double)y[i]);
+    }
+}
+
+const struct test_op test_ops_learning[] = {
+    {"trees", check_trees, offsetof(struct kernel_table, trees)},
+    {"trees_count", check_trees_count, offsetof(struct kernel_table, trees)},
+};
+const size_t test_ops_learning_count = sizeof(test_ops_learning) / sizeof(test_ops_learning[0]);
