@@ -25,6 +25,9 @@ void producer_watch(struct producer *producer)
 
     if (producer->connection.out_bytes > 0)
         events |= UV_WRITABLE;
+    if (events == producer->watched)
+        return; /* libuv would take it out of epoll and put it back */
+    producer->watched = events;
     if (events)
         uv_poll_start(&producer->poll, events, producer->on_poll);
     else

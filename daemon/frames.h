@@ -17,6 +17,7 @@ struct producer {
     struct connection connection;
     uv_poll_t poll;
     uv_poll_cb on_poll;      /* what libuv calls */
+    int watched;             /* events that libuv waits for */
     struct session *session; /* from HELLO on */
     struct visit visit;      /* from VISIT on, instead */
     bool is_visit;

@@ -199,6 +199,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     struct producer *producer = poll->data;
 
     if (status < 0) { /* the client is gone; what it sent before may still be here */
+        producer->watched = 0;
         while (read_some(producer))
             ;
         if (!producer->is_closing && !producer->is_paused)
