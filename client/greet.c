@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/secret.h"
+#include "client/optrace.h"
 #include "client/session.h"
 
 #define SYSTEM_SOCKET "/run/optrace/collector.sock"
@@ -99,7 +100,8 @@ int ot_greet_hello(struct ot_session *session)
         .magic = OT_WIRE_MAGIC,
         .version_major = OT_WIRE_VERSION_MAJOR,
         .version_minor = OT_WIRE_VERSION_MINOR,
-        .features = OT_FEATURE_RINGS | OT_FEATURE_CONTROL | OT_FEATURE_SCHEDULE,
+        .features = OT_FEATURE_RINGS | OT_FEATURE_CONTROL | OT_FEATURE_SCHEDULE |
+                    (optrace_level() != OPTRACE_OFF ? OT_FEATURE_RECORDS : 0),
         .pid = (uint32_t)getpid(),
         .clock_kind = is_tsc ? OT_CLOCK_TSC : OT_CLOCK_MONOTONIC,
         .ticks_per_s = session->ticks_per_s,

@@ -55,7 +55,7 @@ void collector_check_alone(struct collector *collector, struct session *session)
 void collector_finish(struct collector *collector, struct session *session)
 {
     drain_open_spans(collector, session);
-    if (session->is_coming_back) /* and never did */
+    if (session->is_coming_back || session->has_begun) /* and came no further */
         batch_add_unknown_gap(collector->open, session->session_id,
                               ot_wire_loss_name(OT_LOSS_NO_DAEMON),
                               session->complete_ns ? session->complete_ns : session->start_ns);

@@ -305,6 +305,18 @@ static int on_flush(struct producer *producer, const void *frame, size_t length,
     return 0;
 }
 
+/* What a client sends that has handed over its rings; all of them, where it comes back. */
+static void note_progress(struct session *session, uint16_t type)
+{
+    const bool has_all = type == OT_FRAME_CLOCK || type == OT_FRAME_DOORBELL ||
+                         type == OT_FRAME_FLUSH || type == OT_FRAME_BYE;
+
+    if (has_all)
+        session->is_coming_back = false;
+    if (has_all || type == OT_FRAME_RING || type == OT_FRAME_GAP)
+        session->has_begun = false;
+}
+
 static int on_bye(struct producer *producer, const void *frame, size_t length, struct diag *diag)
 {
     struct ot_wire_bye_view bye;
@@ -312,7 +324,7 @@ static int on_bye(struct producer *producer, const void *frame, size_t length, s
 
     if (rc < 0)
         return rc;
-    producer->session->is_coming_back = false;
+    note_progress(producer->session, OT_FRAME_BYE);
     collector_end(producer->group->collector, producer->session, "done", NULL);
     producer->session = NULL;
     return -ESHUTDOWN;
@@ -342,12 +354,6 @@ static int handle_visit(struct producer *producer, uint16_t type, const void *fr
     return visit_take_frame(&producer->visit, type, frame, length, diag);
 }
 
-/* What a client sends when it has handed over all of its rings. */
-static bool comes_after_rings(uint16_t type)
-{
-    return type == OT_FRAME_CLOCK || type == OT_FRAME_DOORBELL || type == OT_FRAME_FLUSH;
-}
-
 int frames_take(struct producer *producer, uint16_t type, const void *frame, size_t length,
                 struct diag *diag)
 {
@@ -372,7 +378,7 @@ int frames_take(struct producer *producer, uint16_t type, const void *frame, siz
         !(type == OT_FRAME_EVENTS && collector_trouble(collector) < 0))
         return -EAGAIN;
     rc = frame_fns[type](producer, frame, length, diag);
-    if (rc == 0 && producer->session && comes_after_rings(type))
-        producer->session->is_coming_back = false;
+    if (rc == 0 && producer->session)
+        note_progress(producer->session, type);
     return rc;
 }

@@ -247,6 +247,7 @@ int session_come_back(struct session *session, const struct ot_wire_hello_view *
     session_set_names(session, hello->texts.program, hello->texts.command);
     session->alone_since_ns = 0;
     session->is_coming_back = hello->fixed.connection > 0;
+    session->has_begun = hello->fixed.features & OT_FEATURE_RECORDS;
     session->is_touched = true;
     return 0;
 }

@@ -112,6 +112,7 @@ struct session {
     uint64_t inline_next;          /* sequence number of the next inline record */
     bool is_new_to_store;          /* its client has sent records before, to another store */
     bool is_coming_back; /* its client has not said yet that it has handed over its rings again */
+    bool has_begun;      /* it records, and has not handed over a ring yet */
     int64_t complete_ns; /* CLOCK_REALTIME: all that it recorded before is taken; 0: not known */
     char process[IDENTITY_BYTES]; /* which process it is of, see identity.h */
 

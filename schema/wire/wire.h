@@ -82,6 +82,7 @@ enum ot_wire_feature {
     OT_FEATURE_CONTROL = 1u << 1,  /* the client obeys CONTROL */
     OT_FEATURE_SCHEDULE = 1u << 2, /* the client obeys SCHEDULE and says how it goes */
     OT_FEATURE_VISIT = 1u << 3,    /* the peer is a controller: VISIT and what follows it */
+    OT_FEATURE_RECORDS = 1u << 4,  /* the client records already, before it is welcome */
 };
 
 enum ot_wire_clock_kind {

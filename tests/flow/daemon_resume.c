@@ -142,6 +142,49 @@ static void who_dies_as_it_comes_back_has_lost_something(void **state)
     optraced_deinit(&daemon);
 }
 
+/* A forked child says HELLO, and is welcome. */
+static void join_as_child(struct raw_client *client, const struct optraced *daemon)
+{
+    struct ot_wire_hello hello;
+    uint8_t frame[256];
+
+    raw_init(client);
+    hello = raw_hello(client);
+    hello.features |= OT_FEATURE_RECORDS;
+    assert_true(raw_connect(client, daemon->socket));
+    raw_send_hello(client, &hello);
+    assert_true(raw_receive(client, frame, sizeof(frame)) > 0);
+    client->next_string = 1;
+}
+
+/* One dies before it has handed over its ring, the other after. */
+static void who_dies_as_it_begins_has_lost_something(void **state)
+{
+    struct optraced daemon;
+    struct raw_client early, late;
+    struct raw_ring ring;
+
+    optraced_init(&daemon);
+    optraced_start(&daemon, NULL);
+    join_as_child(&early, &daemon);
+    join_as_child(&late, &daemon);
+    raw_define(&late);
+    raw_ring_create(&ring, &late, 1, 1, 256);
+    put_spans(&ring, 1, 10);
+    raw_ring_send(&late, &ring);
+    raw_close(&early);
+    raw_close(&late);
+    raw_ring_destroy(&ring);
+    optraced_wait_for(&daemon, "SELECT count(*) FROM session WHERE end_reason = 'died'", 2);
+    CHECK_U64(optraced_query(&daemon, "SELECT count(*) FROM event"), 10);
+    CHECK_U64(optraced_query(&daemon, "SELECT count(*) FROM gap"), 1);
+    CHECK_U64(optraced_query(&daemon, "SELECT session_id FROM gap WHERE lost_count IS NULL AND"
+                                      " reason = 'no daemon'"),
+              1);
+    assert_int_equal(optraced_stop(&daemon), 0);
+    optraced_deinit(&daemon);
+}
+
 static void inline_records_go_on_where_the_store_stands(void **state)
 {
     struct optraced daemon;
@@ -422,6 +465,7 @@ int main(void)
         cmocka_unit_test(rings_outlive_the_daemon),
         cmocka_unit_test(a_ring_that_was_never_committed_is_read_from_its_start),
         cmocka_unit_test(who_dies_as_it_comes_back_has_lost_something),
+        cmocka_unit_test(who_dies_as_it_begins_has_lost_something),
         cmocka_unit_test(inline_records_go_on_where_the_store_stands),
         cmocka_unit_test(a_broken_connection_is_taken_up_again),
         cmocka_unit_test(rings_that_are_over_leave_nothing),

@@ -50,12 +50,14 @@ static void a_child_has_a_session_of_its_own(void **state)
     record_one(context.op);
     client_place_drain(place, 1);
     memcpy(uuid, place->daemon->hello.uuid, sizeof(uuid));
+    assert_false(place->daemon->hello.features & OT_FEATURE_RECORDS);
     start_child(&child, record_and_exit, &context);
     fake_daemon_wait(place->daemon, FAKE_BYES, 1);
     fake_daemon_wait(place->daemon, FAKE_RECORDS, 3);
     fake_daemon_lock(place->daemon);
     assert_int_equal(place->daemon->hello.pid, child.pid);
     assert_int_equal(place->daemon->hello.connection, 0);
+    assert_true(place->daemon->hello.features & OT_FEATURE_RECORDS);
     assert_int_not_equal(memcmp(place->daemon->hello.uuid, uuid, sizeof(uuid)), 0);
     fake_daemon_unlock(place->daemon);
     assert_int_equal(child_wait(&child, WAIT_MS), 0);
