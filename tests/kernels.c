@@ -3,14 +3,16 @@
  * Every version of every kernel against its reference: random cases with odd sizes, guard bytes
  * around the outputs, one and two threads.
  *
- *     kernels [--op NAME] [--seed N] [--cases N] [--bench]
+ *     kernels [--op NAME] [--seed N] [--cases N] [--bench] [--cuda]
  *     kernels --search SECONDS [--op NAME] [--seed N] [--isa A,B] [--findings N] [--kernels]
  *     kernels --replay FILE | --again LINE
  *
  * A failure prints operation, version, case, seed and the worst element; --op NAME --seed N
  * --cases 1 runs that case alone. --bench times the same cases and prints, as JSON lines, how much
  * faster than the reference a version is. --search tries sizes that networks do not have as well,
- * in processes of their own (scripts/search-kernels); --replay runs what it found before.
+ * in processes of their own (scripts/search-kernels); --replay runs what it found before. --cuda
+ * checks the kernels of GPUs in place of the CPU's, on the emulated device, whose memory may be the
+ * host's: CUDA_DOUBLE_STREAMS=eager, and its libcuda.so.1 is the first that is found.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -19,6 +21,9 @@
 #include <string.h>
 #include <time.h>
 
+#if defined(TEST_CUDA)
+#include "kernels/cuda.h"
+#endif
 #include "tests/kernels/harness.h"
 
 enum {
@@ -370,6 +375,48 @@ static void run_op(struct run *run, const struct test_op *op)
             run_version(run, op, &table);
 }
 
+#if defined(TEST_CUDA)
+/* A kernel that faults makes all later calls fail: one is enough. */
+static void run_device(struct run *run, const struct test_op *op, struct kernel_cuda *cuda,
+                       const struct kernel_table *table)
+{
+    if (op->entry == TEST_ALWAYS || !entry_of(table, op->entry).fn ||
+        kernel_cuda_problem(cuda)[0] != '\0')
+        return;
+    run_version(run, op, table);
+    if (kernel_cuda_wait(cuda) == 0)
+        return;
+    printf("FAIL %s: %s\n", op->name, kernel_cuda_problem(cuda));
+    run->failures++;
+}
+
+static int run_cuda(struct run *run)
+{
+    char text[KERNEL_CUDA_TEXT_BYTES];
+    struct kernel_table table;
+    struct kernel_cuda *cuda;
+    const struct test_op *op;
+
+    if (kernel_cuda_open(0, &cuda, text) < 0) {
+        fprintf(stderr, "kernels: %s\n", text);
+        return EXIT_FAILURE;
+    }
+    kernel_cuda_table(&table);
+    kernel_cuda_use(cuda, 0, true);
+    for (int i = 0; (op = test_op_at(i)); i++)
+        if (test_is_asked(op, run->op))
+            run_device(run, op, cuda, &table);
+    kernel_cuda_close(&cuda);
+    return run->failures ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+#else
+static int run_cuda(struct run *run)
+{
+    fprintf(stderr, "kernels: built without the kernels of GPUs\n");
+    return EXIT_FAILURE;
+}
+#endif
+
 static int run_all(struct run *run)
 {
     const struct test_op *op;
@@ -383,7 +430,7 @@ static int run_all(struct run *run)
 static int usage(void)
 {
     fprintf(stderr,
-            "usage: kernels [--op NAME] [--seed N] [--cases N] [--bench]\n"
+            "usage: kernels [--op NAME] [--seed N] [--cases N] [--bench] [--cuda]\n"
             "       kernels --search SECONDS [--op NAME] [--seed N] [--isa A,B] [--kernels]\n"
             "       kernels --replay FILE | --again LINE\n");
     return 2;
@@ -393,6 +440,7 @@ int main(int argc, char **argv)
 {
     struct run run = {.seed = 1, .cases = 60};
     struct test_search search = {0};
+    bool is_cuda = false;
 
     setvbuf(stdout, NULL, _IOLBF, 0); /* what was said before a crash is seen */
     for (int i = 1; i < argc; i++) {
@@ -400,6 +448,8 @@ int main(int argc, char **argv)
 
         if (strcmp(argv[i], "--bench") == 0)
             run.bench = true;
+        else if (strcmp(argv[i], "--cuda") == 0)
+            is_cuda = true;
         else if (strcmp(argv[i], "--kernels") == 0)
             search.with_kernels = true;
         else if (!value)
@@ -423,6 +473,8 @@ int main(int argc, char **argv)
         else
             return usage();
     }
+    if (is_cuda)
+        return run_cuda(&run);
     search.op = run.op;
     search.seed = run.seed;
     return search.seconds > 0.0 ? test_search(&search) : run_all(&run);

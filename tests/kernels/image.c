@@ -259,6 +259,21 @@ static void check_conv_plan(struct test *test, const struct kernel_table *table)
             check_conv_version(test, &scene, versions.items[i].name);
 }
 
+/* The one that takes its weights as they are: the reference is the CPU's only version. */
+static void check_conv(struct test *test, const struct kernel_table *table)
+{
+    struct conv_scene scene;
+    float *got;
+
+    if (table->conv_f32.fn == conv_f32_ref)
+        return;
+    make_conv_scene(test, &scene);
+    got = test_output(test, scene.counts[3] * sizeof(*got));
+    TEST_RUN(test, TEST_NEW,
+             table->conv_f32.fn(got, scene.x, scene.w, scene.bias, scene.residual, &scene.shape));
+    check_conv_result(test, &scene, got, false);
+}
+
 /* Pools */
 
 static void check_pool(struct test *test, const struct kernel_table *table, bool is_max)
@@ -373,6 +388,7 @@ static void check_batch_norm(struct test *test, const struct kernel_table *table
 
 const struct test_op test_ops_image[] = {
     {"conv_plan", check_conv_plan, TEST_ALWAYS},
+    {"conv_f32", check_conv, offsetof(struct kernel_table, conv_f32)},
     {"max_pool_f32", check_max_pool, offsetof(struct kernel_table, max_pool_f32)},
     {"average_pool_f32", check_average_pool, offsetof(struct kernel_table, average_pool_f32)},
     {"lrn_f32", check_lrn, offsetof(struct kernel_table, lrn_f32)},

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A GPU of NVIDIA's: its memory, its queue, and a table of kernels with the contracts of kernels.h
+ * whose addresses are the device's. Nothing of NVIDIA's is needed to build this, and libcuda.so.1
+ * is opened when a device is.
+ *
+ * Order of calls: kernel_cuda_open(); memory; then, around functions of the table,
+ * kernel_cuda_use(); kernel_cuda_wait() before results are looked at; kernel_cuda_close().
+ *
+ * The functions of the table hand work over and return. Like all that returns an int here, they do
+ * nothing any more after a failure: kernel_cuda_problem() says it in words, and every later call
+ * returns it. One thread at a time per device; several may each open the same one.
+ */
+#ifndef OPTRACE_KERNELS_CUDA_H
+#define OPTRACE_KERNELS_CUDA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct kernel_cuda;
+struct kernel_cuda_graph;
+struct kernel_table;
+
+enum { KERNEL_CUDA_TEXT_BYTES = 320 };
+
+/** The version of every kernel in the table; the address tells it from others of this name. */
+extern const char kernel_cuda_version[];
+
+/**
+ * Open a device, with a stream of its own, and load the kernels.
+ *
+ * out_text  a sentence, on failure
+ *
+ * Returns 0; -ENODEV without a driver or a device; -EINVAL when there is no device of this number;
+ * -ENOTSUP when this build has no kernels or none for the device or its driver; -ENOMEM; -EIO.
+ */
+int kernel_cuda_open(int number, struct kernel_cuda **out_cuda,
+                     char out_text[KERNEL_CUDA_TEXT_BYTES]);
+
+/** Waits for what was handed over, gives everything back. Accepts NULL; sets *cuda to NULL. */
+void kernel_cuda_close(struct kernel_cuda **cuda);
+
+/** "NVIDIA H100, compute capability 9.0, driver 13.5"; as long as it is open. */
+const char *kernel_cuda_describe(const struct kernel_cuda *cuda);
+
+/** What went wrong first, as a sentence; "" when nothing did. */
+const char *kernel_cuda_problem(const struct kernel_cuda *cuda);
+
+/** Device memory, not cleared; bytes may be 0. -ENOMEM is no lasting failure. */
+int kernel_cuda_alloc(struct kernel_cuda *cuda, size_t bytes, void **out_memory);
+void kernel_cuda_free(struct kernel_cuda *cuda, void *memory);
+
+/** Bytes of device memory that nobody has. */
+size_t kernel_cuda_room(struct kernel_cuda *cuda);
+
+/** Hand over: zeros; a copy to the device from ordinary memory, which may change at once. */
+int kernel_cuda_clear(struct kernel_cuda *cuda, void *to, size_t bytes);
+int kernel_cuda_put(struct kernel_cuda *cuda, void *to, const void *from, size_t bytes);
+
+/** A copy from the device; waits for it. */
+int kernel_cuda_get(struct kernel_cuda *cuda, void *to, const void *from, size_t bytes);
+
+/** Until all that was handed over is done. */
+int kernel_cuda_wait(struct kernel_cuda *cuda);
+
+/**
+ * Let the calling thread's table functions work on this device; NULL: on none.
+ *
+ * mark  not 0: what kernel_cuda_fault() tells when a kernel meets an index out of range
+ * is_awaited  functions that can fail for an index wait, and say so themselves
+ */
+void kernel_cuda_use(struct kernel_cuda *cuda, uint32_t mark, bool is_awaited);
+
+/** The first mark whose kernel met an index out of range since the last call; 0: none. Waits. */
+int kernel_cuda_fault(struct kernel_cuda *cuda, uint32_t *out_mark);
+
+/** Fill in the kernels that there are; the functions of the others are NULL. */
+void kernel_cuda_table(struct kernel_table *out_table);
+
+/* Times */
+
+/** Room for so many moments, numbered from 0. */
+int kernel_cuda_make_moments(struct kernel_cuda *cuda, uint32_t count);
+/** Note the moment when what was handed over so far is done. */
+int kernel_cuda_note(struct kernel_cuda *cuda, uint32_t moment);
+/** Until that has come. */
+int kernel_cuda_await(struct kernel_cuda *cuda, uint32_t moment);
+/** Of two moments that have come: ns from the one to the other, in steps of about 500. */
+int kernel_cuda_between(struct kernel_cuda *cuda, uint32_t from, uint32_t to, int64_t *out_ns);
+
+/* Graphs: what is handed over between begin and end is not done but kept, to be launched at once.
+ * Copies from and to memory that is not pinned are not allowed in between. */
+int kernel_cuda_graph_begin(struct kernel_cuda *cuda);
+int kernel_cuda_graph_end(struct kernel_cuda *cuda, struct kernel_cuda_graph **out_graph);
+int kernel_cuda_graph_launch(struct kernel_cuda *cuda, struct kernel_cuda_graph *graph);
+void kernel_cuda_graph_destroy(struct kernel_cuda *cuda, struct kernel_cuda_graph **graph);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Arguments of the kernels in .cu files beyond those that the contracts have: C, for the launchers
+ * and for the device. All are passed by value.
+ */
+#ifndef OPTRACE_KERNELS_CUDA_ARGS_H
+#define OPTRACE_KERNELS_CUDA_ARGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__cplusplus)
+extern "C" {
+#endif
+#include "kernels/kernels.h"
+#if defined(__cplusplus)
+}
+#endif
+
+enum {
+    CUDA_BLOCK = 256,      /* threads of a block that works on elements */
+    CUDA_LINE_BLOCK = 128, /* of one that works on a line, or a group, together */
+    CUDA_TILE = 32,        /* rows and columns of a product that a block makes */
+    CUDA_TILE_ROWS = 8,    /* of threads in it */
+    CUDA_SHORT_LINE = 64,  /* up to which a thread works on a line alone */
+};
+
+/** One element, where it is not in device memory but on the host. */
+struct cuda_scalar {
+    const void *address; /* on the device; NULL: it is in `bits` */
+    uint64_t bits;
+};
+
+struct cuda_chain {
+    const void *input[KERNEL_CHAIN_INPUTS];
+    struct kernel_chain chain;
+};
+
+/** The axes that stay and those that are summed up, of a reduction or a normalisation. */
+struct cuda_groups {
+    int kept, reduced;
+    int64_t kept_dims[KERNEL_MAX_RANK], kept_stride[KERNEL_MAX_RANK];
+    int64_t dims[KERNEL_MAX_RANK], stride[KERNEL_MAX_RANK];
+    int64_t group_count, group_size;
+};
+
+/** Which step fails for an index out of range: written once by the first that sees one. */
+struct cuda_fault {
+    unsigned *word; /* 0 until then */
+    unsigned mark;  /* what is written */
+};
+
+#endif

@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A device: opening it, its memory, its stream, moments and graphs, launching kernels. */
+#include "kernels/cuda.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/cuda/driver.h"
+#include "kernels/cuda/launch.h"
+
+enum { ELEMENT_BLOCKS_MAX = 1 << 16, LINE_BLOCKS_MAX = 1 << 20, NAME_BYTES = 96 };
+
+struct range {
+    uint64_t address;
+    size_t bytes;
+};
+
+struct kernel_cuda {
+    const struct cuda_driver *driver;
+    int device;
+    void *context, *module, *stream;
+    void *functions[CUDA_KERNEL_COUNT]; /* looked up when they are launched first */
+    struct range *ranges;               /* device memory that was given out */
+    size_t range_count, range_room;
+    void **moments;
+    uint32_t moment_count;
+    uint64_t fault; /* address of the word */
+    bool has_context, is_capturing;
+    int failure; /* the first; 0: none */
+    char problem[KERNEL_CUDA_TEXT_BYTES];
+    char description[160];
+};
+
+struct kernel_cuda_graph {
+    void *graph, *executable;
+};
+
+const char kernel_cuda_version[] = "cuda";
+
+/* The kernels, or a few words where there was no nvcc: made by meson.build. */
+extern const unsigned char kernel_cuda_image[];
+
+static const char *const kernel_names[] = {
+#define NAME(name) #name,
+    CUDA_KERNELS(NAME)
+#undef NAME
+};
+
+/* The calling thread's. */
+static _Thread_local struct {
+    struct kernel_cuda *cuda;
+    const void *context; /* that is current for the driver */
+    uint32_t mark;
+    bool is_awaited;
+} current;
+
+static int to_errno(int error)
+{
+    switch (error) {
+    case CUDA_OUT_OF_MEMORY:
+        return -ENOMEM;
+    case CUDA_NO_DEVICE:
+        return -ENODEV;
+    case CUDA_INVALID_DEVICE:
+        return -EINVAL;
+    case CUDA_NO_BINARY:
+    case CUDA_INVALID_IMAGE:
+    case CUDA_UNSUPPORTED_PTX:
+        return -ENOTSUP;
+    default:
+        return -EIO;
+    }
+}
+
+/* What the driver calls an error. */
+static const char *name_of(const struct cuda_driver *driver, int error, char out[NAME_BYTES])
+{
+    const char *name = NULL;
+
+    if (driver->cuGetErrorName(error, &name) != 0 || !name)
+        snprintf(out, NAME_BYTES, "error %d", error);
+    else
+        snprintf(out, NAME_BYTES, "%s", name);
+    return out;
+}
+
+/* Keeps the first failure. Returns 0, or what the device has failed with. */
+static int checked(struct kernel_cuda *cuda, int error, const char *what)
+{
+    char name[NAME_BYTES];
+
+    if (error == 0 || cuda->failure != 0)
+        return cuda->failure;
+    cuda->failure = to_errno(error);
+    snprintf(cuda->problem, sizeof(cuda->problem), "the GPU failed at %s: %s", what,
+             name_of(cuda->driver, error, name));
+    return cuda->failure;
+}
+
+/* --- Opening --- */
+
+static bool has_kernels(void)
+{
+    return memcmp(kernel_cuda_image, "none", 4) != 0;
+}
+
+static void describe(struct kernel_cuda *cuda)
+{
+    const struct cuda_driver *driver = cuda->driver;
+    char name[64] = "a GPU";
+    int major = 0, minor = 0, version = 0;
+
+    (void)driver->cuDeviceGetName(name, sizeof(name), cuda->device);
+    (void)driver->cuDeviceGetAttribute(&major, CUDA_MAJOR, cuda->device);
+    (void)driver->cuDeviceGetAttribute(&minor, CUDA_MINOR, cuda->device);
+    (void)driver->cuDriverGetVersion(&version);
+    snprintf(cuda->description, sizeof(cuda->description),
+             "%s, compute capability %d.%d, driver for CUDA %d.%d", name, major, minor,
+             version / 1000, version % 1000 / 10);
+}
+
+/* Returns a CUDA error. */
+static int find_device(struct kernel_cuda *cuda, int number, char *out_text)
+{
+    const struct cuda_driver *driver = cuda->driver;
+    char name[NAME_BYTES];
+    int count = 0, error = driver->cuInit(0);
+
+    if (error == 0)
+        error = driver->cuDeviceGetCount(&count);
+    if (error == CUDA_NO_DEVICE || (error == 0 && count == 0)) {
+        snprintf(out_text, KERNEL_CUDA_TEXT_BYTES, "the driver finds no GPU on this machine");
+        return CUDA_NO_DEVICE;
+    }
+    if (error == 0 && (number < 0 || number >= count)) {
+        snprintf(out_text, KERNEL_CUDA_TEXT_BYTES, "there is no GPU %d: the driver finds %d",
+                 number, count);
+        return CUDA_INVALID_DEVICE;
+    }
+    if (error == 0)
+        error = driver->cuDeviceGet(&cuda->device, number);
+    if (error != 0)
+        snprintf(out_text, KERNEL_CUDA_TEXT_BYTES, "the driver cannot be used: %s",
+                 name_of(driver, error, name));
+    return error;
+}
+
+static int load_kernels(struct kernel_cuda *cuda, char *out_text)
+{
+    int error = cuda->driver->cuModuleLoadData(&cuda->module, kernel_cuda_image);
+    char name[NAME_BYTES];
+
+    if (error != 0 && !has_kernels())
+        snprintf(out_text, KERNEL_CUDA_TEXT_BYTES,
+                 "this build has no kernels for a GPU: nvcc was not there when it was built");
+    else if (error != 0)
+        snprintf(out_text, KERNEL_CUDA_TEXT_BYTES,
+                 "the kernels cannot be loaded on %s: %s; they need compute capability 7.5 and a "
+                 "driver for CUDA 13.0",
+                 cuda->description, name_of(cuda->driver, error, name));
+    return error;
+}
+
+static int open_stream(struct kernel_cuda *cuda, char *out_text)
+{
+    const struct cuda_driver *driver = cuda->driver;
+    char name[NAME_BYTES];
+    int error = driver->cuStreamCreate(&cuda->stream, 1); /* does not wait for the default one */
+
+    if (error == 0)
+        error = driver->cuMemAlloc_v2(&cuda->fault, sizeof(uint64_t));
+    if (error == 0)
+        error = driver->cuMemsetD8Async(cuda->fault, 0, sizeof(uint64_t), cuda->stream);
+    if (error != 0)
+        snprintf(out_text, KERNEL_CUDA_TEXT_BYTES, "%s cannot be used: %s", cuda->description,
+                 name_of(driver, error, name));
+    return error;
+}
+
+static int open_context(struct kernel_cuda *cuda, char *out_text)
+{
+    const struct cuda_driver *driver = cuda->driver;
+    char name[NAME_BYTES];
+    int error = driver->cuDevicePrimaryCtxRetain(&cuda->context, cuda->device);
+
+    cuda->has_context = error == 0;
+    if (error == 0)
+        error = driver->cuCtxSetCurrent(cuda->context);
+    if (error == 0) {
+        current.context = cuda->context;
+        return 0;
+    }
+    snprintf(out_text, KERNEL_CUDA_TEXT_BYTES, "%s cannot be used: %s", cuda->description,
+             name_of(driver, error, name));
+    return error;
+}
+
+int kernel_cuda_open(int number, struct kernel_cuda **out_cuda,
+                     char out_text[KERNEL_CUDA_TEXT_BYTES])
+{
+    struct kernel_cuda *cuda = calloc(1, sizeof(*cuda));
+    int error;
+
+    if (!cuda) {
+        snprintf(out_text, KERNEL_CUDA_TEXT_BYTES, "out of memory");
+        return -ENOMEM;
+    }
+    cuda->driver = cuda_driver_open(out_text, KERNEL_CUDA_TEXT_BYTES);
+    if (!cuda->driver) {
+        free(cuda);
+        return -ENODEV;
+    }
+    error = find_device(cuda, number, out_text);
+    if (error == 0)
+        describe(cuda);
+    if (error == 0)
+        error = open_context(cuda, out_text);
+    if (error == 0)
+        error = load_kernels(cuda, out_text);
+    if (error == 0)
+        error = open_stream(cuda, out_text);
+    if (error == 0)
+        *out_cuda = cuda;
+    else
+        kernel_cuda_close(&cuda);
+    return error ? to_errno(error) : 0;
+}
+
+void kernel_cuda_close(struct kernel_cuda **cuda_ptr)
+{
+    struct kernel_cuda *cuda = *cuda_ptr;
+    const struct cuda_driver *driver;
+
+    *cuda_ptr = NULL;
+    if (!cuda)
+        return;
+    driver = cuda->driver;
+    if (current.cuda == cuda)
+        current.cuda = NULL;
+    if (cuda->has_context)
+        (void)driver->cuCtxSetCurrent(cuda->context);
+    if (cuda->stream)
+        (void)driver->cuStreamSynchronize(cuda->stream);
+    for (uint32_t i = 0; i < cuda->moment_count; i++)
+        (void)driver->cuEventDestroy_v2(cuda->moments[i]);
+    for (size_t i = 0; i < cuda->range_count; i++)
+        (void)driver->cuMemFree_v2(cuda->ranges[i].address);
+    if (cuda->fault)
+        (void)driver->cuMemFree_v2(cuda->fault);
+    if (cuda->stream)
+        (void)driver->cuStreamDestroy_v2(cuda->stream);
+    if (cuda->module)
+        (void)driver->cuModuleUnload(cuda->module);
+    if (cuda->has_context)
+        (void)driver->cuDevicePrimaryCtxRelease_v2(cuda->device);
+    current.context = NULL;
+    free(cuda->moments);
+    free(cuda->ranges);
+    free(cuda);
+}
+
+const char *kernel_cuda_describe(const struct kernel_cuda *cuda)
+{
+    return cuda->description;
+}
+
+const char *kernel_cuda_problem(const struct kernel_cuda *cuda)
+{
+    return cuda->problem;
+}
+
+/* --- Memory --- */
+
+static void *pointer(uint64_t address)
+{
+    return (void *)(uintptr_t)address;
+}
+
+static uint64_t address_of(const void *memory)
+{
+    return (uint64_t)(uintptr_t)memory;
+}
+
+int kernel_cuda_alloc(struct kernel_cuda *cuda, size_t bytes, void **out_memory)
+{
+    struct range range = {.bytes = bytes ? bytes : 1};
+    int error;
+
+    if (cuda->failure != 0)
+        return cuda->failure;
+    if (cuda->range_count == cuda->range_room) {
+        size_t room = cuda->range_room ? 2 * cuda->range_room : 16;
+        struct range *ranges = realloc(cuda->ranges, room * sizeof(*ranges));
+
+        if (!ranges)
+            return -ENOMEM;
+        cuda->ranges = ranges;
+        cuda->range_room = room;
+    }
+    error = cuda->driver->cuMemAlloc_v2(&range.address, range.bytes);
+    if (error == CUDA_OUT_OF_MEMORY)
+        return -ENOMEM;
+    if (error != 0)
+        return checked(cuda, error, "allocating memory");
+    cuda->ranges[cuda->range_count++] = range;
+    *out_memory = pointer(range.address);
+    return 0;
+}
+
+void kernel_cuda_free(struct kernel_cuda *cuda, void *memory)
+{
+    for (size_t i = 0; i < cuda->range_count; i++) {
+        if (cuda->ranges[i].address != address_of(memory))
+            continue;
+        (void)cuda->driver->cuMemFree_v2(cuda->ranges[i].address);
+        cuda->ranges[i] = cuda->ranges[--cuda->range_count];
+        return;
+    }
+}
+
+size_t kernel_cuda_room(struct kernel_cuda *cuda)
+{
+    size_t room = 0, all;
+
+    return cuda->driver->cuMemGetInfo_v2(&room, &all) == 0 ? room : 0;
+}
+
+int kernel_cuda_clear(struct kernel_cuda *cuda, void *to, size_t bytes)
+{
+    if (cuda->failure != 0 || bytes == 0)
+        return cuda->failure;
+    return checked(cuda, cuda->driver->cuMemsetD8Async(address_of(to), 0, bytes, cuda->stream),
+                   "clearing memory");
+}
+
+int kernel_cuda_put(struct kernel_cuda *cuda, void *to, const void *from, size_t bytes)
+{
+    if (cuda->failure != 0 || bytes == 0)
+        return cuda->failure;
+    return checked(cuda,
+                   cuda->driver->cuMemcpyHtoDAsync_v2(address_of(to), from, bytes, cuda->stream),
+                   "a copy to it");
+}
+
+int kernel_cuda_get(struct kernel_cuda *cuda, void *to, const void *from, size_t bytes)
+{
+    if (cuda->failure != 0 || bytes == 0)
+        return cuda->failure;
+    (void)checked(cuda,
+                  cuda->driver->cuMemcpyDtoHAsync_v2(to, address_of(from), bytes, cuda->stream),
+                  "a copy from it");
+    return kernel_cuda_wait(cuda);
+}
+
+int kernel_cuda_wait(struct kernel_cuda *cuda)
+{
+    if (cuda->failure != 0)
+        return cuda->failure;
+    return checked(cuda, cuda->driver->cuStreamSynchronize(cuda->stream), "running kernels");
+}
+
+/* --- Launching --- */
+
+void kernel_cuda_use(struct kernel_cuda *cuda, uint32_t mark, bool is_awaited)
+{
+    current.cuda = cuda;
+    current.mark = mark;
+    current.is_awaited = is_awaited;
+    if (cuda && current.context != cuda->context &&
+        checked(cuda, cuda->driver->cuCtxSetCurrent(cuda->context), "using it in a thread") == 0)
+        current.context = cuda->context;
+}
+
+int kernel_cuda_fault(struct kernel_cuda *cuda, uint32_t *out_mark)
+{
+    int rc = kernel_cuda_get(cuda, out_mark, pointer(cuda->fault), sizeof(*out_mark));
+
+    if (rc == 0 && *out_mark != 0)
+        rc = kernel_cuda_clear(cuda, pointer(cuda->fault), sizeof(*out_mark));
+    return rc;
+}
+
+struct cuda_fault cuda_fault_place(void)
+{
+    return (struct cuda_fault){pointer(current.cuda->fault), current.mark ? current.mark : 1};
+}
+
+int cuda_fault_result(void)
+{
+    uint32_t mark = 0;
+
+    if (!current.is_awaited)
+        return 0;
+    return kernel_cuda_fault(current.cuda, &mark) < 0 || mark != 0 ? -1 : 0;
+}
+
+void cuda_launch(enum cuda_kernel kernel, struct cuda_size grid, struct cuda_size block,
+                 void **arguments)
+{
+    struct kernel_cuda *cuda = current.cuda;
+    char what[64];
+
+    if (cuda->failure != 0)
+        return;
+    snprintf(what, sizeof(what), "kernel %s", kernel_names[kernel]);
+    if (!cuda->functions[kernel] &&
+        checked(cuda,
+                cuda->driver->cuModuleGetFunction(&cuda->functions[kernel], cuda->module,
+                                                  kernel_names[kernel]),
+                what) < 0)
+        return;
+    (void)checked(cuda,
+                  cuda->driver->cuLaunchKernel(cuda->functions[kernel], grid.x, grid.y, grid.z,
+                                               block.x, block.y, block.z, 0, cuda->stream,
+                                               arguments, NULL),
+                  what);
+}
+
+void cuda_launch_elements(enum cuda_kernel kernel, int64_t count, void **arguments)
+{
+    int64_t blocks = (count + CUDA_BLOCK - 1) / CUDA_BLOCK;
+
+    if (count <= 0)
+        return;
+    if (blocks > ELEMENT_BLOCKS_MAX)
+        blocks = ELEMENT_BLOCKS_MAX; /* each thread then has several */
+    cuda_launch(kernel, (struct cuda_size){(unsigned)blocks, 1, 1},
+                (struct cuda_size){CUDA_BLOCK, 1, 1}, arguments);
+}
+
+void cuda_launch_lines(enum cuda_kernel kernel, int64_t count, void **arguments)
+{
+    if (count <= 0)
+        return;
+    if (count > LINE_BLOCKS_MAX)
+        count = LINE_BLOCKS_MAX;
+    cuda_launch(kernel, (struct cuda_size){(unsigned)count, 1, 1},
+                (struct cuda_size){CUDA_LINE_BLOCK, 1, 1}, arguments);
+}
+
+struct cuda_scalar cuda_scalar_of(const void *value, size_t bytes)
+{
+    const struct kernel_cuda *cuda = current.cuda;
+    const uint64_t address = address_of(value);
+    struct cuda_scalar scalar = {NULL, 0};
+
+    for (size_t i = 0; i < cuda->range_count; i++)
+        if (address - cuda->ranges[i].address < cuda->ranges[i].bytes)
+            return (struct cuda_scalar){value, 0};
+    if (value)
+        memcpy(&scalar.bits, value, bytes);
+    return scalar;
+}
+
+/* --- Moments --- */
+
+int kernel_cuda_make_moments(struct kernel_cuda *cuda, uint32_t count)
+{
+    void **moments;
+
+    if (cuda->failure != 0 || count <= cuda->moment_count)
+        return cuda->failure;
+    moments = realloc(cuda->moments, count * sizeof(*moments));
+    if (!moments)
+        return -ENOMEM;
+    cuda->moments = moments;
+    while (cuda->moment_count < count) {
+        int error = cuda->driver->cuEventCreate(&moments[cuda->moment_count], 0);
+
+        if (error != 0)
+            return checked(cuda, error, "making an event");
+        cuda->moment_count++;
+    }
+    return 0;
+}
+
+int kernel_cuda_note(struct kernel_cuda *cuda, uint32_t moment)
+{
+    if (cuda->failure != 0)
+        return cuda->failure;
+    return checked(cuda, cuda->driver->cuEventRecord(cuda->moments[moment], cuda->stream),
+                   "recording an event");
+}
+
+int kernel_cuda_await(struct kernel_cuda *cuda, uint32_t moment)
+{
+    if (cuda->failure != 0)
+        return cuda->failure;
+    return checked(cuda, cuda->driver->cuEventSynchronize(cuda->moments[moment]),
+                   "waiting for an event");
+}
+
+int kernel_cuda_between(struct kernel_cuda *cuda, uint32_t from, uint32_t to, int64_t *out_ns)
+{
+    float ms = 0.0f;
+    int rc;
+
+    if (cuda->failure != 0)
+        return cuda->failure;
+    rc =
+        checked(cuda, cuda->driver->cuEventElapsedTime(&ms, cuda->moments[from], cuda->moments[to]),
+                "reading an event");
+    if (rc == 0)
+        *out_ns = (int64_t)((double)ms * 1e6 + (ms < 0.0f ? -0.5 : 0.5));
+    return rc;
+}
+
+/* --- Graphs --- */
+
+int kernel_cuda_graph_begin(struct kernel_cuda *cuda)
+{
+    int rc = kernel_cuda_wait(cuda);
+
+    if (rc == 0) /* 1: of this thread only; others may do what they like */
+        rc = checked(cuda, cuda->driver->cuStreamBeginCapture_v2(cuda->stream, 1),
+                     "beginning a graph");
+    cuda->is_capturing = rc == 0;
+    return rc;
+}
+
+int kernel_cuda_graph_end(struct kernel_cuda *cuda, struct kernel_cuda_graph **out_graph)
+{
+    struct kernel_cuda_graph *graph = calloc(1, sizeof(*graph));
+    void *captured = NULL;
+    int rc;
+
+    if (cuda->is_capturing) {
+        int error = cuda->driver->cuStreamEndCapture(cuda->stream, &captured);
+
+        (void)checked(cuda, error, "ending a graph");
+    }
+    cuda->is_capturing = false;
+    rc = graph ? cuda->failure : -ENOMEM;
+    if (graph)
+        graph->graph = captured;
+    if (rc == 0)
+        rc = checked(cuda,
+                     cuda->driver->cuGraphInstantiateWithFlags(&graph->executable, captured, 0),
+                     "making a graph");
+    if (rc == 0)
+        *out_graph = graph;
+    else
+        kernel_cuda_graph_destroy(cuda, &graph);
+    return rc;
+}
+
+int kernel_cuda_graph_launch(struct kernel_cuda *cuda, struct kernel_cuda_graph *graph)
+{
+    if (cuda->failure != 0)
+        return cuda->failure;
+    return checked(cuda, cuda->driver->cuGraphLaunch(graph->executable, cuda->stream),
+                   "launching a graph");
+}
+
+void kernel_cuda_graph_destroy(struct kernel_cuda *cuda, struct kernel_cuda_graph **graph_ptr)
+{
+    struct kernel_cuda_graph *graph = *graph_ptr;
+
+    *graph_ptr = NULL;
+    if (!graph)
+        return;
+    if (graph->executable)
+        (void)cuda->driver->cuGraphExecDestroy(graph->executable);
+    if (graph->graph)
+        (void)cuda->driver->cuGraphDestroy(graph->graph);
+    free(graph);
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every .cu file here includes: one source, for nvcc and for the emulated device of the tests,
+ * whose header stands in EMULATION.
+ *
+ * Numbers are kept as the contracts say: reals that are not f32 are computed in f64 and rounded
+ * once, integers in int64.
+ */
+#ifndef OPTRACE_KERNELS_CUDA_DEVICE_CUH
+#define OPTRACE_KERNELS_CUDA_DEVICE_CUH
+
+#if defined(EMULATION)
+#include EMULATION
+#else
+#include <math.h>
+#include <stdint.h>
+#define KERNEL_EXPORT(name)
+#endif
+
+#include "kernels/cuda/args.h"
+
+#define EVERY_LANE 0xffffffffu
+/* The number of the mistake that a test plants, to see that it is found: none on a device. */
+#if !defined(BUG)
+#define BUG 0
+#endif
+
+/* The index of the thread over the whole grid, and how many there are. */
+static __device__ __forceinline__ int64_t grid_index(void)
+{
+    return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+static __device__ __forceinline__ int64_t grid_step(void)
+{
+    return (int64_t)gridDim.x * blockDim.x;
+}
+
+static __device__ __forceinline__ bool is_real_type(int dtype)
+{
+    return dtype <= KERNEL_BF16;
+}
+
+static __device__ __forceinline__ bool is_nan(double x)
+{
+    return x != x;
+}
+
+static __device__ inline double half_to_f64(uint16_t half)
+{
+    int exponent = half >> 10 & 0x1f, fraction = half & 0x3ff;
+    double sign = half & 0x8000 ? -1.0 : 1.0;
+
+    if (exponent == 0x1f)
+        return fraction != 0 ? (double)NAN : sign * (double)INFINITY;
+    if (exponent == 0)
+        return sign * ldexp((double)fraction, -24);
+    return sign * ldexp((double)(fraction + 1024), exponent - 25);
+}
+
+/* Rounds to nearest, ties to even; a carry out of the fraction runs into the exponent. */
+static __device__ inline uint16_t f64_to_half(double number)
+{
+    uint16_t sign = copysign(1.0, number) < 0.0 ? 0x8000 : 0;
+    double size = fabs(number);
+    int exponent;
+
+    if (is_nan(number))
+        return 0x7e00;
+    if (size >= 65520.0)
+        return sign | 0x7c00;
+    if (size < 6.103515625e-05) /* 2^-14 */
+        return sign | (uint16_t)rint(ldexp(size, 24));
+    exponent = ilogb(size);
+    return sign | (uint16_t)(((exponent + 14) << 10) + (int)rint(ldexp(size, 10 - exponent)));
+}
+
+static __device__ inline uint16_t f64_to_brain(double number)
+{
+    float narrow = (float)number;
+
+    if (is_nan(number))
+        return 0x7fc0;
+    if (!isinf(number) && number != 0.0) {
+        int exponent = ilogb(number) < -126 ? -126 : ilogb(number);
+
+        narrow = (float)ldexp(rint(ldexp(number, 7 - exponent)), exponent - 7);
+    }
+    return (uint16_t)((unsigned)__float_as_int(narrow) >> 16);
+}
+
+static __device__ inline int64_t get_i64(const void *x, int dtype, int64_t i)
+{
+    switch (dtype) {
+    case KERNEL_I8:
+        return ((const int8_t *)x)[i];
+    case KERNEL_I16:
+        return ((const int16_t *)x)[i];
+    case KERNEL_I32:
+        return ((const int32_t *)x)[i];
+    case KERNEL_I64:
+        return ((const int64_t *)x)[i];
+    case KERNEL_U16:
+        return ((const uint16_t *)x)[i];
+    case KERNEL_U32:
+        return ((const uint32_t *)x)[i];
+    default:
+        return ((const uint8_t *)x)[i];
+    }
+}
+
+static __device__ inline double get_f64(const void *x, int dtype, int64_t i)
+{
+    switch (dtype) {
+    case KERNEL_F32:
+        return (double)((const float *)x)[i];
+    case KERNEL_F64:
+        return ((const double *)x)[i];
+    case KERNEL_F16:
+        return half_to_f64(((const uint16_t *)x)[i]);
+    case KERNEL_BF16:
+        return (double)__int_as_float((int)((uint32_t)((const uint16_t *)x)[i] << 16));
+    default:
+        return (double)get_i64(x, dtype, i);
+    }
+}
+
+static __device__ inline void set_i64(void *y, int dtype, int64_t i, int64_t number)
+{
+    switch (dtype) {
+    case KERNEL_I16:
+    case KERNEL_U16:
+        ((uint16_t *)y)[i] = (uint16_t)number;
+        break;
+    case KERNEL_I32:
+    case KERNEL_U32:
+        ((uint32_t *)y)[i] = (uint32_t)number;
+        break;
+    case KERNEL_I64:
+        ((int64_t *)y)[i] = number;
+        break;
+    default:
+        ((uint8_t *)y)[i] = (uint8_t)number;
+        break;
+    }
+}
+
+static __device__ inline int64_t lowest_of(int dtype)
+{
+    switch (dtype) {
+    case KERNEL_I8:
+        return INT8_MIN;
+    case KERNEL_I16:
+        return INT16_MIN;
+    case KERNEL_I32:
+        return INT32_MIN;
+    case KERNEL_I64:
+        return INT64_MIN;
+    default:
+        return 0;
+    }
+}
+
+static __device__ inline int64_t highest_of(int dtype)
+{
+    switch (dtype) {
+    case KERNEL_I8:
+        return INT8_MAX;
+    case KERNEL_I16:
+        return INT16_MAX;
+    case KERNEL_I32:
+        return INT32_MAX;
+    case KERNEL_I64:
+        return INT64_MAX;
+    case KERNEL_U16:
+        return UINT16_MAX;
+    case KERNEL_U32:
+        return UINT32_MAX;
+    case KERNEL_BOOL:
+        return 1;
+    default:
+        return UINT8_MAX;
+    }
+}
+
+/* Cuts off and saturates; NaN is 0. 2^63 as a double is one above the largest int64. */
+static __device__ inline int64_t saturate(int dtype, double number)
+{
+    if (is_nan(number))
+        return 0;
+    if (number <= (double)lowest_of(dtype))
+        return lowest_of(dtype);
+    if (number >= (double)highest_of(dtype))
+        return highest_of(dtype);
+    return (int64_t)number;
+}
+
+static __device__ inline void set_f64(void *y, int dtype, int64_t i, double number)
+{
+    switch (dtype) {
+    case KERNEL_F32:
+        ((float *)y)[i] = (float)number;
+        break;
+    case KERNEL_F64:
+        ((double *)y)[i] = number;
+        break;
+    case KERNEL_F16:
+        ((uint16_t *)y)[i] = f64_to_half(number);
+        break;
+    case KERNEL_BF16:
+        ((uint16_t *)y)[i] = f64_to_brain(number);
+        break;
+    case KERNEL_BOOL:
+        ((uint8_t *)y)[i] = number != 0.0;
+        break;
+    default:
+        set_i64(y, dtype, i, saturate(dtype, number));
+        break;
+    }
+}
+
+/* One element of 1, 2, 4 or 8 bytes. */
+static __device__ __forceinline__ void move_element(void *y, int64_t to, const void *x,
+                                                    int64_t from, int bytes)
+{
+    if (bytes == 4)
+        ((uint32_t *)y)[to] = ((const uint32_t *)x)[from];
+    else if (bytes == 8)
+        ((uint64_t *)y)[to] = ((const uint64_t *)x)[from];
+    else if (bytes == 2)
+        ((uint16_t *)y)[to] = ((const uint16_t *)x)[from];
+    else
+        ((uint8_t *)y)[to] = ((const uint8_t *)x)[from];
+}
+
+/* What f makes of the v of all threads of the block, in each of them. `partial` has room for a
+ * number per warp; the block has whole warps. Callers may call it again at once. */
+template <typename F>
+static __device__ double block_reduce(double *partial, double v, F f, double neutral)
+{
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
+
+    for (int d = 16; d; d /= 2)
+        v = f(v, __shfl_xor_sync(EVERY_LANE, v, d));
+    if (lane == 0)
+        partial[warp] = v;
+    if (BUG != 1)
+        __syncthreads();
+    v = lane < warps ? partial[lane] : neutral;
+    for (int d = 16; d; d /= 2)
+        v = f(v, __shfl_xor_sync(EVERY_LANE, v, d));
+    __syncthreads(); /* nobody writes `partial` again before all have read it */
+    return v;
+}
+
+struct sum_of {
+    __device__ double operator()(double a, double b) const
+    {
+        return a + b;
+    }
+};
+
+struct largest_of {
+    __device__ double operator()(double a, double b) const
+    {
+        return is_nan(a) || is_nan(b) ? (double)NAN : a > b ? a : b;
+    }
+};
+
+#endif

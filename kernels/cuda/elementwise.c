@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Launchers of elementwise.cu. */
+#include "kernels/cuda.h"
+#include "kernels/cuda/launch.h"
+
+static void launch_map(float *y, const float *x, size_t size, int op, float a, float b)
+{
+    int64_t count = (int64_t)size;
+
+    cuda_launch_elements(CUDA_KERNEL_map_f32, count, (void *[]){&y, &x, &count, &op, &a, &b});
+}
+
+static void relu_f32_cuda(float *y, const float *x, size_t count, float a, float b)
+{
+    launch_map(y, x, count, MAP_RELU, a, b);
+}
+
+static void leaky_relu_f32_cuda(float *y, const float *x, size_t count, float a, float b)
+{
+    launch_map(y, x, count, MAP_LEAKY_RELU, a, b);
+}
+
+static void sigmoid_f32_cuda(float *y, const float *x, size_t count, float a, float b)
+{
+    launch_map(y, x, count, MAP_SIGMOID, a, b);
+}
+
+static void tanh_f32_cuda(float *y, const float *x, size_t count, float a, float b)
+{
+    launch_map(y, x, count, MAP_TANH, a, b);
+}
+
+static void clip_f32_cuda(float *y, const float *x, size_t size, float a, float b)
+{
+    int64_t count = (int64_t)size;
+
+    cuda_launch_elements(CUDA_KERNEL_clip_f32, count, (void *[]){&y, &x, &count, &a, &b});
+}
+
+static void map_cuda(void *y, const void *x, size_t size, const struct kernel_map_args *args)
+{
+    bool to_bool = args->op == MAP_IS_INF || args->op == MAP_IS_NAN;
+    struct kernel_map_args given = *args;
+    int64_t count = (int64_t)size;
+
+    if (args->dtype == KERNEL_F32 && !to_bool)
+        launch_map(y, x, size, (int)args->op, (float)args->a, (float)args->b);
+    else
+        cuda_launch_elements(CUDA_KERNEL_map_any, count, (void *[]){&y, &x, &count, &given});
+}
+
+/* --- Two operands --- */
+
+/* Whether an operand lies as the result does. */
+static bool is_dense(const struct kernel_zip_args *args, const int64_t *strides)
+{
+    int64_t stride = 1;
+
+    for (int i = args->rank - 1; i >= 0; i--) {
+        if (args->dims[i] != 1 && strides[i] != stride)
+            return false;
+        stride *= args->dims[i];
+    }
+    return true;
+}
+
+static bool is_one(const struct kernel_zip_args *args)
+{
+    bool is_one = true;
+
+    for (int i = 0; i < args->rank; i++)
+        is_one = is_one && (args->b_stride[i] == 0 || args->dims[i] == 1);
+    return is_one;
+}
+
+static void zip_cuda(void *y, const void *a, const void *b, const struct kernel_zip_args *args)
+{
+    struct kernel_zip_args given = *args;
+    int64_t count = cuda_product(args->dims, args->rank);
+    struct cuda_scalar scalar = {NULL, 0};
+    int op = (int)args->op;
+
+    if (count == 0)
+        return;
+    if (is_one(args)) {
+        scalar = cuda_scalar_of(b, kernel_dtype_bytes(args->b_type));
+        b = scalar.address;
+    }
+    if (b && args->y_type == KERNEL_F32 && args->a_type == KERNEL_F32 &&
+        args->b_type == KERNEL_F32) {
+        if (is_dense(args, args->a_stride) && is_dense(args, args->b_stride))
+            cuda_launch_elements(CUDA_KERNEL_zip_dense_f32, count,
+                                 (void *[]){&y, &a, &b, &count, &op});
+        else
+            cuda_launch_elements(CUDA_KERNEL_zip_f32, count,
+                                 (void *[]){&y, &a, &b, &count, &given});
+        return;
+    }
+    cuda_launch_elements(CUDA_KERNEL_zip_any, count,
+                         (void *[]){&y, &a, &b, &scalar, &count, &given});
+}
+
+static void binary(void *y, const void *a, const void *b, const struct kernel_broadcast *shape,
+                   enum kernel_zip op, enum kernel_dtype dtype)
+{
+    struct kernel_zip_args args = {op, dtype, dtype, dtype, shape->rank};
+
+    for (int i = 0; i < shape->rank; i++) {
+        args.dims[i] = shape->dims[i];
+        args.a_stride[i] = shape->a_stride[i];
+        args.b_stride[i] = shape->b_stride[i];
+    }
+    zip_cuda(y, a, b, &args);
+}
+
+#define BINARY(name, op, dtype)                                                                    \
+    static void name##_cuda(void *y, const void *a, const void *b,                                 \
+                            const struct kernel_broadcast *shape)                                  \
+    {                                                                                              \
+        binary(y, a, b, shape, op, dtype);                                                         \
+    }
+#define BINARIES(type, dtype)                                                                      \
+    BINARY(add_##type, ZIP_ADD, dtype)                                                             \
+    BINARY(sub_##type, ZIP_SUB, dtype)                                                             \
+    BINARY(mul_##type, ZIP_MUL, dtype)                                                             \
+    BINARY(div_##type, ZIP_DIV, dtype)
+BINARIES(f32, KERNEL_F32)
+BINARIES(f64, KERNEL_F64)
+BINARIES(i32, KERNEL_I32)
+BINARIES(i64, KERNEL_I64)
+
+/* --- The rest --- */
+
+static void chain_cuda(float *y, const void *const *inputs, const struct kernel_chain *chain)
+{
+    struct cuda_chain args = {.chain = *chain};
+    int64_t count = cuda_product(chain->dims, chain->rank);
+
+    for (int i = 0; i < chain->inputs; i++)
+        args.input[i] = inputs[i];
+    cuda_launch_elements(CUDA_KERNEL_chain_f32, count, (void *[]){&y, &count, &args});
+}
+
+static void where_cuda(void *y, const uint8_t *condition, const void *a, const void *b,
+                       const struct kernel_where *shape)
+{
+    struct kernel_where given = *shape;
+    int64_t count = cuda_product(shape->dims, shape->rank);
+
+    cuda_launch_elements(CUDA_KERNEL_where_any, count,
+                         (void *[]){&y, &condition, &a, &b, &count, &given});
+}
+
+static void cast_cuda(void *y, enum kernel_dtype to, const void *x, enum kernel_dtype from,
+                      size_t size)
+{
+    int64_t count = (int64_t)size;
+    int to_type = (int)to, from_type = (int)from;
+
+    cuda_launch_elements(CUDA_KERNEL_cast_any, count,
+                         (void *[]){&y, &to_type, &x, &from_type, &count});
+}
+
+#define USE_BINARIES(type, dtype)                                                                  \
+    CUDA_USE(binary[KERNEL_ADD][dtype], add_##type##_cuda);                                        \
+    CUDA_USE(binary[KERNEL_SUB][dtype], sub_##type##_cuda);                                        \
+    CUDA_USE(binary[KERNEL_MUL][dtype], mul_##type##_cuda);                                        \
+    CUDA_USE(binary[KERNEL_DIV][dtype], div_##type##_cuda)
+
+void cuda_table_elementwise(struct kernel_table *table)
+{
+    CUDA_USE(unary_f32[KERNEL_RELU], relu_f32_cuda);
+    CUDA_USE(unary_f32[KERNEL_LEAKY_RELU], leaky_relu_f32_cuda);
+    CUDA_USE(unary_f32[KERNEL_CLIP], clip_f32_cuda);
+    CUDA_USE(unary_f32[KERNEL_SIGMOID], sigmoid_f32_cuda);
+    CUDA_USE(unary_f32[KERNEL_TANH], tanh_f32_cuda);
+    USE_BINARIES(f32, KERNEL_F32);
+    USE_BINARIES(f64, KERNEL_F64);
+    USE_BINARIES(i32, KERNEL_I32);
+    USE_BINARIES(i64, KERNEL_I64);
+    CUDA_USE(map, map_cuda);
+    CUDA_USE(zip, zip_cuda);
+    CUDA_USE(chain, chain_cuda);
+    CUDA_USE(where, where_cuda);
+    CUDA_USE(cast, cast_cuda);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels over images: convolution, pooling, response normalisation. A thread per output. */
+#include "kernels/cuda/device.cuh"
+
+/* Strides of images in either layout, in elements. */
+struct image {
+    int64_t image, channel, spatial[KERNEL_SPATIAL];
+};
+
+static __device__ struct image image_of(int64_t channels, const int64_t *spatial,
+                                        bool channels_last)
+{
+    int64_t plane = spatial[0] * spatial[1] * spatial[2];
+    int64_t step = channels_last ? channels : 1;
+
+    return {channels * plane,
+            channels_last ? 1 : plane,
+            {spatial[1] * spatial[2] * step, spatial[2] * step, step}};
+}
+
+/* Output number i as its image, its channel and its place, and where it lies. */
+struct place {
+    int64_t n, c, o[KERNEL_SPATIAL], at;
+};
+
+static __device__ struct place place_of(int64_t i, int64_t channels, const int64_t *out,
+                                        const struct image *strides)
+{
+    struct place place;
+
+    place.o[2] = i % out[2];
+    i /= out[2];
+    place.o[1] = i % out[1];
+    i /= out[1];
+    place.o[0] = i % out[0];
+    i /= out[0];
+    place.c = i % channels;
+    place.n = i / channels;
+    place.at = place.n * strides->image + place.c * strides->channel;
+    for (int axis = 0; axis < KERNEL_SPATIAL; axis++)
+        place.at += place.o[axis] * strides->spatial[axis];
+    return place;
+}
+
+/* Where element k of a window lies on an axis, or -1. */
+static __device__ __forceinline__ int64_t window_at(const struct kernel_window *window, int axis,
+                                                    int64_t o, int64_t k)
+{
+    int64_t at = o * window->stride[axis] - window->pad_begin[axis] + k * window->dilation[axis];
+
+    return at >= 0 && at < window->in[axis] ? at : -1;
+}
+
+static __device__ float activated(float x, const struct kernel_activation *activation)
+{
+    float a = activation->a, b = activation->b;
+
+    switch (activation->kind) {
+    case KERNEL_RELU:
+        return x < 0.0f ? 0.0f : x;
+    case KERNEL_LEAKY_RELU:
+        return x < 0.0f ? a * x : x;
+    case KERNEL_CLIP:
+        x = x < a ? a : x;
+        return x > b ? b : x;
+    case KERNEL_SIGMOID:
+        return 1.0f / (1.0f + expf(-x));
+    case KERNEL_TANH:
+        return tanhf(x);
+    default:
+        return x;
+    }
+}
+
+/* One element of the window, over the channels of a group. */
+static __device__ float conv_tap(const float *x, const float *w, int64_t channels, int64_t x_step,
+                                 int64_t w_step)
+{
+    float sum = 0.0f;
+
+    for (int64_t c = 0; c < channels; c++)
+        sum = fmaf(x[c * x_step], w[c * w_step], sum);
+    return sum;
+}
+
+/* The products of an element are summed in float, the elements in double. */
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+    conv_f32(float *y, const float *x, const float *w, const float *bias, const float *residual,
+             int64_t count, struct kernel_conv shape)
+{
+    const struct kernel_window *window = &shape.window;
+    const int64_t *kernel = window->kernel;
+    int64_t channels = shape.channels / shape.groups, filters = shape.filters / shape.groups;
+    int64_t volume = kernel[0] * kernel[1] * kernel[2];
+    struct image in = image_of(shape.channels, window->in, shape.channels_last);
+    struct image out = image_of(shape.filters, window->out, shape.channels_last);
+
+    for (int64_t i = grid_index(); i < count; i += grid_step()) {
+        struct place y_at = place_of(i, shape.filters, window->out, &out);
+        const float *from = x + y_at.n * in.image + y_at.c / filters * channels * in.channel;
+        const float *weights = w + y_at.c * channels * volume;
+        double total = 0.0;
+
+        for (int64_t k = 0; k < volume; k++) {
+            int64_t d = window_at(window, 0, y_at.o[0], k / kernel[2] / kernel[1]);
+            int64_t h = window_at(window, 1, y_at.o[1], k / kernel[2] % kernel[1]);
+            int64_t v = window_at(window, 2, y_at.o[2], k % kernel[2]);
+
+            if (d >= 0 && h >= 0 && v >= 0)
+                total += (double)conv_tap(from + d * in.spatial[0] + h * in.spatial[1] +
+                                              v * in.spatial[2],
+                                          weights + k, channels, in.channel, volume);
+        }
+        total += bias && BUG != 10 ? (double)bias[y_at.c] : 0.0;
+        total += residual ? (double)residual[y_at.at] : 0.0;
+        y[y_at.at] = activated((float)total, &shape.activation);
+    }
+}
+KERNEL_EXPORT(conv_f32)
+
+/* Pooling */
+
+struct pooled {
+    float maximum;
+    double sum;
+    int64_t inside, padded; /* elements of the input; of the input and its pads */
+};
+
+static __device__ void pool_one(struct pooled *pooled, const float *x, const int64_t *stride,
+                                const struct kernel_window *window, const int64_t *o,
+                                const int64_t *k)
+{
+    bool inside = true, padded = true;
+    int64_t offset = 0;
+
+    for (int axis = 0; axis < KERNEL_SPATIAL; axis++) {
+        int64_t at = window_at(window, axis, o[axis], k[axis]);
+
+        inside = inside && at >= 0;
+        padded = padded && o[axis] * window->stride[axis] - window->pad_begin[axis] +
+                                   k[axis] * window->dilation[axis] <
+                               window->in[axis] + window->pad_end[axis];
+        offset += at * stride[axis];
+    }
+    pooled->padded += padded;
+    if (!inside)
+        return;
+    pooled->inside++;
+    pooled->sum += (double)x[offset];
+    if (x[offset] > pooled->maximum || x[offset] != x[offset])
+        pooled->maximum = x[offset];
+}
+
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+    pool_f32(float *y, const float *x, bool is_max, int64_t count, struct kernel_pool shape)
+{
+    const struct kernel_window *window = &shape.window;
+    struct image in = image_of(shape.channels, window->in, shape.channels_last);
+    struct image out = image_of(shape.channels, window->out, shape.channels_last);
+
+    for (int64_t i = grid_index(); i < count; i += grid_step()) {
+        struct place at = place_of(i, shape.channels, window->out, &out);
+        struct pooled pooled = {-3.402823466e38f, 0.0, 0, 0};
+        int64_t k[KERNEL_SPATIAL], number;
+
+        for (k[0] = 0; k[0] < window->kernel[0]; k[0]++)
+            for (k[1] = 0; k[1] < window->kernel[1]; k[1]++)
+                for (k[2] = 0; k[2] < window->kernel[2]; k[2]++)
+                    pool_one(&pooled, x + at.n * in.image + at.c * in.channel, in.spatial, window,
+                             at.o, k);
+        number = shape.count_pads || BUG == 11 ? pooled.padded : pooled.inside;
+        y[at.at] = is_max ? pooled.maximum : number ? (float)(pooled.sum / (double)number) : 0.0f;
+    }
+}
+KERNEL_EXPORT(pool_f32)
+
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+    lrn_f32(float *y, const float *x, int64_t count, struct kernel_lrn shape)
+{
+    int64_t before = (shape.size - 1) / 2, after = shape.size / 2;
+    int64_t channel = shape.channels_last ? 1 : shape.plane;
+    int64_t pixel = shape.channels_last ? shape.channels : 1;
+
+    for (int64_t i = grid_index(); i < count; i += grid_step()) {
+        int64_t p = i % shape.plane, c = i / shape.plane % shape.channels;
+        int64_t n = i / shape.plane / shape.channels;
+        int64_t first = c > before ? c - before : 0;
+        int64_t last = after < shape.channels - c ? c + after : shape.channels - 1;
+        const float *from = x + n * shape.channels * shape.plane + p * pixel;
+        double sum = 0.0;
+
+        for (int64_t k = first; k <= last; k++)
+            sum += (double)from[k * channel] * (double)from[k * channel];
+        sum = (double)shape.bias + (double)shape.alpha / (double)shape.size * sum;
+        y[from + c * channel - x] =
+            (float)((double)from[c * channel] / pow(sum, (double)shape.beta));
+    }
+}
+KERNEL_EXPORT(lrn_f32)

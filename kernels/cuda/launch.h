@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How launchers hand kernels over: inside of kernels/cuda only. */
+#ifndef OPTRACE_KERNELS_CUDA_LAUNCH_H
+#define OPTRACE_KERNELS_CUDA_LAUNCH_H
+
+#include "kernels/cuda/args.h"
+
+#define CUDA_KERNELS(X)                                                                            \
+    X(map_f32)                                                                                     \
+    X(map_any)                                                                                     \
+    X(clip_f32)                                                                                    \
+    X(zip_f32)                                                                                     \
+    X(zip_dense_f32)                                                                               \
+    X(zip_any)                                                                                     \
+    X(chain_f32)                                                                                   \
+    X(where_any)                                                                                   \
+    X(cast_any)                                                                                    \
+    X(copy_1)                                                                                      \
+    X(copy_2)                                                                                      \
+    X(copy_4)                                                                                      \
+    X(copy_8)                                                                                      \
+    X(transpose_4)                                                                                 \
+    X(fill_any)                                                                                    \
+    X(pad_any)                                                                                     \
+    X(gather_any)                                                                                  \
+    X(gather_elements_any)                                                                         \
+    X(gather_nd_any)                                                                               \
+    X(one_hot_any)                                                                                 \
+    X(eye_any)                                                                                     \
+    X(range_any)                                                                                   \
+    X(reduce_block)                                                                                \
+    X(reduce_thread)                                                                               \
+    X(arg_reduce_any)                                                                              \
+    X(along_block)                                                                                 \
+    X(along_thread)                                                                                \
+    X(normalize_block)                                                                             \
+    X(batch_norm_f32)                                                                              \
+    X(conv_f32)                                                                                    \
+    X(pool_f32)                                                                                    \
+    X(lrn_f32)                                                                                     \
+    X(gemm_f32)
+
+enum cuda_kernel {
+#define CUDA_KERNEL_ID(name) CUDA_KERNEL_##name,
+    CUDA_KERNELS(CUDA_KERNEL_ID)
+#undef CUDA_KERNEL_ID
+        CUDA_KERNEL_COUNT,
+};
+
+/** Blocks, or threads of a block, along three axes. */
+struct cuda_size {
+    unsigned x, y, z;
+};
+
+/** On the calling thread's device. arguments: the addresses of the kernel's, in their order. */
+void cuda_launch(enum cuda_kernel kernel, struct cuda_size grid, struct cuda_size block,
+                 void **arguments);
+
+/** One thread per element, where there are that many blocks. Of no element nothing is launched. */
+void cuda_launch_elements(enum cuda_kernel kernel, int64_t count, void **arguments);
+
+/** A block of CUDA_LINE_BLOCK threads per line. */
+void cuda_launch_lines(enum cuda_kernel kernel, int64_t count, void **arguments);
+
+/** `value` where it is on the device; else its first `bytes`, at most 8, are taken now. */
+struct cuda_scalar cuda_scalar_of(const void *value, size_t bytes);
+
+/** Where kernels tell of an index that is out of range. */
+struct cuda_fault cuda_fault_place(void);
+
+/** For functions that tell of it: 0, or -1 where this thread waits for that. */
+int cuda_fault_result(void);
+
+/** Of all axes. */
+int64_t cuda_product(const int64_t *dims, int rank);
+
+/** The axes of a dense tensor in those that stay and those that are summed up. */
+struct cuda_groups cuda_groups_of(const int64_t *dims, const bool *is_reduced, int rank);
+
+/* The launchers, by file. */
+void cuda_table_elementwise(struct kernel_table *table);
+void cuda_table_move(struct kernel_table *table);
+void cuda_table_reduce(struct kernel_table *table);
+void cuda_table_image(struct kernel_table *table);
+
+#define CUDA_USE(entry, function)                                                                  \
+    do {                                                                                           \
+        table->entry.fn = function;                                                                \
+        table->entry.version = kernel_cuda_version;                                                \
+    } while (0)
+
+#endif
