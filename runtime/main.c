@@ -8,6 +8,7 @@
 
 #include "base/exit_status.h"
 #include "base/text.h"
+#include "runtime/exec/backend.h"
 #include "runtime/exec/layout_format.h"
 #include "runtime/graph/run_limits.h"
 #include "runtime/modes/calibrate.h"
@@ -38,6 +39,7 @@ static int exit_status(int error)
     case -ENOSPC:
     case -EMFILE:
     case -ENFILE:
+    case -ENODEV: /* --cuda */
         return EXIT_SYSTEM;
     case -ERANGE: /* --range */
     case -EBADE:  /* --check-var-value */
@@ -73,6 +75,9 @@ static struct exec_options exec_options_of(const struct run_options *options)
         .cores = options->core_count > 0 ? options->cores : NULL,
         .kernels = options->tuning,
         .layouts = options->layouts ? layout_chooser(options->layouts) : NULL,
+        .device = options->cuda ? &device_cuda : NULL,
+        .device_number = options->cuda_number,
+        .offload = options->offload,
     };
 }
 
@@ -99,6 +104,8 @@ static enum trace_detail trace_detail_of(const struct run_options *options)
 
 static enum sanity_choice sanity_of(const struct run_options *options)
 {
+    if (options->cuda)
+        return SANITY_OFF;
     return options->sanity_check ? SANITY_ON : options->no_sanity_check ? SANITY_OFF : SANITY_AUTO;
 }
 
@@ -145,7 +152,7 @@ static int write_document(const struct run_config *config, const struct report *
     json_key(&json, "model");
     json_string(&json, config->path);
     json_key(&json, "device");
-    json_string(&json, "cpu");
+    json_string(&json, config->exec.device ? config->exec.device->name : "cpu");
     json_key(&json, "seed");
     json_uint(&json, config->seed);
     json_key(&json, "trace");

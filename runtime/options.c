@@ -150,6 +150,8 @@ static const char *const timing_takes[] = {
     "bin-io-dump",
     "bin-out-dump",
     "copy-to-host",
+    "cuda",
+    "enable-offload-copy",
     "range",
     "check-dispatch",
     "check-var-value",
@@ -173,6 +175,8 @@ static const char *const timing_takes[] = {
     NULL,
 };
 static const char *const verify_takes[] = {
+    "cuda",
+    "enable-offload-copy",
     "enable-ioc16",
     "fp16",
     "bf16",
@@ -293,6 +297,8 @@ static int check_given(const struct run_options *options, const struct mode *mod
         {"bin-io-dump", options->bin_io_dump != NULL},
         {"bin-out-dump", options->bin_out_dump != NULL},
         {"copy-to-host", options->copy_to_host},
+        {"cuda", options->cuda != NULL},
+        {"enable-offload-copy", options->offload},
         {"get-static-mem-info", options->static_mem_info != NULL},
         {"record-comp-seq", options->record_comp_seq},
         {"record-comp-seq2", options->record_comp_seq2},
@@ -507,6 +513,45 @@ static int check_choice(const struct run_options *options, struct diag *diag)
     return check_rules(rules, sizeof(rules) / sizeof(rules[0]), diag);
 }
 
+/* On a GPU. */
+static int check_cuda(struct run_options *options, struct diag *diag)
+{
+    bool is_cuda = options->cuda != NULL;
+    const struct rule rules[] = {
+        {options->offload && !is_cuda, "--enable-offload-copy needs --cuda"},
+        {options->offload && options->copy_to_host,
+         "--enable-offload-copy copies the outputs as --copy-to-host does: leave one out"},
+        {options->offload && (options->record_comp_seq || options->record_comp_seq2),
+         "--record-comp-seq keeps what the GPU does, which copies of --enable-offload-copy are no "
+         "part of: leave one out"},
+        {is_cuda && (options->cpu_default || options->multithread_default >= 0),
+         "--cuda hands work to the GPU from the thread that dispatches: it goes with --multithread "
+         "alone, for what the CPU computes"},
+        {is_cuda && (run_options_choose_kernels(options) || options->layout_transform >= 0),
+         "kernels and layouts are chosen among the CPU's: options that do so do not go with --cuda"},
+        {is_cuda && options->fitting, "--fitting tries options of the CPU: it does not go with "
+                                      "--cuda"},
+        {is_cuda && options->counters,
+         "--counters are those of the CPU that runs an operator: they do not go with --cuda"},
+        {is_cuda && options->fake_first,
+         "--fake-first touches memory of the CPU: it does not go with --cuda"},
+        {is_cuda && options->sanity_check,
+         "--sanity-check looks at memory of the CPU: it does not go with --cuda"},
+        {is_cuda && options->c_opr_lib,
+         "operators of --c-opr-lib compute on the CPU: it does not go with --cuda"},
+    };
+    char *end = NULL;
+    unsigned long number = is_cuda ? strtoul(options->cuda, &end, 10) : 0;
+    int rc = check_rules(rules, sizeof(rules) / sizeof(rules[0]), diag);
+
+    if (rc == 0 && is_cuda &&
+        (*end != '\0' || number > INT32_MAX || options->cuda[0] == '-' || options->cuda[0] == '+'))
+        return diag_set(diag, -EINVAL, "--cuda takes the number of a GPU, not \"%s\"",
+                        options->cuda);
+    options->cuda_number = (uint32_t)number;
+    return rc;
+}
+
 static int parse_limits(struct run_options *options, struct diag *diag)
 {
     int64_t bytes = 0, ns = 0;
@@ -537,6 +582,8 @@ int run_options_check(struct run_options *options, struct diag *diag)
         rc = check_together(options, diag);
     if (rc == 0)
         rc = check_choice(options, diag);
+    if (rc == 0)
+        rc = check_cuda(options, diag);
     if (rc == 0)
         rc = parse_limits(options, diag);
     if (rc == 0 && options->core_ids)

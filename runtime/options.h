@@ -48,6 +48,9 @@ struct run_options {
     bool fast_run, full_run, reproducible, batch_equal;
     const char *algo_policy;
     int64_t shared_batch, workspace_limit;
+    const char *cuda;     /* the number as text, "" is 0; NULL: the CPU alone */
+    uint32_t cuda_number; /* what run_options_check() makes of it */
+    bool offload;
     int layout_transform; /* 0: cpu; -1 */
     const char *layout_dump;
     struct layout_choice *layouts; /* what main() makes of these; NULL: none of them is given */

@@ -65,7 +65,8 @@ static int note_session(struct worker *worker)
     struct report *report = worker->report;
     uint64_t *const bytes[] = {[EXEC_MEMORY_INPUTS] = &report->input_bytes,
                                [EXEC_MEMORY_ARENA] = &report->arena_bytes,
-                               [EXEC_MEMORY_WEIGHTS] = &report->weight_bytes};
+                               [EXEC_MEMORY_WEIGHTS] = &report->weight_bytes,
+                               [EXEC_MEMORY_DEVICE] = &report->device_bytes};
 
     report->load_ns = session->load_ns;
     report->prepare_ns = session->prepare_ns;
@@ -240,6 +241,7 @@ static void tell_effects(const struct worker *worker)
 
     for (uint32_t i = 0; i < exec_chunk_count(exec); i++)
         weights += exec_chunk(exec, i)->what == EXEC_MEMORY_WEIGHTS;
+    run_tell_device(exec);
     tell_effect(config->effects.inference, "optimize-for-inference",
                 worker->session->source_node_count - graph->node_count,
                 "of the model were folded into others or are not needed");

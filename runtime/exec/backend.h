@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/diag.h"
+
 struct backend_queue;
 
 /** One item of a queue. Runs on the queue's worker. */
@@ -52,5 +54,57 @@ struct backend {
 };
 
 extern const struct backend backend_cpu;
+
+struct device;
+struct kernel_table;
+
+/**
+ * A device with memory of its own beside the CPU's, to which kernels are handed over. What is handed
+ * over is done in order. One thread uses it: the one that dispatches.
+ *
+ * After a failure nothing is done any more, and every call returns it; problem() says it. A device
+ * that this build does not have is all NULL.
+ */
+struct device_backend {
+    const char *name; /* "cuda" */
+
+    /** -ENODEV, -ENOMEM, -EIO; diag says why. */
+    int (*open)(uint32_t number, struct device **out_device, struct diag *diag);
+    /** Waits, and gives everything back. Accepts NULL; sets *device to NULL. */
+    void (*close)(struct device **device);
+    const char *(*describe)(const struct device *device);
+    const char *(*problem)(const struct device *device);
+
+    /** The kernels that it has; their version is the one that is_own() knows by its address. */
+    void (*kernels)(struct kernel_table *out_table);
+    bool (*is_own)(const char *version);
+
+    /** Not cleared. -ENOSPC when the device has no room. Given back by close(). */
+    int (*alloc)(struct device *device, size_t bytes, void **out_memory);
+    size_t (*room)(struct device *device); /* bytes that nobody has */
+    int (*clear)(struct device *device, void *to, size_t bytes);
+    /** Returns as soon as `from` may change. */
+    int (*copy_in)(struct device *device, void *to, const void *from, size_t bytes);
+    /** Waits. */
+    int (*copy_out)(struct device *device, void *to, const void *from, size_t bytes);
+
+    /** Kernels that this thread calls from now on belong to this step. */
+    int (*begin_step)(struct device *device, uint32_t step);
+    /** Until all is done. out_failed  the step of an index out of range, else UINT32_MAX */
+    int (*wait)(struct device *device, uint32_t *out_failed);
+
+    /* Moments, numbered from 0: when what was handed over so far is done. Moment 0 is awaited. */
+    int (*make_moments)(struct device *device, uint32_t count);
+    int (*note)(struct device *device, uint32_t moment);
+    int (*await)(struct device *device, uint32_t moment);
+    int (*since_first)(struct device *device, uint32_t moment, int64_t *out_ns);
+
+    /* A run that is kept as a whole: what is handed over in between. */
+    int (*record_begin)(struct device *device);
+    int (*record_end)(struct device *device);
+    int (*replay)(struct device *device);
+};
+
+extern const struct device_backend device_cuda;
 
 #endif

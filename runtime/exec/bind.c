@@ -157,6 +157,9 @@ int bind_graph(const struct graph *graph, const struct bind_options *options,
     /* Kernels that are yet to be chosen pack constants, too. */
     binding.frees_packed = options->kernels ? NULL : options->frees_packed;
     kernel_table_init(&binding.kernels, kernel_best_level());
+    binding.backend = options->backend;
+    if (binding.backend)
+        binding.backend->kernels(&binding.device_kernels);
     rc = choose_formats(&binding, options);
     if (rc == 0)
         rc = bind_all(&binding, bound);
@@ -172,6 +175,8 @@ int bind_graph(const struct graph *graph, const struct bind_options *options,
     binding.frees_packed = options->frees_packed;
     for (uint32_t i = 0; rc == 0 && options->kernels && i < bound->step_count; i++)
         binding_free_packed(&binding, &bound->steps[i]);
+    if (rc == 0 && options->backend)
+        rc = bound_add_copies(bound, options, diag);
     if (rc == 0)
         rc = make_plan(bound, diag);
     free(binding.value_forms);
@@ -198,23 +203,60 @@ void *bound_address(const struct bound *bound, uint32_t buffer)
     return (char *)bound->memory[root] + offset;
 }
 
-void bound_place(struct bound *bound, void *arena)
+void *bound_device_address(const struct bound *bound, uint32_t buffer)
+{
+    size_t offset;
+    uint32_t root;
+
+    if (buffer == PLAN_NONE)
+        return NULL;
+    root = plan_root(&bound->plan, buffer, &offset);
+    return bound->device_memory[root] ? (char *)bound->device_memory[root] + offset : NULL;
+}
+
+/* A copy takes the whole of a buffer from one side to the other. */
+static void place_copy(const struct bound *bound, struct bound_step *step)
+{
+    void *host = bound_address(bound, step->copied);
+    void *device = bound_device_address(bound, step->copied);
+
+    step->inputs[0] = step->info.on_device ? host : device;
+    step->outputs[0] = step->info.on_device ? device : host;
+}
+
+static void place_step(const struct bound *bound, struct bound_step *step)
+{
+    void *(*address)(const struct bound *, uint32_t) =
+        step->info.on_device ? bound_device_address : bound_address;
+
+    for (uint32_t j = 0; j < step->info.input_count; j++)
+        step->inputs[j] = address(bound, step->input_buffers[j]);
+    for (uint32_t j = 0; j < step->info.output_count; j++)
+        step->outputs[j] = address(bound, step->output_buffers[j]);
+}
+
+void bound_place(struct bound *bound, void *arena, void *device_arena)
 {
     struct plan *plan = &bound->plan;
 
-    for (uint32_t i = 0; i < plan->buffer_count; i++)
-        if (!plan->buffers[i].is_external && plan->buffers[i].parent == PLAN_NONE)
-            bound->memory[i] = (char *)arena + plan->buffers[i].offset;
+    for (uint32_t i = 0; i < plan->buffer_count; i++) {
+        if (plan->buffers[i].is_external || plan->buffers[i].parent != PLAN_NONE)
+            continue;
+        bound->memory[i] = arena ? (char *)arena + plan->buffers[i].offset : NULL;
+        if (device_arena)
+            bound->device_memory[i] = (char *)device_arena + plan->buffers[i].offset;
+    }
     for (uint32_t i = 0; i < bound->step_count; i++) {
         struct bound_step *step = &bound->steps[i];
+        char *workspace = step->info.on_device ? device_arena : arena;
 
-        for (uint32_t j = 0; j < step->info.input_count; j++)
-            step->inputs[j] = bound_address(bound, step->input_buffers[j]);
-        for (uint32_t j = 0; j < step->info.output_count; j++)
-            step->outputs[j] = bound_address(bound, step->output_buffers[j]);
+        if (step->copied != PLAN_NONE)
+            place_copy(bound, step);
+        else
+            place_step(bound, step);
         step->call.inputs = step->inputs;
         step->call.outputs = step->outputs;
-        step->call.workspace = (char *)arena + plan->steps[i].workspace_offset;
+        step->call.workspace = workspace ? workspace + plan->steps[i].workspace_offset : NULL;
     }
 }
 
@@ -234,5 +276,8 @@ void bound_destroy(struct bound **bound_ptr)
     free(bound->layouts);
     free(bound->input_buffers);
     free(bound->output_buffers);
+    free(bound->needed_on);
+    free(bound->ends_on);
+    free(bound->device_memory);
     free(bound);
 }

@@ -15,6 +15,7 @@
 #define OPTRACE_RUNTIME_EXEC_BIND_H
 
 #include "base/diag.h"
+#include "runtime/exec/backend.h"
 #include "runtime/exec/choosers.h"
 #include "runtime/exec/exec.h"
 #include "runtime/exec/plan.h"
@@ -25,8 +26,9 @@
 struct bound_step {
     struct exec_step info;
     struct call call;
-    char *name;                /* owned; of a Reorder, else NULL */
-    const struct value *value; /* what a Reorder copies, else NULL */
+    char *name;                /* owned; of a Reorder or a copy, else NULL */
+    const struct value *value; /* what a Reorder or a copy copies, else NULL */
+    uint32_t copied; /* of a copy between host and device: the buffer, whole; else PLAN_NONE */
     /* Buffers and, once they are placed, addresses: one per input and output of the node; a buffer
      * is PLAN_NONE (address NULL) where the node leaves one out. */
     uint32_t *input_buffers, *output_buffers;
@@ -46,13 +48,23 @@ struct bound {
     struct layout *layouts;   /* by buffer: in which order the axes lie there */
     uint32_t *output_buffers; /* by position in graph->outputs */
     uint32_t *input_buffers;  /* by position in graph->inputs: external, memory NULL until placed */
+    /* Of a device, else NULL. By buffer: where roots are needed, and where roots and outputs have
+     * their content at the end, sets of enum bound_side; the memory of roots on the device. */
+    uint8_t *needed_on, *ends_on;
+    void **device_memory;
 };
+
+enum bound_side { ON_HOST = 1, ON_DEVICE = 2 };
 
 struct bind_options {
     bool is_lavish;                 /* see plan.h */
     struct graph *frees_packed;     /* see exec.h; NULL or the same graph */
     struct kernel_chooser *kernels; /* NULL: the default ones */
     struct layout_chooser *layouts; /* NULL: graph->layouts, or the rules */
+    /* Steps are those of this device's kernels where it has them, and copies are put between; NULL:
+     * the CPU alone. Borrowed until bound_destroy(). */
+    const struct device_backend *backend;
+    struct device *device;
 };
 
 /** On the thread that will run the steps: kernels prepare for the size of its team. Returns 0 or
@@ -60,12 +72,17 @@ struct bind_options {
 int bind_graph(const struct graph *graph, const struct bind_options *options,
                struct bound **out_bound, struct diag *diag);
 
-/** Give the steps their addresses. arena has plan.arena_bytes; bound->memory of the graph's inputs
- *  is set. */
-void bound_place(struct bound *bound, void *arena);
+/** Give the steps their addresses. arenas have plan.arena_bytes, device_arena is NULL without a
+ *  device, arena where nothing is computed on the host; bound->memory of the graph's inputs is set,
+ *  and bound->device_memory of inputs and constants. */
+void bound_place(struct bound *bound, void *arena, void *device_arena);
 
 /** Where a buffer begins, after bound_place(); NULL for a constant that was freed. */
 void *bound_address(const struct bound *bound, uint32_t buffer);
+void *bound_device_address(const struct bound *bound, uint32_t buffer);
+
+/** Put copies before the steps that need what lies on the other side. 0 or -ENOMEM. */
+int bound_add_copies(struct bound *bound, const struct bind_options *options, struct diag *diag);
 
 /** Returns 0 or a negative errno, as call_run(). */
 static inline int bound_step_run(const struct bound_step *step)

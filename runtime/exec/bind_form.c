@@ -88,7 +88,7 @@ int binding_copy_form(struct binding *binding, const struct node *node, const st
 {
     struct form from = *binding_first_form(binding, value);
     struct tensor_view view = binding_view(value);
-    struct bound_step step = {.value = value, .in_place_input = PLAN_NONE};
+    struct bound_step step = {.value = value, .copied = PLAN_NONE, .in_place_input = PLAN_NONE};
     struct plan_buffer buffer = {.bytes = binding_bytes(value), .parent = PLAN_NONE};
     int rc = binding_add_buffer(binding, &buffer, layout, NULL, out_buffer);
 
@@ -100,9 +100,11 @@ int binding_copy_form(struct binding *binding, const struct node *node, const st
     }
     step.info = (struct exec_step){
         .name = step.name, .type = "Reorder", .node = node, .input_count = 1, .output_count = 1};
+    step.info.on_device = binding->backend != NULL;
     step.input_buffers = calloc(1, sizeof(*step.input_buffers));
     step.output_buffers = calloc(1, sizeof(*step.output_buffers));
-    rc = call_bind_reorder(&binding->kernels, &view, &from.layout, layout, &step.call);
+    rc = call_bind_reorder(binding->backend ? &binding->device_kernels : &binding->kernels, &view,
+                           &from.layout, layout, &step.call);
     if (rc < 0 || !step.input_buffers || !step.output_buffers) {
         bound_step_deinit(&step);
         return binding_no_memory(binding);

@@ -14,6 +14,7 @@ struct choice {
     struct layout y_layout;       /* of output 0 */
     uint32_t in_place_input; /* index of the input that output 0 may be written over, or none */
     bool must_be_in_place;
+    bool on_device;
 };
 
 enum { NO_INPUT = UINT32_MAX };
@@ -26,7 +27,8 @@ static int make_call(struct binding *binding, const struct node *node, const str
     struct tensor_view *inputs = calloc(node->input_count + 1, sizeof(*inputs));
     struct tensor_view *outputs = calloc(node->output_count + 1, sizeof(*outputs));
     struct call_request request = {
-        .kernels = &binding->kernels,
+        .kernels = choice->on_device ? &binding->device_kernels : &binding->kernels,
+        .on_device = choice->on_device,
         .graph = binding->graph,
         .node = node,
         .inputs = inputs,
@@ -111,8 +113,10 @@ static int add_node_step(struct binding *binding, const struct node *node,
                  .inputs = (const struct value *const *)node->inputs,
                  .input_count = node->input_count,
                  .outputs = (const struct value *const *)node->outputs,
-                 .output_count = node->output_count},
+                 .output_count = node->output_count,
+                 .on_device = choice->on_device},
         .call = *call,
+        .copied = PLAN_NONE,
         .in_place_input = PLAN_NONE,
         .must_be_in_place = choice->must_be_in_place,
     };
@@ -159,13 +163,14 @@ static struct layout layout_of_operands(const struct binding *binding, const str
 }
 
 /* What makes an image out of something else makes it as the convolution behind it wants it. */
-static bool makes_image(const struct node *node)
+static bool makes_image(const struct binding *binding, const struct node *node)
 {
     const struct value *y = node->outputs[0];
     const struct node *reader = y->consumer_count > 0 ? y->consumers[0] : NULL;
 
-    return strcmp(node->op_type, PREPROCESS_OP_TYPE) == 0 && reader && !y->is_output &&
-           strcmp(reader->op_type, "Conv") == 0 && node_input(reader, 1) && reader->inputs[1]->data;
+    return !binding->backend && strcmp(node->op_type, PREPROCESS_OP_TYPE) == 0 && reader &&
+           !y->is_output && strcmp(reader->op_type, "Conv") == 0 && node_input(reader, 1) &&
+           reader->inputs[1]->data;
 }
 
 static void choose_any(const struct binding *binding, const struct node *node,
@@ -173,8 +178,9 @@ static void choose_any(const struct binding *binding, const struct node *node,
 {
     int in_place = call_in_place_input(node);
 
-    choice->y_layout = makes_image(node) ? layout_channels_last(node->outputs[0]->shape.rank)
-                                         : layout_of_operands(binding, node);
+    choice->y_layout = makes_image(binding, node)
+                           ? layout_channels_last(node->outputs[0]->shape.rank)
+                           : layout_of_operands(binding, node);
     for (uint32_t i = 0; i < node->input_count; i++) {
         const struct value *x = node->inputs[i];
 
@@ -464,6 +470,48 @@ static int bind_transpose(struct binding *binding, const struct node *node)
     return rc < 0 ? rc : binding_add_form(binding, y, &layout, index);
 }
 
+/* Tensors that are stored in half precision are converted by the CPU. */
+static bool is_whole_on_device(const struct binding *binding, const struct call *call)
+{
+    return binding->backend->is_own(call->version) && !call->half && !call->plan && !call->gemm &&
+           (call->activation.kind == KERNEL_IDENTITY || call->activate);
+}
+
+/* What sizes were inferred from is what the CPU's kernels make, to the last bit. */
+static bool decides_sizes(const struct node *node)
+{
+    for (uint32_t i = 0; i < node->output_count; i++)
+        if (node->outputs[i] && node->outputs[i]->decides_sizes)
+            return true;
+    return false;
+}
+
+/* Returns 1 when the device has no kernel for it; what is wrong with the node is told by the CPU's.
+ */
+static int bind_on_device(struct binding *binding, const struct node *node)
+{
+    struct choice choice;
+    struct call call = {0};
+    int rc;
+
+    if (!binding->backend || call_is_view(node) || decides_sizes(node))
+        return 1;
+    rc = choose(binding, node, &choice);
+    if (rc < 0)
+        return rc;
+    choice.on_device = true;
+    rc = make_call(binding, node, &choice, call_bind, &call);
+    if (rc == 0 && is_whole_on_device(binding, &call)) {
+        rc = add_node_step(binding, node, &choice, &call);
+    } else {
+        if (rc == 0)
+            call_deinit(&call);
+        rc = rc == -ENOMEM ? rc : 1;
+    }
+    free(choice.input_layouts);
+    return rc;
+}
+
 int binding_bind_node(struct binding *binding, const struct node *node)
 {
     int rc = 1;
@@ -472,6 +520,9 @@ int binding_bind_node(struct binding *binding, const struct node *node)
         if (node->inputs[i] && binding->value_forms[node->inputs[i]->index] == PLAN_NONE)
             return diag_set(binding->diag, -EINVAL, "node \"%s\" reads \"%s\", which nothing makes",
                             node->name, node->inputs[i]->name);
+    rc = bind_on_device(binding, node);
+    if (rc <= 0)
+        return rc;
     if (is_linked_op(node, "Conv") || is_linked_op(node, "ConvTranspose"))
         rc = bind_conv(binding, node);
     else if (is_linked_op(node, "MatMul") || is_linked_op(node, "Gemm"))

@@ -18,6 +18,8 @@ struct binding {
     const struct graph *graph;
     struct graph *frees_packed; /* the same, where constants may be freed, or NULL */
     struct kernel_table kernels;
+    const struct device_backend *backend; /* NULL: the CPU alone */
+    struct kernel_table device_kernels;
     const uint8_t *formats; /* by node: enum format that was chosen, or NULL */
     struct diag *diag;
     uint32_t *value_forms; /* first form by value->index, PLAN_NONE until there is one */

@@ -27,19 +27,33 @@ static size_t input_bytes(const struct exec *exec, uint32_t index)
     return (size_t)shape_bytes(&value->shape, value->dtype);
 }
 
+/* Of the CPU's, which needs none where a device does everything. */
+static size_t arena_bytes(const struct exec *exec)
+{
+    bool is_needed = !exec->device;
+
+    for (uint32_t i = 0; i < exec->bound->step_count; i++)
+        is_needed = is_needed || !exec->bound->steps[i].info.on_device ||
+                    exec->bound->steps[i].copied != PLAN_NONE;
+    return is_needed ? exec->bound->plan.arena_bytes : 0;
+}
+
 static int allocate(struct exec *exec, struct diag *diag)
 {
     const struct graph *graph = exec->graph;
     struct bound *bound = exec->bound;
+    int rc;
 
     exec->input_memory = calloc(graph->input_count + 1, sizeof(*exec->input_memory));
-    exec->chunks = calloc(graph->input_count + bound->step_count + 1, sizeof(*exec->chunks));
+    /* A device has the arena, parameters and each input once more. */
+    exec->chunks =
+        calloc(2 * (size_t)graph->input_count + bound->step_count + 3, sizeof(*exec->chunks));
     exec->tasks = calloc(bound->step_count + 1, sizeof(*exec->tasks));
-    exec->arena = exec->backend->alloc(bound->plan.arena_bytes);
+    exec->arena = exec->backend->alloc(arena_bytes(exec));
     if (!exec->input_memory || !exec->chunks || !exec->tasks || !exec->arena)
         return diag_set(diag, -ENOMEM, "out of memory: %zu bytes for the intermediate tensors",
                         bound->plan.arena_bytes);
-    add_chunk(exec, EXEC_MEMORY_ARENA, exec->arena, bound->plan.arena_bytes, "arena");
+    add_chunk(exec, EXEC_MEMORY_ARENA, exec->arena, arena_bytes(exec), "arena");
     for (uint32_t i = 0; i < graph->input_count; i++) {
         exec->input_memory[i] = exec->backend->alloc(input_bytes(exec, i));
         if (!exec->input_memory[i])
@@ -49,16 +63,20 @@ static int allocate(struct exec *exec, struct diag *diag)
                   graph->inputs[i]->name);
     }
     for (uint32_t i = 0; i < bound->step_count; i++) {
+        struct exec_step *info = &bound->steps[i].info;
         size_t bytes;
         const void *weights = call_weights(&bound->steps[i].call, &bytes);
 
+        info->device = info->on_device ? exec->device_name : "cpu:0";
         exec->tasks[i] = (struct task){exec, i};
         if (weights)
             add_chunk(exec, EXEC_MEMORY_WEIGHTS, weights, bytes,
                       bound->steps[i].info.inputs[1]->name);
     }
-    bound_place(bound, exec->arena);
-    return 0;
+    rc = exec_device_allocate(exec, diag);
+    if (rc == 0)
+        bound_place(bound, exec->arena, exec->device_arena);
+    return rc;
 }
 
 /* Inner steps, in the order in which ops/control.h numbers them. */
@@ -86,6 +104,7 @@ static void list_body(struct exec *exec, const struct graph *body, uint32_t hold
              .input_count = node->input_count,
              .outputs = (const struct value *const *)node->outputs,
              .output_count = node->output_count,
+             .device = "cpu:0",
              .is_inner = true},
             holder,
         };
@@ -161,9 +180,15 @@ int exec_create(const struct graph *graph, const struct exec_options *options,
     exec->graph = graph;
     exec->backend = &backend_cpu;
     exec->is_recorded = options->is_recorded;
+    rc = exec_device_open(exec, options, diag);
+    if (rc < 0)
+        goto out;
+    task.options.backend = exec->device_backend;
+    task.options.device = exec->device;
     exec->threads = options->threads ? options->threads : usable_cpus();
     rc = exec->backend->queue_create(
-        &(struct backend_queue_config){exec->threads, options->is_inline, options->cores},
+        &(struct backend_queue_config){exec->threads, options->is_inline || exec->device,
+                                       options->cores},
         &exec->queue);
     if (rc < 0) {
         diag_set(diag, rc,
@@ -197,11 +222,13 @@ void exec_destroy(struct exec **exec_ptr)
     *exec_ptr = NULL;
     if (!exec)
         return;
-    exec->backend->queue_destroy(exec->queue);
+    if (exec->queue)
+        exec->backend->queue_destroy(exec->queue);
     for (uint32_t i = 0; exec->input_memory && i < exec->graph->input_count; i++)
         exec->backend->free(exec->input_memory[i], input_bytes(exec, i));
     if (exec->bound)
-        exec->backend->free(exec->arena, exec->bound->plan.arena_bytes);
+        exec->backend->free(exec->arena, arena_bytes(exec));
+    exec_device_close(exec);
     bound_destroy(&exec->bound);
     free(exec->input_memory);
     free(exec->needed);
@@ -269,35 +296,56 @@ static void tell_both(const struct exec *exec, enum exec_moment first, enum exec
     tell(exec, second, step, exec->observers_take_time ? ot_clock_ticks() : ticks);
 }
 
+static void fail(struct exec *exec, int error, uint32_t step)
+{
+    exec->run_failed = true;
+    if (exec->failure == 0) {
+        exec->failure = error;
+        exec->failed_step = step;
+    }
+}
+
 static void begin_run(void *argument)
 {
     struct exec *exec = argument;
+    int rc = exec_device_begin(exec);
 
     exec->run_failed = false;
+    exec->device_pending = exec->device && exec->observer_count > 0;
+    if (rc < 0)
+        fail(exec, rc, UINT32_MAX);
 }
 
-static void run_step(void *argument)
+static void do_step(const struct task *task, bool is_timed)
 {
-    const struct task *task = argument;
     struct exec *exec = task->exec;
+    const struct bound_step *step = &exec->bound->steps[task->step];
     int rc;
 
     if (exec->run_failed)
         return;
-    rc = limits_is_over() ? -ETIME : bound_step_run(&exec->bound->steps[task->step]);
-    if (rc == 0)
-        return;
-    exec->run_failed = true;
-    if (exec->failure == 0) {
-        exec->failure = rc;
-        exec->failed_step = task->step;
-    }
+    if (limits_is_over())
+        rc = -ETIME;
+    else
+        rc = step->info.on_device ? exec_device_step(exec, task->step, is_timed)
+                                  : bound_step_run(step);
+    if (rc < 0)
+        fail(exec, rc, task->step);
+}
+
+static void run_step(void *argument)
+{
+    do_step(argument, false);
 }
 
 static void run_step_observed(void *argument)
 {
     const struct task *task = argument;
 
+    if (task->exec->bound->steps[task->step].info.on_device) {
+        do_step(task, true);
+        return;
+    }
     tell_both(task->exec, EXEC_DEVICE_START, EXEC_DEVICE_KERN, task->step);
     run_step(argument);
     tell(task->exec, EXEC_DEVICE_END, task->step, ot_clock_ticks());
@@ -314,7 +362,13 @@ static void dispatch_observed(struct exec *exec, uint32_t step)
 static void run_recorded(void *argument)
 {
     struct exec *exec = argument;
+    int rc = 0;
 
+    if (exec_device_replay(exec, &rc)) {
+        if (rc < 0)
+            fail(exec, rc, UINT32_MAX);
+        return;
+    }
     for (uint32_t i = 0; i < exec->bound->step_count; i++)
         run_step(&exec->tasks[i]);
 }
@@ -355,8 +409,8 @@ int exec_run_step(struct exec *exec, uint32_t step, struct exec_step_times *out_
 {
     uint64_t start_ns = ot_clock_ns(CLOCK_MONOTONIC), handed_ns;
 
-    if (step == 0)
-        exec->run_failed = false; /* nothing is queued */
+    if (step == 0 || exec->device)
+        begin_run(exec); /* nothing is queued */
     if (exec->observer_count)
         dispatch_observed(exec, step);
     else
@@ -373,15 +427,32 @@ int exec_run_step(struct exec *exec, uint32_t step, struct exec_step_times *out_
 
 static int tell_failure(const struct exec *exec, int error, struct diag *diag)
 {
-    const struct bound_step *step = &exec->bound->steps[exec->failed_step];
+    const bool is_device = exec->device && exec->device_backend->problem(exec->device)[0] != '\0';
+    const struct bound_step *step;
     const char *reason = error == -EINVAL ? "an index in its input is out of range"
                                           : "the library under its kernel failed";
 
     if (error == -ETIME)
         return limits_check_time(diag);
-    if (step->call.problem)
+    if (is_device)
+        reason = exec->device_backend->problem(exec->device);
+    if (exec->failed_step >= exec->bound->step_count) /* what was handed over fails later */
+        return diag_set(diag, error, "%s; which operator it was is not known", reason);
+    step = &exec->bound->steps[exec->failed_step];
+    if (!is_device && step->call.problem)
         reason = step->call.problem->text;
     return diag_set(diag, error, "node \"%s\" (%s): %s", step->info.name, step->info.type, reason);
+}
+
+/* What went wrong on a device is known by now. */
+static void finish_device(struct exec *exec)
+{
+    uint32_t step = UINT32_MAX;
+    int rc = exec->failure == 0 ? exec_device_finish(exec, &step) : 0;
+
+    exec->device_pending = false;
+    if (rc < 0)
+        fail(exec, rc, step);
 }
 
 int exec_wait(struct exec *exec, struct diag *diag)
@@ -389,6 +460,7 @@ int exec_wait(struct exec *exec, struct diag *diag)
     int rc;
 
     exec->backend->queue_wait(exec->queue);
+    finish_device(exec);
     rc = exec->failure;
     exec->failure = 0;
     return rc < 0 ? tell_failure(exec, rc, diag) : 0;
@@ -416,6 +488,8 @@ int exec_set_input(struct exec *exec, uint32_t index, const struct tensor_view *
                         value->name);
     exec->backend->queue_wait(exec->queue);
     exec->backend->copy_in(exec->input_memory[index], tensor->data, input_bytes(exec, index));
+    if (exec_device_put_input(exec, index) < 0)
+        return diag_set(diag, -EIO, "%s", exec->device_backend->problem(exec->device));
     return 0;
 }
 
@@ -426,7 +500,6 @@ int exec_output(const struct exec *exec, uint32_t index, struct tensor_view *out
     if (index >= exec->graph->output_count)
         return -EINVAL;
     value = exec->graph->outputs[index];
-    *out_tensor = (struct tensor_view){
-        value->dtype, value->shape, bound_address(exec->bound, exec->bound->output_buffers[index])};
+    *out_tensor = (struct tensor_view){value->dtype, value->shape, exec_device_output(exec, index)};
     return 0;
 }

@@ -40,6 +40,11 @@ struct exec_options {
     /* Borrowed for the call of exec_create(). */
     struct layout_chooser *layouts; /* NULL: what graph->layouts says, or the rules */
     struct kernel_chooser *kernels; /* NULL: the default ones */
+    /* A device that computes what it has kernels for; the thread that dispatches hands them over,
+     * and computes the rest itself. NULL: the CPU alone. */
+    const struct device_backend *device;
+    uint32_t device_number;
+    bool offload; /* inputs are copied to the device, and outputs from it, as a part of each run */
 };
 
 /**
@@ -58,6 +63,8 @@ struct exec_step {
     uint32_t output_count;
     size_t workspace_bytes; /* scratch of the kernel while it runs */
     bool is_inner;          /* see exec_inner() */
+    const char *device;     /* "cpu:0", "cuda:0" */
+    bool on_device;         /* not on the CPU; its device moments come when the run is waited for */
 };
 
 /** START and KERN of a step are one moment where no observer takes time. */
@@ -91,6 +98,7 @@ enum exec_memory {
     EXEC_MEMORY_ARENA,   /* activations and workspace, shared over time */
     EXEC_MEMORY_WEIGHTS, /* constants in the layout that a kernel wants; constants that are used
                             as the graph holds them are not counted */
+    EXEC_MEMORY_DEVICE,  /* of a device: inputs, activations and parameters */
 };
 
 /** A piece of memory that the execution holds from exec_create() to exec_destroy(). */
@@ -158,7 +166,8 @@ struct exec_operand {
     bool is_input;    /* memory of a graph input; neither: in the arena */
     size_t offset;    /* in the arena */
     size_t bytes;
-    const void *address;  /* on the device */
+    const void *address;  /* for exec_read() and to tell operands apart */
+    bool on_device;       /* nobody else can read it */
     struct layout layout; /* order of the axes there */
 };
 
@@ -244,6 +253,17 @@ void exec_blocks(const struct exec *exec, struct exec_block *out_blocks);
  *  blocks or memory. */
 #define EXEC_NO_STEP UINT32_MAX
 uint32_t exec_peak_step(const struct exec *exec, size_t *out_bytes);
+
+/** What a device does in a run, and has been told so far. */
+struct exec_device_facts {
+    const char *name;                              /* "cuda:0"; NULL: there is none */
+    const char *description;                       /* also NULL then */
+    uint32_t device_steps, host_steps, copy_steps; /* of the execution; they make up all steps */
+    uint64_t copied_in_bytes, copied_out_bytes;    /* by a run's own copies, of one run */
+    uint64_t parameter_bytes;                      /* copied once */
+    bool is_graph;                                 /* runs are launched as one */
+};
+struct exec_device_facts exec_device_facts(const struct exec *exec);
 
 /** Threads of the kernels' team. */
 uint32_t exec_threads(const struct exec *exec);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an execution says of itself: steps, operands, the arena. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/exec/private.h"
@@ -49,7 +50,7 @@ uint32_t exec_threads(const struct exec *exec)
 /* Operands */
 
 static bool get_operand(const struct exec *exec, const struct value *value, uint32_t buffer,
-                        struct exec_operand *out_operand)
+                        bool on_device, struct exec_operand *out_operand)
 {
     const struct plan *plan = &exec->bound->plan;
     size_t offset;
@@ -61,7 +62,9 @@ static bool get_operand(const struct exec *exec, const struct value *value, uint
     *out_operand = (struct exec_operand){
         .value = value,
         .bytes = (size_t)shape_bytes(&value->shape, value->dtype),
-        .address = bound_address(exec->bound, buffer),
+        .address = on_device ? bound_device_address(exec->bound, buffer)
+                             : bound_address(exec->bound, buffer),
+        .on_device = on_device,
         .layout = exec->bound->layouts[buffer],
     };
     if (!plan->buffers[root].is_external) {
@@ -80,7 +83,8 @@ bool exec_step_input(const struct exec *exec, uint32_t step, uint32_t i,
     const struct bound_step *bound = &exec->bound->steps[step];
 
     return i < bound->info.input_count &&
-           get_operand(exec, bound->info.inputs[i], bound->input_buffers[i], out_operand);
+           get_operand(exec, bound->info.inputs[i], bound->input_buffers[i],
+                       bound->info.on_device != (bound->copied != PLAN_NONE), out_operand);
 }
 
 bool exec_step_reads(const struct exec *exec, uint32_t step, uint32_t input)
@@ -101,7 +105,8 @@ bool exec_step_output(const struct exec *exec, uint32_t step, uint32_t i,
         return false;
     /* Kernels may leave alone what nobody reads. */
     return (bound->value || call_is_read(bound->info.node, i)) &&
-           get_operand(exec, bound->info.outputs[i], bound->output_buffers[i], out_operand);
+           get_operand(exec, bound->info.outputs[i], bound->output_buffers[i],
+                       bound->info.on_device, out_operand);
 }
 
 void exec_read(const struct exec *exec, const struct exec_operand *operand, void *out_data)
@@ -110,11 +115,18 @@ void exec_read(const struct exec *exec, const struct exec_operand *operand, void
     size_t item = dtype_bytes(operand->value->dtype);
     int64_t strides[SHAPE_MAX_RANK], at[SHAPE_MAX_RANK] = {0}, from = 0;
     int64_t count = shape_elements(shape);
-    char *to = out_data;
+    char *to = out_data, *copy = NULL;
+    const char *source = operand->address;
 
+    if (operand->on_device) {
+        source = copy = malloc(operand->bytes + 1);
+        if (!copy || exec->device_backend->copy_out(exec->device, copy, operand->address,
+                                                    operand->bytes) < 0)
+            memset(out_data, 0, operand->bytes);
+    }
     layout_strides(&operand->layout, shape, strides);
-    for (int64_t i = 0; i < count; i++, to += item) {
-        memcpy(to, (const char *)operand->address + (size_t)from * item, item);
+    for (int64_t i = 0; source && i < count; i++, to += item) {
+        memcpy(to, source + (size_t)from * item, item);
         for (int axis = shape->rank - 1; axis >= 0; axis--) {
             from += strides[axis];
             if (++at[axis] < shape->dims[axis])
@@ -123,6 +135,7 @@ void exec_read(const struct exec *exec, const struct exec_operand *operand, void
             at[axis] = 0;
         }
     }
+    free(copy);
 }
 
 /* The arena */

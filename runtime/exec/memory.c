@@ -78,6 +78,8 @@ static size_t for_all_memory(const struct exec *exec, void (*visit)(const void *
     size_t total = 0;
 
     for (uint32_t i = 0; i < exec->chunk_count; i++) {
+        if (exec->chunks[i].what == EXEC_MEMORY_DEVICE)
+            continue;
         visit(exec->chunks[i].address, exec->chunks[i].bytes);
         total += exec->chunks[i].bytes;
     }

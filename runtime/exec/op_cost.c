@@ -82,7 +82,7 @@ static int64_t computation_of(const struct exec_step *step)
 
     /* A reorder works for a node, but does not do its work. */
     if (strcmp(step->type, node->op_type) != 0)
-        return strcmp(step->type, "Reorder") == 0 ? 0 : -1;
+        return strcmp(step->type, "Reorder") == 0 || strncmp(step->type, "CopyTo", 6) == 0 ? 0 : -1;
     if (strcmp(step->type, CHAIN_OP_TYPE) == 0 || strcmp(step->type, PREPROCESS_OP_TYPE) == 0)
         computation = chain(node);
     else

@@ -3,6 +3,7 @@
 #ifndef OPTRACE_RUNTIME_EXEC_PRIVATE_H
 #define OPTRACE_RUNTIME_EXEC_PRIVATE_H
 
+#include "base/clock.h"
 #include "runtime/exec/backend.h"
 #include "runtime/exec/bind.h"
 #include "runtime/exec/exec.h"
@@ -35,6 +36,19 @@ struct exec {
     uint32_t inner_count;
     struct call_watch inner_watch; /* tells the observers */
     bool is_recorded;
+
+    const struct device_backend *device_backend; /* NULL: the CPU alone */
+    struct device *device;
+    char device_name[24]; /* "cuda:0" */
+    void *device_arena, *device_constants;
+    uint64_t device_constant_bytes;
+    void **output_copies; /* by position in graph->outputs: read from the device when asked for */
+    bool has_host_steps, offloads;
+    bool is_captured;            /* a run is kept on the device as a whole */
+    bool device_pending;         /* observers are to hear of the device's moments of this run */
+    uint64_t first_ticks;        /* of the device's moment 0 in this run */
+    struct ot_clock_triple zero; /* of the clocks, once */
+
     struct exec_observer observers[EXEC_OBSERVERS_MAX];
     uint32_t observer_count;
     bool observers_take_time; /* one of them, at least */
@@ -47,6 +61,24 @@ struct exec {
 
 /** Touch all that the runs of a struct exec read and write: an item of its queue. */
 void exec_touch_all(void *exec);
+
+/* exec_device.c: all of them do nothing, and return 0, without a device. */
+
+int exec_device_open(struct exec *exec, const struct exec_options *options, struct diag *diag);
+int exec_device_allocate(struct exec *exec, struct diag *diag);
+void exec_device_close(struct exec *exec);
+/** As a run begins; steps are observed. */
+int exec_device_begin(struct exec *exec);
+/** Around a step of the device. */
+int exec_device_step(struct exec *exec, uint32_t step, bool is_observed);
+/** A graph input was set. */
+int exec_device_put_input(struct exec *exec, uint32_t index);
+/** As a run ends: waits, tells observers of the device's moments. out_step: whose failure it is. */
+int exec_device_finish(struct exec *exec, uint32_t *out_step);
+/** A run of device steps alone, as a whole; false: it must go step by step. */
+bool exec_device_replay(struct exec *exec, int *out_failure);
+/** Where an output can be read. */
+void *exec_device_output(const struct exec *exec, uint32_t index);
 
 /** Which memory of the graph's own the steps read, and the caller at the end. -ENOMEM. */
 int exec_list_needed(struct exec *exec);

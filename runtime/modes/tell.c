@@ -60,3 +60,21 @@ void run_free_graph(struct session *session, bool is_told)
         text_print(stderr, "load_and_run: --record-comp-seq2: %s of the graph are freed\n",
                    amount_format_bytes(text, sizeof(text), (double)bytes));
 }
+
+void run_tell_device(const struct exec *exec)
+{
+    struct exec_device_facts facts = exec_device_facts(exec);
+    char in[AMOUNT_BYTES], out[AMOUNT_BYTES], parameters[AMOUNT_BYTES];
+
+    if (!facts.description)
+        return;
+    text_print(
+        stderr,
+        "load_and_run: --cuda: %s: %u operators on it, %u on the CPU; %u copies in each run, "
+        "%s to it and %s from it; %s of parameters copied once%s\n",
+        facts.description, facts.device_steps, facts.host_steps, facts.copy_steps,
+        amount_format_bytes(in, sizeof(in), (double)facts.copied_in_bytes),
+        amount_format_bytes(out, sizeof(out), (double)facts.copied_out_bytes),
+        amount_format_bytes(parameters, sizeof(parameters), (double)facts.parameter_bytes),
+        facts.is_graph ? "; a run is one graph" : "");
+}

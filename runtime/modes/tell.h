@@ -19,4 +19,7 @@ void run_tell_sanity(enum sanity_choice choice, const struct sanity_result *resu
 /** What runs do not need goes back to the system; how much that is where is_told. */
 void run_free_graph(struct session *session, bool is_told);
 
+/** Where a run computes, and what it copies; nothing without a device. */
+void run_tell_device(const struct exec *exec);
+
 #endif

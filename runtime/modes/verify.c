@@ -166,6 +166,8 @@ static int run_session(struct data_set *set)
                                ? config->passes.half
                                : DTYPE_NONE,
                            config->exec.kernels || config->exec.layouts);
+    if (tells)
+        run_tell_device(set->session->exec);
     if (tells && config->exec.is_recorded)
         run_tell_recorded(set->session->exec, config->frees_graph, false);
     if (tells && config->shares)

@@ -193,7 +193,8 @@ static void write_numbers(struct json_writer *json, const struct report *report)
         {"load_ns", report->load_ns},           {"prepare_ns", report->prepare_ns},
         {"threads", report->threads},           {"model_node_count", report->source_node_count},
         {"step_count", report->step_count},     {"arena_bytes", report->arena_bytes},
-        {"weight_bytes", report->weight_bytes}, {"input_bytes", report->input_bytes},
+        {"weight_bytes", report->weight_bytes}, {"device_bytes", report->device_bytes},
+        {"input_bytes", report->input_bytes},
     };
 
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {

@@ -26,7 +26,7 @@ struct report {
     struct times_array runs;
     struct report_input *inputs;
     uint32_t input_count;
-    uint64_t arena_bytes, weight_bytes, input_bytes;
+    uint64_t arena_bytes, weight_bytes, input_bytes, device_bytes;
     uint32_t step_count;
     uint32_t source_node_count;
     uint32_t threads;
@@ -56,7 +56,7 @@ int report_finished(FILE *out, const struct report *report);
  * One thread's part of the JSON document, as an object; times are ns of CLOCK_MONOTONIC:
  *
  *     load_ns, prepare_ns, threads (of the kernels), model_node_count, step_count, arena_bytes,
- *     weight_bytes, input_bytes
+ *     weight_bytes, input_bytes, device_bytes
  *     inputs    [{name, dtype, shape, data: "given" | "random"}]
  *     warmups, runs   [{e2e_ns, host_ns}]
  *     summary   of the runs' e2e_ns: {count, total_ns, mean_ns, standard_deviation_ns, min_ns,

@@ -60,8 +60,9 @@ struct trace {
     struct session *session;
     enum trace_detail detail; /* TRACE_DEFAULT: no phases */
     const struct op_set *set;
-    uint32_t lane;  /* of the queue */
-    uint32_t arena; /* who takes the arena */
+    uint32_t lane;   /* of the queue */
+    uint32_t stream; /* the lane of a device, if there is one */
+    uint32_t arena;  /* who takes the arena */
     struct optrace_run run;
     bool is_open;        /* its memory was told */
     bool clock_is_ticks; /* ot_clock_ticks() and optrace_ticks() are the same clock */
@@ -260,7 +261,7 @@ static uint32_t define_step(const struct exec_step *step, const char *id, uint32
     uint32_t op = 0;
 
     info.node_id = id;
-    info.device = "cpu:0";
+    info.device = step->device;
     info.params = params;
     info.model = model;
     info.inputs = inputs;
@@ -281,7 +282,7 @@ static uint32_t define_step(const struct exec_step *step, const char *id, uint32
  * needs it; what an If or a Loop does is what its inner steps do. */
 static enum phase phase_of(const struct exec_step *step)
 {
-    if (strcmp(step->type, "Reorder") == 0)
+    if (strcmp(step->type, "Reorder") == 0 || strncmp(step->type, "CopyTo", 6) == 0)
         return PHASE_PREPARE;
     return control_is(step->node) ? PHASE_NONE : PHASE_COMPUTE;
 }
@@ -298,7 +299,7 @@ static uint32_t define_phase(const struct exec_step *step, const char *id, uint3
         return 0;
     info.name = name;
     info.node_id = id;
-    info.device = "cpu:0";
+    info.device = step->device;
     info.model = model;
     (void)optrace_op_define(&info, &op);
     free(name);
@@ -476,7 +477,7 @@ static void end_device(struct trace *trace, uint32_t step, uint64_t ticks)
     const struct step_ops *ops = &trace->set->ops[step];
     struct optrace_event event = {
         .op = ops->op,
-        .lane = trace->lane,
+        .lane = exec_step(trace->session->exec, step)->on_device ? trace->stream : trace->lane,
         .run = run_of(trace, step),
         .start = trace->device.start,
         .kern = trace->device.kern,
@@ -607,6 +608,8 @@ static const char *memory_name(enum exec_memory what)
         return "arena";
     case EXEC_MEMORY_WEIGHTS:
         return "weights, laid out";
+    case EXEC_MEMORY_DEVICE:
+        return "memory of the GPU";
     }
     return "other";
 }
@@ -662,6 +665,19 @@ static void tell_memory(const struct trace *trace, memory_fn *tell)
 }
 
 /* Life */
+
+static uint32_t define_stream(uint32_t number, const char *device)
+{
+    char name[32] = "cuda stream";
+    struct optrace_lane_info info = {
+        .name = name, .device = device, .kind = OPTRACE_LANE_STREAM, .native_id = number};
+    uint32_t lane = 0;
+
+    if (number > 0)
+        snprintf(name, sizeof(name), "cuda stream %u", number);
+    (void)optrace_lane_define(&info, &lane);
+    return lane;
+}
 
 static uint32_t define_lane(uint32_t number)
 {
@@ -722,6 +738,8 @@ int trace_open(struct session *session, uint32_t number, enum trace_detail detai
         return diag_set(diag, -ENOMEM, "no memory for recording");
     }
     trace->lane = define_lane(number);
+    if (exec_device_facts(session->exec).name)
+        trace->stream = define_stream(number, exec_device_facts(session->exec).name);
     for (uint32_t i = 0; i < inner; i++) {
         trace->inner[i].event.op = trace->set->ops[count + i].op;
         trace->inner[i].event.lane = trace->lane;

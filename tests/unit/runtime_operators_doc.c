@@ -24,7 +24,7 @@ static const char head[] =
     "  strings.\n"
     "- *Kernels* are entries of `struct kernel_table` in [kernels.h](../kernels/kernels.h), on the "
     "CPU;\n"
-    "  none has a CUDA version.\n"
+    "  those of a GPU are in gpu.md.\n"
     "- A shape that depends on the content of an input (Reshape, Range, NonZero ...) is worked "
     "out\n"
     "  for the content that the input is bound to.\n";

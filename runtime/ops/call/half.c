@@ -179,6 +179,8 @@ int call_bind_any(const struct call_request *request, call_bind_any_fn *bind, st
 
     if (!call_widens(request->node) || !has_half(request))
         return bind(request, out_call);
+    if (request->on_device)
+        return call_refuse(request, -ENOTSUP, "the CPU converts what is stored in half precision");
     half = half_create(request);
     if (!half)
         return call_refuse(request, -ENOMEM, "out of memory");

@@ -358,7 +358,9 @@ int call_bind_dropout(const struct call_request *request, struct call *call)
     if (!call_dtype(request->outputs[1].dtype, &dtype))
         return call_refuse(request, -ENOTSUP, "no kernel for a mask of %s",
                            dtype_name(request->outputs[1].dtype));
-    request->kernels->cast.fn(&p->one, dtype, &yes, KERNEL_BOOL, 1);
+    if (request->on_device)
+        return call_refuse(request, -ENOTSUP, "the CPU copies the mask");
+    cast_ref(&p->one, dtype, &yes, KERNEL_BOOL, 1);
     p->fn = request->kernels->fill.fn;
     p->mask_bytes = kernel_dtype_bytes(dtype);
     p->count = (size_t)shape_elements(&request->outputs[0].shape);

@@ -76,7 +76,9 @@ int call_bind_unary(const struct call_request *request, struct call *call)
     struct unary_params *p;
     int rc;
 
-    if (request->outputs[0].dtype != DTYPE_F32)
+    /* Bounds that are inputs are not to be looked at on a device. */
+    if (request->outputs[0].dtype != DTYPE_F32 ||
+        (request->on_device && (call_input(request, 1) || call_input(request, 2))))
         return kind.kind == KERNEL_CLIP ? call_bind_clip_any(request, call)
                                         : call_bind_map(request, call);
     rc = call_require_f32(request, 0, 2);

@@ -92,7 +92,7 @@ static int pad_value(const struct call_request *request, uint64_t *out_value)
             return call_refuse(request, -ENOTSUP, "no kernel pads %s with %g", dtype_name(dtype),
                                (double)number);
         if (number != 0.0f)
-            request->kernels->cast.fn(out_value, to, &number, KERNEL_F32, 1);
+            cast_ref(out_value, to, &number, KERNEL_F32, 1);
         return 0;
     }
     if (value->dtype != dtype || shape_elements(&value->shape) != 1)

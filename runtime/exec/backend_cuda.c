@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A GPU of NVIDIA's as a device: kernels/cuda.h under the names of backend.h. */
+#include "runtime/exec/backend.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "kernels/cuda.h"
+
+struct device {
+    struct kernel_cuda *cuda;
+    struct kernel_cuda_graph *recorded;
+};
+
+static void cuda_close(struct device **device_ptr)
+{
+    struct device *device = *device_ptr;
+
+    *device_ptr = NULL;
+    if (!device)
+        return;
+    if (device->recorded)
+        kernel_cuda_graph_destroy(device->cuda, &device->recorded);
+    kernel_cuda_close(&device->cuda);
+    free(device);
+}
+
+static int cuda_open(uint32_t number, struct device **out_device, struct diag *diag)
+{
+    struct device *device = calloc(1, sizeof(*device));
+    char text[KERNEL_CUDA_TEXT_BYTES];
+    int rc;
+
+    if (!device)
+        return diag_set(diag, -ENOMEM, "out of memory");
+    rc = kernel_cuda_open((int)number, &device->cuda, text);
+    if (rc == 0) {
+        *out_device = device;
+        return 0;
+    }
+    free(device);
+    return diag_set(diag,
+                    rc == -ENOMEM ? -ENOSPC
+                    : rc == -EIO  ? -EIO
+                                  : -ENODEV,
+                    "--cuda: %s", text);
+}
+
+static const char *cuda_describe(const struct device *device)
+{
+    return kernel_cuda_describe(device->cuda);
+}
+
+static const char *cuda_problem(const struct device *device)
+{
+    return kernel_cuda_problem(device->cuda);
+}
+
+static bool cuda_is_own(const char *version)
+{
+    return version == kernel_cuda_version;
+}
+
+/* Memory that is not there ends a run otherwise than a lack of the host's. */
+static int cuda_alloc(struct device *device, size_t bytes, void **out_memory)
+{
+    int rc = kernel_cuda_alloc(device->cuda, bytes, out_memory);
+
+    return rc == -ENOMEM ? -ENOSPC : rc;
+}
+
+static size_t cuda_room(struct device *device)
+{
+    return kernel_cuda_room(device->cuda);
+}
+
+static int cuda_clear(struct device *device, void *to, size_t bytes)
+{
+    return kernel_cuda_clear(device->cuda, to, bytes);
+}
+
+static int cuda_copy_in(struct device *device, void *to, const void *from, size_t bytes)
+{
+    return kernel_cuda_put(device->cuda, to, from, bytes);
+}
+
+static int cuda_copy_out(struct device *device, void *to, const void *from, size_t bytes)
+{
+    return kernel_cuda_get(device->cuda, to, from, bytes);
+}
+
+static int cuda_begin_step(struct device *device, uint32_t step)
+{
+    kernel_cuda_use(device->cuda, step + 1, false);
+    return kernel_cuda_problem(device->cuda)[0] != '\0' ? -EIO : 0;
+}
+
+static int cuda_wait(struct device *device, uint32_t *out_failed)
+{
+    uint32_t mark = 0;
+    int rc = kernel_cuda_fault(device->cuda, &mark);
+
+    *out_failed = rc == 0 && mark != 0 ? mark - 1 : UINT32_MAX;
+    return rc;
+}
+
+static int cuda_make_moments(struct device *device, uint32_t count)
+{
+    int rc = kernel_cuda_make_moments(device->cuda, count);
+
+    return rc == -ENOMEM ? -ENOSPC : rc;
+}
+
+static int cuda_note(struct device *device, uint32_t moment)
+{
+    return kernel_cuda_note(device->cuda, moment);
+}
+
+static int cuda_await(struct device *device, uint32_t moment)
+{
+    return kernel_cuda_await(device->cuda, moment);
+}
+
+static int cuda_since_first(struct device *device, uint32_t moment, int64_t *out_ns)
+{
+    return kernel_cuda_between(device->cuda, 0, moment, out_ns);
+}
+
+static int cuda_record_begin(struct device *device)
+{
+    return kernel_cuda_graph_begin(device->cuda);
+}
+
+static int cuda_record_end(struct device *device)
+{
+    return kernel_cuda_graph_end(device->cuda, &device->recorded);
+}
+
+static int cuda_replay(struct device *device)
+{
+    return kernel_cuda_graph_launch(device->cuda, device->recorded);
+}
+
+const struct device_backend device_cuda = {
+    .name = "cuda",
+    .open = cuda_open,
+    .close = cuda_close,
+    .describe = cuda_describe,
+    .problem = cuda_problem,
+    .kernels = kernel_cuda_table,
+    .is_own = cuda_is_own,
+    .alloc = cuda_alloc,
+    .room = cuda_room,
+    .clear = cuda_clear,
+    .copy_in = cuda_copy_in,
+    .copy_out = cuda_copy_out,
+    .begin_step = cuda_begin_step,
+    .wait = cuda_wait,
+    .make_moments = cuda_make_moments,
+    .note = cuda_note,
+    .await = cuda_await,
+    .since_first = cuda_since_first,
+    .record_begin = cuda_record_begin,
+    .record_end = cuda_record_end,
+    .replay = cuda_replay,
+};

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Running on a device: its memory, what is copied, when its steps ran, runs as a whole. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/amount.h"
+#include "runtime/exec/private.h"
+
+enum { ALIGNMENT = 256 };
+
+int exec_device_open(struct exec *exec, const struct exec_options *options, struct diag *diag)
+{
+    if (!options->device)
+        return 0;
+    if (!options->device->open)
+        return diag_set(diag, -ENOTSUP, "--%s: this build leaves GPUs out", options->device->name);
+    exec->device_backend = options->device;
+    snprintf(exec->device_name, sizeof(exec->device_name), "%s:%u", options->device->name,
+             options->device_number);
+    exec->offloads = options->offload;
+    exec->zero = ot_clock_read_triple();
+    return options->device->open(options->device_number, &exec->device, diag);
+}
+
+void exec_device_close(struct exec *exec)
+{
+    for (uint32_t i = 0; exec->output_copies && i < exec->graph->output_count; i++)
+        free(exec->output_copies[i]);
+    free(exec->output_copies);
+    if (exec->device_backend)
+        exec->device_backend->close(&exec->device);
+}
+
+/* --- Memory --- */
+
+static size_t round_up(size_t bytes)
+{
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* "conv1" (Conv) is the last that fits, or what else there is to say. */
+static int tell_no_room(struct exec *exec, size_t bytes, const char *what, int rc,
+                        struct diag *diag)
+{
+    char wanted[AMOUNT_BYTES], room[AMOUNT_BYTES];
+
+    if (rc != -ENOSPC)
+        return diag_set(diag, rc, "%s", exec->device_backend->problem(exec->device));
+    return diag_set(
+        diag, rc, "--%s: the device has no room for %s: %s are needed, and %s are free",
+        exec->device_backend->name, what,
+        amount_format_bytes(wanted, sizeof(wanted), (double)bytes),
+        amount_format_bytes(room, sizeof(room), (double)exec->device_backend->room(exec->device)));
+}
+
+/* Zero, as memory of the CPU is. */
+static int take(struct exec *exec, size_t bytes, const char *what, void **out_memory,
+                struct diag *diag)
+{
+    int rc = exec->device_backend->alloc(exec->device, bytes, out_memory);
+
+    if (rc == 0)
+        rc = exec->device_backend->clear(exec->device, *out_memory, bytes);
+    if (rc < 0)
+        return tell_no_room(exec, bytes, what, rc, diag);
+    exec->chunks[exec->chunk_count++] =
+        (struct exec_chunk){EXEC_MEMORY_DEVICE, *out_memory, bytes, what};
+    return 0;
+}
+
+static bool is_input(const struct exec *exec, uint32_t buffer)
+{
+    for (uint32_t i = 0; i < exec->graph->input_count; i++)
+        if (exec->bound->input_buffers[i] == buffer)
+            return true;
+    return false;
+}
+
+/* Constants that steps of the device read: one piece of memory, each copied once. */
+static int bring_constants(struct exec *exec, struct diag *diag)
+{
+    struct bound *bound = exec->bound;
+    size_t at = 0;
+    int rc = 0;
+
+    for (uint32_t i = 0; i < bound->plan.buffer_count; i++)
+        if (bound->plan.buffers[i].is_external && (bound->needed_on[i] & ON_DEVICE) &&
+            !is_input(exec, i))
+            at += round_up(bound->plan.buffers[i].bytes);
+    exec->device_constant_bytes = at;
+    if (at == 0)
+        return 0;
+    rc = take(exec, at, "the parameters", &exec->device_constants, diag);
+    at = 0;
+    for (uint32_t i = 0; rc == 0 && i < bound->plan.buffer_count; i++) {
+        const struct plan_buffer *buffer = &bound->plan.buffers[i];
+
+        if (!buffer->is_external || !(bound->needed_on[i] & ON_DEVICE) || is_input(exec, i))
+            continue;
+        bound->device_memory[i] = (char *)exec->device_constants + at;
+        rc = exec->device_backend->copy_in(exec->device, bound->device_memory[i], bound->memory[i],
+                                           buffer->bytes);
+        if (rc < 0)
+            diag_set(diag, rc, "%s", exec->device_backend->problem(exec->device));
+        at += round_up(buffer->bytes);
+    }
+    return rc;
+}
+
+static int bring_inputs(struct exec *exec, struct diag *diag)
+{
+    struct bound *bound = exec->bound;
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < exec->graph->input_count; i++) {
+        uint32_t buffer = bound->input_buffers[i];
+
+        if (bound->needed_on[buffer] & ON_DEVICE)
+            rc = take(exec, bound->plan.buffers[buffer].bytes, exec->graph->inputs[i]->name,
+                      &bound->device_memory[buffer], diag);
+    }
+    return rc;
+}
+
+static int prepare_outputs(struct exec *exec, struct diag *diag)
+{
+    const struct bound *bound = exec->bound;
+
+    exec->output_copies = calloc(exec->graph->output_count + 1, sizeof(*exec->output_copies));
+    if (!exec->output_copies)
+        return diag_set(diag, -ENOMEM, "out of memory");
+    for (uint32_t i = 0; i < exec->graph->output_count; i++) {
+        size_t bytes = bound->plan.buffers[bound->output_buffers[i]].bytes;
+
+        exec->output_copies[i] = malloc(bytes ? bytes : 1);
+        if (!exec->output_copies[i])
+            return diag_set(diag, -ENOMEM, "out of memory");
+    }
+    return 0;
+}
+
+int exec_device_allocate(struct exec *exec, struct diag *diag)
+{
+    int rc;
+
+    if (!exec->device)
+        return 0;
+    for (uint32_t i = 0; i < exec->bound->step_count; i++)
+        exec->has_host_steps = exec->has_host_steps || !exec->bound->steps[i].info.on_device ||
+                               exec->bound->steps[i].copied != PLAN_NONE;
+    rc = take(exec, exec->bound->plan.arena_bytes, "the intermediate tensors", &exec->device_arena,
+              diag);
+    if (rc == 0)
+        rc = bring_constants(exec, diag);
+    if (rc == 0)
+        rc = bring_inputs(exec, diag);
+    return rc < 0 ? rc : prepare_outputs(exec, diag);
+}
+
+int exec_device_put_input(struct exec *exec, uint32_t index)
+{
+    const struct bound *bound = exec->bound;
+    uint32_t buffer = bound->input_buffers[index];
+
+    if (!exec->device || !bound->device_memory[buffer])
+        return 0;
+    return exec->device_backend->copy_in(exec->device, bound->device_memory[buffer],
+                                         bound->memory[buffer], bound->plan.buffers[buffer].bytes);
+}
+
+/* Where the content of an output is after a run. */
+static bool ends_on_device(const struct bound *bound, uint32_t index)
+{
+    size_t offset;
+    uint32_t root = plan_root(&bound->plan, bound->output_buffers[index], &offset);
+
+    return bound->ends_on && !(bound->ends_on[bound->output_buffers[index]] & ON_HOST) &&
+           !bound->plan.buffers[root].is_external;
+}
+
+void *exec_device_output(const struct exec *exec, uint32_t index)
+{
+    const struct bound *bound = exec->bound;
+    uint32_t buffer = bound->output_buffers[index];
+
+    if (!exec->device || !ends_on_device(bound, index))
+        return bound_address(bound, buffer);
+    if (!exec->offloads)
+        (void)exec->device_backend->copy_out(exec->device, exec->output_copies[index],
+                                             bound_device_address(bound, buffer),
+                                             bound->plan.buffers[buffer].bytes);
+    return exec->output_copies[index];
+}
+
+/* --- Runs --- */
+
+static bool is_observed(const struct exec *exec)
+{
+    return exec->observer_count > 0;
+}
+
+int exec_device_begin(struct exec *exec)
+{
+    const struct device_backend *backend = exec->device_backend;
+    int rc = 0;
+
+    if (!exec->device)
+        return 0;
+    for (uint32_t i = 0; rc == 0 && exec->offloads && i < exec->graph->input_count; i++)
+        rc = exec_device_put_input(exec, i);
+    if (rc < 0 || !is_observed(exec))
+        return rc;
+    /* Moment 0, and for each step when the one before was done, and when it was. */
+    rc = backend->make_moments(exec->device, 2 * exec->bound->step_count + 1);
+    if (rc == 0)
+        rc = backend->note(exec->device, 0);
+    if (rc == 0)
+        rc = backend->await(exec->device, 0);
+    exec->first_ticks = ot_clock_ticks();
+    return rc;
+}
+
+int exec_device_step(struct exec *exec, uint32_t step, bool is_timed)
+{
+    const struct device_backend *backend = exec->device_backend;
+    int rc = backend->begin_step(exec->device, step);
+
+    if (rc == 0 && is_timed)
+        rc = backend->note(exec->device, 2 * step + 1);
+    if (rc == 0)
+        rc = bound_step_run(&exec->bound->steps[step]);
+    if (rc == 0 && backend->problem(exec->device)[0] != '\0')
+        rc = -EIO;
+    if (rc == 0 && is_timed)
+        rc = backend->note(exec->device, 2 * step + 2);
+    return rc;
+}
+
+/* A moment of the device as one of this program's clock. */
+static int ticks_of(const struct exec *exec, uint32_t moment, double ticks_per_ns,
+                    uint64_t *out_ticks)
+{
+    int64_t ns = 0;
+    int rc = exec->device_backend->since_first(exec->device, moment, &ns);
+
+    *out_ticks = exec->first_ticks + (uint64_t)(ns > 0 ? (double)ns * ticks_per_ns : 0.0);
+    return rc;
+}
+
+static void tell_moment(const struct exec *exec, enum exec_moment moment, uint32_t step,
+                        uint64_t ticks)
+{
+    for (uint32_t i = 0; i < exec->observer_count; i++)
+        exec->observers[i].moment(exec->observers[i].user, moment, step, ticks);
+}
+
+/* What the events say, in the order of the steps. */
+static int tell_moments(struct exec *exec)
+{
+    struct ot_clock_triple now = ot_clock_read_triple();
+    double ns = (double)(now.monotonic_ns - exec->zero.monotonic_ns);
+    double ticks_per_ns = ns > 0.0 ? (double)(now.ticks - exec->zero.ticks) / ns : 1.0;
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < exec->bound->step_count; i++) {
+        uint64_t start, end = 0;
+
+        if (!exec->bound->steps[i].info.on_device)
+            continue;
+        rc = ticks_of(exec, 2 * i + 1, ticks_per_ns, &start);
+        if (rc == 0)
+            rc = ticks_of(exec, 2 * i + 2, ticks_per_ns, &end);
+        if (rc < 0)
+            return rc;
+        tell_moment(exec, EXEC_DEVICE_START, i, start);
+        tell_moment(exec, EXEC_DEVICE_KERN, i, start);
+        tell_moment(exec, EXEC_DEVICE_END, i, end);
+    }
+    return rc;
+}
+
+int exec_device_finish(struct exec *exec, uint32_t *out_step)
+{
+    const struct bound *bound = exec->bound;
+    int rc;
+
+    if (!exec->device)
+        return 0;
+    *out_step = UINT32_MAX;
+    for (uint32_t i = 0; exec->offloads && i < exec->graph->output_count; i++) {
+        uint32_t buffer = bound->output_buffers[i];
+
+        if (ends_on_device(bound, i))
+            (void)exec->device_backend->copy_out(exec->device, exec->output_copies[i],
+                                                 bound_device_address(bound, buffer),
+                                                 bound->plan.buffers[buffer].bytes);
+    }
+    rc = exec->device_backend->wait(exec->device, out_step);
+    if (rc == 0 && *out_step != UINT32_MAX)
+        return -EINVAL;
+    return rc == 0 && exec->device_pending ? tell_moments(exec) : rc;
+}
+
+bool exec_device_replay(struct exec *exec, int *out_failure)
+{
+    const struct device_backend *backend = exec->device_backend;
+    int rc = 0;
+
+    if (!exec->device || exec->has_host_steps)
+        return false;
+    if (!exec->is_captured) {
+        rc = backend->record_begin(exec->device);
+        for (uint32_t i = 0; rc == 0 && i < exec->bound->step_count; i++)
+            rc = exec_device_step(exec, i, false);
+        if (rc == 0)
+            rc = backend->record_end(exec->device);
+        exec->is_captured = rc == 0;
+    }
+    *out_failure = rc < 0 ? rc : backend->replay(exec->device);
+    return true;
+}
+
+struct exec_device_facts exec_device_facts(const struct exec *exec)
+{
+    struct exec_device_facts facts = {0};
+
+    if (!exec->device)
+        return facts;
+    facts.name = exec->device_name;
+    facts.description = exec->device_backend->describe(exec->device);
+    facts.parameter_bytes = exec->device_constant_bytes;
+    facts.is_graph = exec->is_recorded && !exec->has_host_steps;
+    for (uint32_t i = 0; i < exec->bound->step_count; i++) {
+        const struct bound_step *step = &exec->bound->steps[i];
+        uint64_t bytes =
+            step->copied == PLAN_NONE ? 0 : exec->bound->plan.buffers[step->copied].bytes;
+
+        facts.copy_steps += step->copied != PLAN_NONE;
+        facts.device_steps += step->copied == PLAN_NONE && step->info.on_device;
+        facts.host_steps += step->copied == PLAN_NONE && !step->info.on_device;
+        *(step->info.on_device ? &facts.copied_in_bytes : &facts.copied_out_bytes) += bytes;
+    }
+    return facts;
+}

@@ -1,0 +1,42 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A mistake in each family of CUDA kernels, which the harness has to find on the emulated device; and
+a result that nobody waited for, which lazy streams have not made yet."""
+import os
+import pathlib
+import subprocess
+import sys
+
+BUILD = pathlib.Path(os.environ["OPTRACE_BUILD_ROOT"])
+EMULATED = BUILD / "tests" / "support" / "cuda" / "emulated"
+# The number that BUG has in the source of the kernel, and the operation that shows it.
+BUGS = {1: "softmax_f32",  # a missing barrier between shared memory's writers and readers
+        2: "relu_f32", 3: "add_f32", 4: "chain", 5: "copy",
+        6: "copy",  # a missing barrier in the transpose's tile
+        7: "gather", 8: "along", 9: "normalize", 10: "conv_f32", 11: "average_pool_f32",
+        12: "gemm_f32"}  # a missing barrier before a tile is filled again
+failures = []
+
+
+def run(op, order, **environment):
+    given = {**os.environ, "LD_LIBRARY_PATH": str(EMULATED), "CUDA_DOUBLE_STREAMS": "eager",
+             "CUDA_DOUBLE_ORDER": order, **environment}
+    return subprocess.run([BUILD / "tests" / "kernels", "--cuda", "--op", op, "--cases", "60"],
+                          capture_output=True, text=True, check=False, env=given)
+
+
+for number, op in BUGS.items():
+    found = [order for order in ("forward", "reverse", "random:7")
+             if run(op, order, CUDA_DOUBLE_BUG=str(number)).returncode != 0]
+    if not found:
+        failures.append(f"the mistake {number} in {op} is not found in any order")
+    right = run(op, "forward")
+    if right.returncode != 0 or "60 cases, 0 failed" not in right.stdout:
+        failures.append(f"{op} fails without a mistake: {right.stdout[-300:]}{right.stderr[-300:]}")
+# Lazy streams have nothing done when a result is looked at too early.
+lazy = run("relu_f32", "forward", CUDA_DOUBLE_STREAMS="lazy")
+if lazy.returncode == 0:
+    failures.append("a result that nobody waited for is there with lazy streams")
+for failure in failures:
+    print(failure)
+sys.exit(1 if failures else 0)

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""load_and_run --cuda on the emulated device: results, copies, what is recorded, errors, what is left."""
+import os
+import pathlib
+import re
+import sqlite3
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(os.environ["OPTRACE_SOURCE_ROOT"])
+BUILD = pathlib.Path(os.environ["OPTRACE_BUILD_ROOT"])
+EMULATED = BUILD / "tests" / "support" / "cuda" / "emulated"
+CASES = ROOT / "tests" / "graphs" / "cases"
+LINEAR = CASES / "lowered_linear"        # the device does all of it
+ATTENTION = CASES / "lowered_attention"  # the CPU does some
+failures = []
+
+
+def expect(condition, what):
+    if not condition:
+        failures.append(what)
+
+
+def run(model, *flags, before=(), **environment):
+    words = [*before, BUILD / "runtime" / "load_and_run", model / "model.onnx", "--cuda", *flags]
+    given = {**os.environ, "LD_LIBRARY_PATH": str(EMULATED), **environment}
+    return subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False,
+                          env=given)
+
+
+def left_of(path):
+    lines = pathlib.Path(path).read_text().splitlines()
+    return {line.rsplit(" ", 1)[0]: int(line.rsplit(" ", 1)[1]) for line in lines}
+
+
+def is_clean(left):
+    return all(count == 0 for what, count in left.items() if what.startswith("left "))
+
+
+def check_results():
+    """Each model in each order, with copies within the run, and as a graph."""
+    for case in (LINEAR, ATTENTION, CASES / "lowered_layers", CASES / "zeros_counted_as_the_run_does"):
+        for order in ("forward", "reverse", "random:3"):
+            for flags in ((), ("--enable-offload-copy",), ("--record-comp-seq",)):
+                done = run(case, "--verify", case, "--no-trace", *flags, CUDA_DOUBLE_ORDER=order)
+                expect(done.returncode == 0,
+                       f"{case.name} {order} {flags}: {done.returncode} {done.stdout}{done.stderr}")
+
+
+def check_effects(folder):
+    """Runs as graphs, copies to the byte."""
+    path = folder / "left"
+    done = run(LINEAR, "--no-trace", "--iter", "5", "--warmup-iter", "1", "--record-comp-seq",
+               CUDA_DOUBLE_LEFT=str(path))
+    left = left_of(path)
+    expect(done.returncode == 0 and "a run is one graph" in done.stderr, done.stderr)
+    expect(left["graphs"] == 6 and is_clean(left), f"6 runs as graphs: {left}")
+    # Once a run the word is read that tells of an index out of range.
+    told = re.search(r"(\d+) copies in each run, (\d+) B to it and (\d+) B from it", done.stderr)
+    expect(told and told.groups() == ("0", "0", "0"), f"no copies within runs: {done.stderr}")
+    expect(left["copied out"] == 6 * 4, f"no output is copied unasked: {left}")
+    run(LINEAR, "--no-trace", "--iter", "5", "--copy-to-host", CUDA_DOUBLE_LEFT=str(path))
+    copied = left_of(path)["copied out"]
+    expect(copied > 6 * 4 and (copied - 6 * 4) % 6 == 0, f"each run copies its outputs: {copied}")
+    once = run(LINEAR, "--no-trace", "--iter", "0", "--warmup-iter", "0", CUDA_DOUBLE_LEFT=str(path))
+    first = left_of(path)["copied in"]
+    run(LINEAR, "--no-trace", "--iter", "50", CUDA_DOUBLE_LEFT=str(path))
+    expect(once.returncode == 0 and left_of(path)["copied in"] == first,
+           "parameters and inputs are copied once")
+
+
+def check_trace(folder):
+    """Host and device of each operator, tied to each other."""
+    store = folder / "run.db"
+    done = run(ATTENTION, "--trace", "--iter", "3", "--warmup-iter", "0",
+               before=(BUILD / "client" / "cli" / "optrace", "run", "-o", store, "--"))
+    expect(done.returncode == 0, f"recorded: {done.stdout}{done.stderr}")
+    facts = re.search(r"(\d+) operators on it, (\d+) on the CPU; (\d+) copies", done.stderr)
+    expect(facts, done.stderr)
+    if not store.exists() or not facts:
+        return
+    with sqlite3.connect(store) as connection:
+        rows = connection.execute(
+            "SELECT lane_kind, lane_device, run, correlation, op_name, op_type, start_ns, end_ns "
+            "FROM v_event WHERE correlation IS NOT NULL AND run IS NOT NULL").fetchall()
+    steps = sum(int(number) for number in facts.groups())
+    host = {(row[2], row[3]): row for row in rows if row[0] == "thread"}
+    device = {(row[2], row[3]): row for row in rows if row[0] != "thread"}
+    expect(len(host) == 3 * steps and set(host) == set(device),
+           f"{steps} steps of 3 runs, host {len(host)} and device {len(device)}")
+    streams = [row for row in rows if row[0] == "stream"]
+    on_it = int(facts.group(1)) + sum(1 for row in streams if row[5] == "CopyToDevice") // 3
+    expect(len(streams) == 3 * on_it and all(row[1] == "cuda:0" for row in streams),
+           f"{on_it} of them on the stream in each run: {len(streams)}")
+    for key, row in device.items():
+        expect(key not in host or row[6] >= host[key][6],
+               f"{row[4]} begins on the device before it is handed over")
+
+
+def check_times(folder):
+    """What the device scripted, where it is busy: an event before a kernel comes as early as the device is
+    free, which may be before the launch."""
+    store = folder / "times.db"
+    done = run(LINEAR, "--trace", "--iter", "2", "--warmup-iter", "0",
+               before=(BUILD / "client" / "cli" / "optrace", "run", "-o", store, "--"),
+               CUDA_DOUBLE_KERNELS="gemm_f32=30000000")
+    expect(done.returncode == 0 and store.exists(), f"recorded: {done.stdout}{done.stderr}")
+    if not store.exists():
+        return
+    with sqlite3.connect(store) as connection:
+        times = [row[0] for row in connection.execute(
+            "SELECT dur_ns FROM v_event WHERE lane_kind = 'stream' AND op_type IN ('MatMul', 'Gemm') "
+            "ORDER BY start_ns")]
+    exact = [time for time in times if abs(time - 30000000) <= 1500]
+    expect(len(times) > 4 and min(times) >= 29998500 and len(exact) >= len(times) - 4,
+           f"products take what the device says: {times}")
+
+
+def check_errors(folder):
+    told = (({"CUDA_DOUBLE_DRIVER": "none"}, (), "the driver finds no GPU"),
+            ({"CUDA_DOUBLE_DRIVER": "old"}, (), "no kernels for a GPU|kernels cannot be loaded"),
+            ({"LD_LIBRARY_PATH": "/nowhere"}, (), "no driver of NVIDIA's on this machine"),
+            ({}, ("--cuda=7",), "there is no GPU 7: the driver finds 1"),
+            ({"CUDA_DOUBLE_MEMORY": "4096"}, (), "the device has no room for .*: .* are needed, and "),
+            ({"CUDA_DOUBLE_FAIL": "cuLaunchKernel=719"}, (),
+             'node ".*" .*: the GPU failed at kernel .*: CUDA_ERROR_LAUNCH_FAILED'))
+    for environment, flags, sentence in told:
+        path = folder / "left"
+        path.unlink(missing_ok=True)
+        done = run(LINEAR, "--no-trace", "--iter", "2", *flags,
+                   **{**environment, "CUDA_DOUBLE_LEFT": str(path)})
+        expect(done.returncode == 4 and re.search(sentence, done.stderr),
+               f"{environment} {flags}: {done.returncode} {done.stderr}")
+        expect(not path.exists() or is_clean(left_of(path)), f"{environment}: {path} has more")
+    for words in (("--cuda=x",), ("--fast-run",), ("--counters", "cycles"), ("--cpu-default",)):
+        done = run(LINEAR, "--no-trace", *words)
+        expect(done.returncode == 2 and len(done.stderr.splitlines()) == 2,
+               f"{words}: {done.returncode} {done.stderr}")
+
+
+def check_each_failure(folder):
+    """Each call in turn fails: one sentence, and nothing is left."""
+    path = folder / "left"
+    run(ATTENTION, "--no-trace", "--iter", "1", CUDA_DOUBLE_LEFT=str(path))
+    calls = left_of(path)["calls"]
+    expect(calls > 50, f"{calls} calls")
+    for number in range(1, calls + 1, max(1, calls // 60)):
+        path.unlink(missing_ok=True)
+        done = run(ATTENTION, "--no-trace", "--iter", "1", CUDA_DOUBLE_LEFT=str(path),
+                   CUDA_DOUBLE_FAIL=f"#{number}=999")
+        sentences = [line for line in done.stderr.splitlines()
+                     if "CUDA_ERROR" in line or "GPU" in line and "operators on it" not in line]
+        expect(done.returncode in (0, 4), f"call {number}: {done.returncode} {done.stderr}")
+        expect(done.returncode == 0 or len(sentences) == 1, f"call {number}: {done.stderr}")
+        expect(is_clean(left_of(path)), f"call {number} leaves {left_of(path)}")
+
+
+with tempfile.TemporaryDirectory() as name:
+    check_results()
+    check_effects(pathlib.Path(name))
+    check_trace(pathlib.Path(name))
+    check_times(pathlib.Path(name))
+    check_errors(pathlib.Path(name))
+    check_each_failure(pathlib.Path(name))
+for failure in failures:
+    print(failure)
+sys.exit(1 if failures else 0)
