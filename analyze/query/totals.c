@@ -95,43 +95,54 @@ int totals_may_answer(struct store *store, const struct ops_question *question, 
 /* What the scan would do with the events of a row. */
 enum fate { FATE_COUNTS, FATE_OUTSIDE, FATE_SKIPPED, FATE_UNKNOWN };
 
-enum run_kind { COUNTED, WARMUP, WITHOUT_OPS };
+enum run_kind { COUNTED, WARMUP, WITHOUT_OPS, RUN_KINDS };
 
 static enum run_kind kind_of(const struct scan_run *run)
 {
     return run->without_ops ? WITHOUT_OPS : run->is_warmup ? WARMUP : COUNTED;
 }
 
-/* All runs of a kind have the same fate, where which run is asked for by its kind alone. Runs
- * without ops are one kind, warm-ups or not. */
-static enum fate fate_of_kind(const struct scan_session *session, enum run_kind kind)
-{
-    enum fate fate = FATE_UNKNOWN; /* no such run: somebody else has changed the file */
+/* Of the runs of a session by their kind. All of a kind have the same fate, where which run is asked
+ * for by its kind alone. Runs without ops are one kind, warm-ups or not. */
+struct fates {
+    enum fate of_kind[RUN_KINDS];
+};
 
+static struct fates fates_of(const struct scan_session *session)
+{
+    bool is_seen[RUN_KINDS] = {false};
+    struct fates fates;
+
+    for (int kind = 0; kind < RUN_KINDS; kind++)
+        fates.of_kind[kind] = FATE_UNKNOWN; /* no such run: somebody else has changed the file */
     for (size_t i = 0; i < session->run_count; i++) {
         const struct scan_run *run = &session->runs[i];
         const enum fate own = run->selected ? FATE_COUNTS : FATE_SKIPPED;
+        const enum run_kind kind = kind_of(run);
 
-        if (run->end_ns == STORE_NULL || kind_of(run) != kind)
+        if (run->end_ns == STORE_NULL)
             continue;
-        if (fate != FATE_UNKNOWN && fate != own)
-            return FATE_UNKNOWN;
-        fate = own;
+        if (is_seen[kind] && fates.of_kind[kind] != own)
+            fates.of_kind[kind] = FATE_UNKNOWN;
+        else
+            fates.of_kind[kind] = own;
+        is_seen[kind] = true;
     }
-    return fate;
+    return fates;
 }
 
-static enum fate fate_of(const struct scan_session *session, const char *run_kind, int64_t run)
+static enum fate fate_of(const struct scan_session *session, const struct fates *fates,
+                         const char *run_kind, int64_t run)
 {
     enum fate outside = session->all_events ? FATE_COUNTS : FATE_OUTSIDE;
     uint32_t place;
 
     if (strcmp(run_kind, "counted") == 0)
-        return fate_of_kind(session, COUNTED);
+        return fates->of_kind[COUNTED];
     if (strcmp(run_kind, "warm-up") == 0)
-        return fate_of_kind(session, WARMUP);
+        return fates->of_kind[WARMUP];
     if (strcmp(run_kind, "without ops") == 0)
-        return fate_of_kind(session, WITHOUT_OPS);
+        return fates->of_kind[WITHOUT_OPS];
     if (strcmp(run_kind, "none") == 0)
         return outside;
     if (strcmp(run_kind, "open") != 0) /* of some runs, nobody knows which */
@@ -152,7 +163,8 @@ static uint32_t find_lane(const struct scan *scan, uint32_t session, enum scan_s
     return ID_MAP_NONE;
 }
 
-static int add_row(struct scan *scan, uint32_t session, sqlite3_stmt *row, struct diag *diag)
+static int add_row(struct scan *scan, uint32_t session, const struct fates *fates,
+                   sqlite3_stmt *row, struct diag *diag)
 {
     const char *kind = (const char *)sqlite3_column_text(row, 1);
     const char *run_kind = (const char *)sqlite3_column_text(row, 2);
@@ -177,7 +189,7 @@ static int add_row(struct scan *scan, uint32_t session, sqlite3_stmt *row, struc
         return 1;
     if (scan->op_kinds[sums.op] == SCAN_OP_SKIPPED)
         return 0;
-    fate = fate_of(&scan->sessions[session], run_kind, sqlite3_column_int64(row, 3));
+    fate = fate_of(&scan->sessions[session], fates, run_kind, sqlite3_column_int64(row, 3));
     if (fate == FATE_OUTSIDE)
         scan->outside_count += sums.calls;
     if (fate == FATE_OUTSIDE || fate == FATE_SKIPPED)
@@ -194,6 +206,7 @@ static int add_row(struct scan *scan, uint32_t session, sqlite3_stmt *row, struc
 static int add_session(struct reading *reading, struct scan *scan, uint32_t session,
                        struct diag *diag)
 {
+    const struct fates fates = fates_of(&scan->sessions[session]);
     sqlite3_stmt *row = NULL;
     int rc = query_prepare(
         reading->store,
@@ -204,7 +217,7 @@ static int add_session(struct reading *reading, struct scan *scan, uint32_t sess
 
     sqlite3_bind_int64(row, 1, scan->sessions[session].session_id);
     while (rc == 0 && (rc = query_step(reading->store, row, diag)) == 1)
-        rc = add_row(scan, session, row, diag) ? -ECANCELED : 0;
+        rc = add_row(scan, session, &fates, row, diag) ? -ECANCELED : 0;
     sqlite3_finalize(row);
     return rc == -ECANCELED ? 1 : rc;
 }
