@@ -12,6 +12,7 @@
 #include "tests/support/check.h"
 #include "tests/support/memory_store.h"
 #include "tests/support/small_store.h"
+#include "tests/support/store_support.h"
 #include "tests/support/temp.h"
 
 #define MS INT64_C(1000000)
@@ -338,6 +339,27 @@ static void stores_with_little_in_them(void **state)
                   "there is no event in what is asked for");
 }
 
+/* Each of them once: looking at all of them for each would take minutes. */
+static void a_session_of_very_many_runs(void **state)
+{
+    const struct analyze_scene *scene = *state;
+    char *path = temp_path(scene->dir, "many.db"), *text;
+    struct store *store = NULL;
+    struct diag diag = {0};
+
+    CHECK_OK(store_open(path, STORE_WRITE, &store, &diag));
+    put_session(store, "many", "done");
+    store_close(&store);
+    store_support_run(path, "INSERT INTO run WITH RECURSIVE n(i) AS"
+                            " (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300000)"
+                            " SELECT 1, i, NULL, 1, 1767225600000000000 + i * 1000000,"
+                            " 1767225600000000000 + i * 1000000 + 900000 + i % 1000, 0, 0 FROM n");
+    text = RUN(state, "many.db");
+    CHECK_CONTAINS(text, "300,000 runs");
+    free(text);
+    free(path);
+}
+
 static void a_store_that_is_being_written(void **state)
 {
     const struct analyze_scene *scene = *state;
@@ -396,6 +418,7 @@ int main(void)
         cmocka_unit_test(it_looks_the_same_everywhere),
         cmocka_unit_test(what_is_missing_comes_first),
         cmocka_unit_test(stores_with_little_in_them),
+        cmocka_unit_test(a_session_of_very_many_runs),
         cmocka_unit_test(a_store_that_is_being_written),
         cmocka_unit_test(options_of_operators_show_operators),
     };

@@ -177,19 +177,18 @@ static int gather_ops(struct brief *brief, struct diag *diag)
 
 static int measure_runs(struct brief_runs *runs)
 {
-    double *sorted = malloc(runs->count * sizeof(*sorted));
+    double *sorted = malloc(runs->count * sizeof(*sorted)), distance;
 
     if (!sorted)
         return -ENOMEM;
     memcpy(sorted, runs->ns, runs->count * sizeof(*sorted));
     stats_sort(sorted, runs->count);
+    distance = stats_median_distance(sorted, runs->count);
     runs->p50_ns = stats_percentile(sorted, runs->count, 50);
     runs->p99_ns = stats_percentile(sorted, runs->count, 99);
     runs->min_ns = sorted[0];
     runs->max_ns = sorted[runs->count - 1];
     for (size_t i = 0; i < runs->count; i++) {
-        double distance = stats_median_distance(sorted, runs->count);
-
         if (sorted[i] < runs->p50_ns * BRIEF_SLOW)
             continue;
         runs->outlier_count +=
