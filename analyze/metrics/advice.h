@@ -2,7 +2,7 @@
 /*
  * Rules that say what to do about a recording. Pure: no SQL, no printing.
  *
- *     {0}, advice_facts_init(&facts), advice_measure_spans(), advice_measure_ops(),
+ *     {0}, advice_facts_init(&facts), advice_measure_spans() or parts, advice_measure_ops(),
  *     what the caller knows (growth), advice_find()
  *
  * Each rule looks at facts alone, so that it can be told why it speaks. A rule whose facts are not
@@ -102,6 +102,16 @@ void advice_facts_init(struct advice_facts *facts);
 
 /** All but what advice_measure_ops() fills in. Returns 0 or -ENOMEM. */
 int advice_measure_spans(const struct spans_answer *spans, struct advice_facts *facts);
+
+/** The same of spans in parts (query_span_parts()): begin, which forgets what *out_parts was, {NULL}
+ *  at first, add each part, finish. Return 0 or -ENOMEM, advice_add() also SPAN_PARTS_WHOLE;
+ *  advice_parts_destroy() after any. */
+struct advice_parts;
+int advice_begin(const struct spans_answer *spans, struct advice_parts **out_parts);
+int advice_add(struct advice_parts *parts, const struct spans_answer *spans);
+int advice_finish(struct advice_parts *parts, const struct spans_answer *spans,
+                  struct advice_facts *facts);
+void advice_parts_destroy(struct advice_parts **parts);
 
 /**
  * Operators and what they reach of the machine.

@@ -7,9 +7,9 @@
 
 #include "analyze/containers/interval_list.h"
 #include "analyze/metrics/advice.h"
-#include "analyze/metrics/idle.h"
+#include "analyze/metrics/device_idle.h"
+#include "analyze/query/lane_use.h"
 #include "analyze/stats/describe.h"
-#include "analyze/stats/groups.h"
 
 struct value_array ARRAY_FIELDS(double);
 
@@ -40,10 +40,51 @@ static int push_span(struct interval_array *list, const struct span *span)
     return array_push(list, ((struct interval){span->start_ns, span_end_ns(span)}));
 }
 
+/* Of a part, to which no other comes near. */
 static double joined_length(struct interval_array *list)
 {
     interval_list_join(list);
     return interval_list_length(list);
+}
+
+/* What an op is, found out once. */
+enum { IS_WORK = 1, IS_COPY = 2, COMPUTES = 4 };
+
+struct advice_parts {
+    struct advice_facts sums; /* what adds up */
+    struct overhead_parts overhead;
+    struct device_idle *idle;
+    uint8_t *op_bits;
+    bool is_whole;                   /* all spans come in one part */
+    bool lacks_some;                 /* that nobody asked for */
+    bool has_device_work;            /* then nothing of the host counts as a call */
+    struct value_array calls, works; /* durations of launches, of what each launched */
+    struct value_array own[OP_SIDES];
+    uint64_t tiny_count[OP_SIDES];
+    double tiny_ns[OP_SIDES];
+};
+
+static uint8_t find_op_bits(const struct spans_answer *spans, uint32_t op)
+{
+    const struct span span = {.op = op};
+    enum device_work work = span_work(spans, &span);
+    uint8_t bits = 0;
+
+    if (work == WORK_COMPUTE)
+        bits |= COMPUTES;
+    if (!span_is_op(spans, &span))
+        return bits;
+    if (work == WORK_COPY)
+        bits |= IS_COPY;
+    if (!span_is_runtime_call(spans, &span) && !span_is_python(spans, &span) &&
+        op_class_of(span_op(spans, &span)) == OP_CLASS_WORK)
+        bits |= IS_WORK;
+    return bits;
+}
+
+static bool is(const struct advice_parts *parts, const struct span *span, uint8_t bit)
+{
+    return parts->op_bits[span->op] & bit;
 }
 
 /* --- Copies. --- */
@@ -61,16 +102,16 @@ static bool blocks_host(const struct spans_answer *spans, const struct span *spa
 }
 
 /* Those on devices: on the host stands what hands them over. */
-static int measure_copies(const struct spans_answer *spans, struct advice_facts *facts)
+static int add_copies(struct advice_parts *parts, const struct spans_answer *spans)
 {
     struct interval_array blocking = {0}, small = {0};
+    struct advice_facts *facts = &parts->sums;
     int rc = 0;
 
     for (size_t i = 0; i < spans->spans.count && rc == 0; i++) {
         const struct span *span = &spans->spans.items[i];
 
-        if (!span->is_shown || !span_is_device(spans, span) || !span_is_op(spans, span) ||
-            span_work(spans, span) != WORK_COPY)
+        if (!is(parts, span, IS_COPY) || !span->is_shown || !span_is_device(spans, span))
             continue;
         if (blocks_host(spans, span)) {
             facts->blocking_count++;
@@ -82,115 +123,32 @@ static int measure_copies(const struct spans_answer *spans, struct advice_facts 
             rc = push_span(&small, span);
         }
     }
-    facts->blocking_ns = joined_length(&blocking);
-    facts->small_ns = joined_length(&small);
+    facts->blocking_ns += joined_length(&blocking);
+    facts->small_ns += joined_length(&small);
     array_deinit(&blocking);
     array_deinit(&small);
     return rc;
 }
 
-/* --- Devices. --- */
-
-static bool is_of_device(const struct spans_answer *spans, uint32_t lane,
-                         const struct overhead_side *side)
-{
-    const struct lane_row *row = &spans->lanes.items[lane];
-
-    return row->side == OP_DEVICE && row->session_id == side->session_id &&
-           strcmp(row->device ? row->device : row->kind, side->name) == 0;
-}
-
-static bool waited_for_host(const struct idle_gap *gap)
-{
-    return gap->cause == IDLE_HOST_WAITED || gap->cause == IDLE_HOST_BUSY ||
-           gap->cause == IDLE_NOT_LAUNCHED;
-}
-
-/* Wall time of a session, as overhead.h has it. */
-static int find_wall(const struct spans_answer *spans, int64_t session_id,
-                     struct interval_array *out_intervals)
-{
-    int rc = 0;
-
-    if (!spans->basis.wall_is_runs)
-        rc = array_push(out_intervals, ((struct interval){spans->start_ns, spans->end_ns}));
-    for (size_t i = 0; i < spans->runs.count && spans->basis.wall_is_runs && rc == 0; i++) {
-        const struct run_row *run = &spans->runs.items[i];
-
-        if (run->session_id == session_id && run->selected && run->end_ns != STORE_NULL)
-            rc = array_push(out_intervals, ((struct interval){run->start_ns, run->end_ns}));
-    }
-    interval_list_join(out_intervals);
-    return rc;
-}
-
-/* Gaps that waited for the host, less the time in which some other lane of the device worked. */
-static int measure_device(const struct spans_answer *spans, const struct idle_gap_array *gaps,
-                          const struct overhead_side *side, struct advice_facts *facts)
-{
-    struct interval_array idle = {0}, busy = {0}, wall = {0};
-    double idle_ns;
-    int rc = find_wall(spans, side->session_id, &wall);
-
-    for (size_t i = 0; i < gaps->count && rc == 0; i++) {
-        const struct idle_gap *gap = &gaps->items[i];
-
-        if (waited_for_host(gap) && is_of_device(spans, gap->lane, side))
-            rc = array_push(&idle, ((struct interval){gap->start_ns, gap->end_ns}));
-    }
-    for (size_t i = 0; i < spans->spans.count && rc == 0; i++) {
-        const struct span *span = &spans->spans.items[i];
-
-        if (span_is_op(spans, span) && is_of_device(spans, span->lane, side))
-            rc = push_span(&busy, span);
-    }
-    interval_list_join(&idle);
-    interval_list_join(&busy);
-    idle_ns = -interval_list_common(&busy, &wall);
-    if (rc == 0)
-        rc = interval_list_unite(&idle, &busy);
-    idle_ns += interval_list_common(&idle, &wall);
-    if (rc == 0 && idle_ns > facts->idle_ns) {
-        facts->idle_ns = idle_ns;
-        facts->idle_device = side->name;
-    }
-    array_deinit(&idle);
-    array_deinit(&busy);
-    array_deinit(&wall);
-    return rc;
-}
-
-static int measure_devices(const struct spans_answer *spans, const struct overhead *overhead,
-                           struct advice_facts *facts)
-{
-    struct idle_gap_array gaps = {0};
-    int rc = idle_find(spans, &gaps);
-
-    for (size_t i = 0; i < overhead->sides.count && rc == 0; i++) {
-        if (overhead->sides.items[i].is_device)
-            rc = measure_device(spans, &gaps, &overhead->sides.items[i], facts);
-    }
-    array_deinit(&gaps);
-    return rc;
-}
+/* --- Launches. --- */
 
 /* Time of the kernels that a call launched; 0 when it launched none. */
-static double launched_ns(const struct spans_answer *spans, const struct span *call)
+static double launched_ns(const struct advice_parts *parts, const struct spans_answer *spans,
+                          const struct span *call)
 {
     double ns = 0;
 
     for (uint32_t i = call->launch; i != SPAN_NONE; i = spans->spans.items[i].next) {
         const struct span *span = &spans->spans.items[i];
 
-        if (span->is_shown && span_work(spans, span) == WORK_COMPUTE)
+        if (span->is_shown && is(parts, span, COMPUTES))
             ns += (double)span->dur_ns;
     }
     return ns;
 }
 
-static int measure_launches(const struct spans_answer *spans, struct advice_facts *facts)
+static int add_launches(struct advice_parts *parts, const struct spans_answer *spans)
 {
-    struct value_array calls = {0}, works = {0};
     struct interval_array launching = {0};
     int rc = 0;
 
@@ -198,58 +156,52 @@ static int measure_launches(const struct spans_answer *spans, struct advice_fact
         const struct span *span = &spans->spans.items[i];
         double work_ns;
 
-        if (span_is_device(spans, span) || span->launch == SPAN_NONE)
+        if (span->launch == SPAN_NONE || span_is_device(spans, span))
             continue;
-        work_ns = launched_ns(spans, span);
+        work_ns = launched_ns(parts, spans, span);
         if (!(work_ns > 0))
             continue;
-        facts->launch_count++;
-        rc = array_push(&calls, (double)span->dur_ns);
+        parts->sums.launch_count++;
+        rc = array_push(&parts->calls, (double)span->dur_ns);
         if (rc == 0)
-            rc = array_push(&works, work_ns);
+            rc = array_push(&parts->works, work_ns);
         if (rc == 0)
             rc = push_span(&launching, span);
     }
-    facts->launch_ns = joined_length(&launching);
-    facts->launch_median_ns = sorted_median(&calls);
-    facts->launched_median_ns = sorted_median(&works);
-    array_deinit(&calls);
-    array_deinit(&works);
+    parts->sums.launch_ns += joined_length(&launching);
     array_deinit(&launching);
     return rc;
 }
 
 /* --- Calls. --- */
 
-static bool is_work(const struct spans_answer *spans, const struct span *span)
+/* Those of a device, where it has any. */
+static int add_calls(struct advice_parts *parts, const struct spans_answer *spans)
 {
-    return span->is_shown && span_is_op(spans, span) && !span_is_runtime_call(spans, span) &&
-           !span_is_python(spans, span) && op_class_of(span_op(spans, span)) == OP_CLASS_WORK;
-}
-
-static int measure_calls(const struct spans_answer *spans, struct advice_facts *facts)
-{
-    struct value_array own = {0};
-    bool has_device = false;
     int rc = 0;
 
-    for (size_t i = 0; i < spans->spans.count && !has_device; i++)
-        has_device =
-            span_is_device(spans, &spans->spans.items[i]) && is_work(spans, &spans->spans.items[i]);
     for (size_t i = 0; i < spans->spans.count && rc == 0; i++) {
         const struct span *span = &spans->spans.items[i];
+        enum op_side side;
+        int64_t own_ns;
 
-        if (!is_work(spans, span) || span_is_device(spans, span) != has_device)
+        parts->lacks_some |= !span->is_shown;
+        if (!is(parts, span, IS_WORK) || !span->is_shown)
             continue;
-        facts->call_count++;
-        if (span_own_ns(spans, span) < ADVICE_TINY_NS) {
-            facts->tiny_count++;
-            facts->tiny_ns += (double)span_own_ns(spans, span);
+        side = spans->lanes.items[span->lane].side;
+        if (side == OP_DEVICE && !parts->has_device_work) {
+            parts->has_device_work = true;
+            array_deinit(&parts->own[OP_HOST]);
         }
-        rc = array_push(&own, (double)span_own_ns(spans, span));
+        if (side != OP_DEVICE && parts->has_device_work)
+            continue;
+        own_ns = span_own_ns(spans, span);
+        if (own_ns < ADVICE_TINY_NS) {
+            parts->tiny_count[side]++;
+            parts->tiny_ns[side] += (double)own_ns;
+        }
+        rc = array_push(&parts->own[side], (double)own_ns);
     }
-    facts->call_median_ns = sorted_median(&own);
-    array_deinit(&own);
     return rc;
 }
 
@@ -348,42 +300,139 @@ static int measure_runs(const struct spans_answer *spans, struct advice_facts *f
     return rc;
 }
 
-/* --- All of the spans. --- */
+/* --- Parts. --- */
 
-static void find_missing(const struct spans_answer *spans, const struct overhead *overhead,
-                         struct advice_facts *facts)
+static void forget(struct advice_parts *parts)
 {
-    bool is_whole = true;
+    overhead_parts_deinit(&parts->overhead);
+    free(parts->op_bits);
+    array_deinit(&parts->calls);
+    array_deinit(&parts->works);
+    for (int side = 0; side < OP_SIDES; side++)
+        array_deinit(&parts->own[side]);
+    *parts = (struct advice_parts){.idle = parts->idle, .is_whole = parts->is_whole};
+}
 
+int advice_begin(const struct spans_answer *spans, struct advice_parts **out_parts)
+{
+    struct advice_parts *parts = *out_parts ? *out_parts : calloc(1, sizeof(*parts));
+
+    *out_parts = parts;
+    if (!parts)
+        return -ENOMEM;
+    forget(parts);
+    parts->op_bits = malloc(spans->ops.count + 1);
+    if (!parts->op_bits)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < spans->ops.count; i++)
+        parts->op_bits[i] = find_op_bits(spans, i);
+    if (overhead_begin(spans, &parts->overhead) < 0)
+        return -ENOMEM;
+    return device_idle_begin(spans, parts->is_whole, &parts->idle);
+}
+
+int advice_add(struct advice_parts *parts, const struct spans_answer *spans)
+{
+    int rc = device_idle_add(parts->idle, spans);
+
+    if (rc == 0)
+        rc = overhead_add(&parts->overhead, spans);
+    if (rc == 0)
+        rc = add_copies(parts, spans);
+    if (rc == 0)
+        rc = add_launches(parts, spans);
+    return rc ? rc : add_calls(parts, spans);
+}
+
+static void find_missing(const struct spans_answer *spans, struct advice_facts *facts)
+{
     const struct loss_sum losses = query_sum_losses(&spans->basis);
 
     facts->lost_count = losses.count;
     facts->unknown_losses = losses.unknown;
     facts->unfinished_count = spans->basis.unfinished_count;
-    for (size_t i = 0; i < spans->spans.count && is_whole; i++)
-        is_whole = spans->spans.items[i].is_shown;
-    facts->recorded_ns = is_whole ? overhead->times.recorded_ns : NAN;
+}
+
+static int find_idle(struct advice_parts *parts, const struct spans_answer *spans,
+                     const struct overhead *overhead, struct advice_facts *facts)
+{
+    int rc = device_idle_finish(parts->idle, spans);
+
+    for (size_t i = 0; i < overhead->sides.count && rc == 0; i++) {
+        const struct overhead_side *side = &overhead->sides.items[i];
+        double ns =
+            side->is_device ? device_idle_ns(parts->idle, spans, side->session_id, side->name) : 0;
+
+        if (ns > facts->idle_ns) {
+            facts->idle_ns = ns;
+            facts->idle_device = side->name;
+        }
+    }
+    return rc;
+}
+
+static void finish_sums(struct advice_parts *parts, struct advice_facts *facts)
+{
+    const struct advice_facts *sums = &parts->sums;
+    int side = parts->has_device_work ? OP_DEVICE : OP_HOST;
+
+    facts->blocking_count = sums->blocking_count;
+    facts->blocking_ns = sums->blocking_ns;
+    facts->sized_count = sums->sized_count;
+    facts->small_count = sums->small_count;
+    facts->small_ns = sums->small_ns;
+    facts->launch_count = sums->launch_count;
+    facts->launch_ns = sums->launch_ns;
+    facts->launch_median_ns = sorted_median(&parts->calls);
+    facts->launched_median_ns = sorted_median(&parts->works);
+    facts->call_count = parts->own[side].count;
+    facts->tiny_count = parts->tiny_count[side];
+    facts->tiny_ns = parts->tiny_ns[side];
+    facts->call_median_ns = sorted_median(&parts->own[side]);
+}
+
+int advice_finish(struct advice_parts *parts, const struct spans_answer *spans,
+                  struct advice_facts *facts)
+{
+    struct overhead overhead;
+    int rc = overhead_finish(&parts->overhead, spans, &overhead);
+
+    facts->wall_ns = overhead.times.wall_ns;
+    facts->copying_ns = overhead.times.copies_ns;
+    facts->recorded_ns = parts->lacks_some ? NAN : overhead.times.recorded_ns;
+    find_missing(spans, facts);
+    finish_sums(parts, facts);
+    if (rc == 0)
+        rc = find_idle(parts, spans, &overhead, facts);
+    if (rc == 0)
+        rc = measure_runs(spans, facts);
+    overhead_deinit(&overhead);
+    return rc;
+}
+
+void advice_parts_destroy(struct advice_parts **parts)
+{
+    if (!*parts)
+        return;
+    forget(*parts);
+    device_idle_destroy(&(*parts)->idle);
+    free(*parts);
+    *parts = NULL;
 }
 
 int advice_measure_spans(const struct spans_answer *spans, struct advice_facts *facts)
 {
-    struct overhead overhead;
-    int rc = overhead_measure(spans, &overhead);
+    struct advice_parts *parts = calloc(1, sizeof(*parts));
+    int rc;
 
-    if (rc == 0) {
-        facts->wall_ns = overhead.times.wall_ns;
-        facts->copying_ns = overhead.times.copies_ns;
-        find_missing(spans, &overhead, facts);
-        rc = measure_copies(spans, facts);
-    }
+    if (!parts)
+        return -ENOMEM;
+    parts->is_whole = true;
+    rc = advice_begin(spans, &parts);
     if (rc == 0)
-        rc = measure_devices(spans, &overhead, facts);
+        rc = advice_add(parts, spans);
     if (rc == 0)
-        rc = measure_launches(spans, facts);
-    if (rc == 0)
-        rc = measure_calls(spans, facts);
-    if (rc == 0)
-        rc = measure_runs(spans, facts);
-    overhead_deinit(&overhead);
+        rc = advice_finish(parts, spans, facts);
+    advice_parts_destroy(&parts);
     return rc;
 }

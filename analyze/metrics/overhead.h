@@ -67,7 +67,7 @@ struct overhead {
 };
 
 /** Measure the spans that are shown. Returns 0 or -ENOMEM; *out_overhead is for overhead_deinit()
- *  after either. Texts are those of `spans`. */
+ *  after either. Texts are those of `spans`. For tests. */
 int overhead_measure(const struct spans_answer *spans, struct overhead *out_overhead);
 void overhead_deinit(struct overhead *overhead);
 

@@ -48,21 +48,6 @@ static void finish_cost(const struct op_row *row, struct op_cost *cost, double d
     cost->memory_bytes = row->memory_bytes == STORE_NULL ? NAN : (double)row->memory_bytes * calls;
 }
 
-/* Durations of the single calls of each op. */
-static int find_durations(const struct spans_answer *spans, struct op_durations *durations)
-{
-    int rc = 0;
-
-    for (size_t i = 0; i < spans->spans.count && rc == 0; i++) {
-        const struct span *span = &spans->spans.items[i];
-
-        if (span->is_shown)
-            rc = store_histogram_count(&durations[span->op].of[spans->lanes.items[span->lane].side],
-                                       store_bin_of(span->dur_ns), 1);
-    }
-    return rc;
-}
-
 /* Hands over the rows that are ops here, with the durations beside them. */
 static void take_rows(const struct spans_answer *spans, bool labels, struct ops_answer *out_answer,
                       struct op_durations *durations)
@@ -94,34 +79,76 @@ static void take_rows(const struct spans_answer *spans, bool labels, struct ops_
     out_answer->rows.count = kept;
 }
 
-int ops_of_spans(struct spans_answer *spans, bool labels, enum query_merge merge,
-                 struct ops_answer *out_answer)
+int ops_sums_begin(const struct spans_answer *spans, struct ops_sums *sums)
 {
     size_t count = spans->ops.count;
-    struct op_durations *durations = calloc(count + 1, sizeof(*durations));
-    int rc = durations ? find_durations(spans, durations) : -ENOMEM;
 
+    ops_sums_deinit(sums);
+    *sums = (struct ops_sums){.op_count = count,
+                              .costs = calloc(count + 1, sizeof(*sums->costs)),
+                              .durations = calloc(count + 1, sizeof(*sums->durations))};
+    return sums->costs && sums->durations ? 0 : -ENOMEM;
+}
+
+int ops_sums_add(struct ops_sums *sums, const struct spans_answer *spans)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < spans->spans.count && rc == 0; i++) {
+        const struct span *span = &spans->spans.items[i];
+        enum op_side side = spans->lanes.items[span->lane].side;
+
+        if (!span->is_shown)
+            continue;
+        rc = store_histogram_count(&sums->durations[span->op].of[side], store_bin_of(span->dur_ns),
+                                   1);
+        add_span(&sums->costs[span->op][side], span,
+                 (double)(spans->op_kinds[span->op] == SPAN_LABEL ? span->dur_ns
+                                                                  : span_own_ns(spans, span)));
+    }
+    return rc;
+}
+
+int ops_sums_finish(struct ops_sums *sums, struct spans_answer *spans, bool labels,
+                    enum query_merge merge, struct ops_answer *out_answer)
+{
     *out_answer =
         (struct ops_answer){.rows = spans->ops, .basis = spans->basis, .texts = spans->texts};
     spans->ops = (struct op_row_array){0};
     spans->basis = (struct basis){0};
     spans->texts = (struct query_texts){0};
-    for (size_t i = 0; i < spans->spans.count && rc == 0; i++) {
-        const struct span *span = &spans->spans.items[i];
-        enum op_side side = spans->lanes.items[span->lane].side;
-
-        if (span->is_shown)
-            add_span(&out_answer->rows.items[span->op].cost[side], span,
-                     (double)(spans->op_kinds[span->op] == SPAN_LABEL ? span->dur_ns
-                                                                      : span_own_ns(spans, span)));
-    }
-    for (int side = 0; side < OP_SIDES; side++)
+    for (int side = 0; side < OP_SIDES; side++) {
         out_answer->basis.total_ns[side] = NAN;
+        for (size_t i = 0; i < sums->op_count; i++) {
+            if (sums->costs[i][side].calls)
+                out_answer->rows.items[i].cost[side] = sums->costs[i][side];
+        }
+    }
+    take_rows(spans, labels, out_answer, sums->durations);
+    if (!merges_ops(out_answer->rows.items, out_answer->rows.count, spans->windows.count, merge))
+        return 0;
+    return merge_equal_ops(out_answer, sums->durations, spans->windows.count, merge);
+}
+
+void ops_sums_deinit(struct ops_sums *sums)
+{
+    if (sums->durations)
+        op_durations_free(sums->durations, sums->op_count);
+    free(sums->costs);
+    *sums = (struct ops_sums){0};
+}
+
+int ops_of_spans(struct spans_answer *spans, bool labels, enum query_merge merge,
+                 struct ops_answer *out_answer)
+{
+    struct ops_sums sums = {0};
+    int rc = ops_sums_begin(spans, &sums);
+
+    *out_answer = (struct ops_answer){0};
     if (rc == 0)
-        take_rows(spans, labels, out_answer, durations);
-    if (rc == 0 &&
-        merges_ops(out_answer->rows.items, out_answer->rows.count, spans->windows.count, merge))
-        rc = merge_equal_ops(out_answer, durations, spans->windows.count, merge);
-    op_durations_free(durations, count);
+        rc = ops_sums_add(&sums, spans);
+    if (rc == 0)
+        rc = ops_sums_finish(&sums, spans, labels, merge, out_answer);
+    ops_sums_deinit(&sums);
     return rc;
 }

@@ -19,4 +19,21 @@
 int ops_of_spans(struct spans_answer *spans, bool labels, enum query_merge merge,
                  struct ops_answer *out_answer);
 
+/* The same of spans in parts (query_span_parts()): {0}, ops_sums_begin(), ops_sums_add() with each
+ * part, ops_sums_finish() once; ops_sums_deinit() after any of them. */
+struct ops_sums {
+    struct op_cost (*costs)[OP_SIDES]; /* by op */
+    struct op_durations *durations;    /* by op */
+    size_t op_count;
+};
+
+/** Return 0 or -ENOMEM. */
+int ops_sums_begin(const struct spans_answer *spans, struct ops_sums *sums);
+int ops_sums_add(struct ops_sums *sums, const struct spans_answer *spans);
+
+/** As ops_of_spans(); `spans` has none any more. */
+int ops_sums_finish(struct ops_sums *sums, struct spans_answer *spans, bool labels,
+                    enum query_merge merge, struct ops_answer *out_answer);
+void ops_sums_deinit(struct ops_sums *sums);
+
 #endif

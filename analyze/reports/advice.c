@@ -286,29 +286,43 @@ static int make_averages(struct report_advice *advice, struct diag *diag)
     return diag_set(diag, -ENOMEM, "no memory for the operators");
 }
 
+/* Once spans are measured and ops summed up. */
+static int conclude(const struct report *report, struct report_selection *selection,
+                    struct report_advice *advice, struct ops_sums *sums, struct diag *diag)
+{
+    struct basis *basis = &advice->spans.basis;
+    int rc = find_growth(report, selection, &advice->spans, &advice->facts, &advice->view, diag);
+
+    if (rc < 0)
+        return rc;
+    basis->divisor = 1; /* all of the counted runs together */
+    basis->is_per_run = false;
+    if (ops_sums_finish(sums, &advice->spans, false, QUERY_MERGE_SESSIONS, &advice->ops) < 0)
+        return diag_set(diag, -ENOMEM, "no memory for the operators");
+    rc = measure_ops(report, &advice->ops, &advice->facts, diag);
+    if (rc == 0 && advice_find(&advice->facts, &advice->findings) < 0)
+        rc = diag_set(diag, -ENOMEM, "no memory for the findings");
+    return rc;
+}
+
 /* Fills {0} but for its input. Returns 0, REPORT_NOTHING when there is no event, or a negative errno with a
  * sentence; for report_advice_deinit() after any of them. */
 static int find(const struct report *report, struct report_selection *selection,
                 struct report_advice *advice, struct diag *diag)
 {
+    struct ops_sums sums = {0};
     int rc = report_query_spans(report, selection, &advice->spans, diag);
 
     advice_facts_init(&advice->facts);
-    if (rc == 0)
-        rc = find_growth(report, selection, &advice->spans, &advice->facts, &advice->view, diag);
-    if (rc == 0 && advice_measure_spans(&advice->spans, &advice->facts) < 0)
+    if (rc == 0 &&
+        (advice_measure_spans(&advice->spans, &advice->facts) < 0 ||
+         ops_sums_begin(&advice->spans, &sums) < 0 || ops_sums_add(&sums, &advice->spans) < 0))
         rc = diag_set(diag, -ENOMEM, "no memory for the events");
     if (rc == 0)
         rc = make_averages(advice, diag);
-    if (rc == 0) {
-        advice->spans.basis.divisor = 1; /* all of the counted runs together */
-        advice->spans.basis.is_per_run = false;
-        rc = ops_of_spans(&advice->spans, false, QUERY_MERGE_SESSIONS, &advice->ops) < 0
-                 ? diag_set(diag, -ENOMEM, "no memory for the operators")
-                 : measure_ops(report, &advice->ops, &advice->facts, diag);
-    }
-    if (rc == 0 && advice_find(&advice->facts, &advice->findings) < 0)
-        rc = diag_set(diag, -ENOMEM, "no memory for the findings");
+    if (rc == 0)
+        rc = conclude(report, selection, advice, &sums, diag);
+    ops_sums_deinit(&sums);
     return rc;
 }
 
@@ -377,6 +391,46 @@ void report_advice_deinit(struct report_advice *advice)
     spans_answer_deinit(&advice->spans);
 }
 
+/* --- The report, of spans in parts. --- */
+
+struct measuring {
+    struct advice_parts *parts;
+    struct ops_sums sums;
+};
+
+static int begin(void *user, const struct spans_answer *spans)
+{
+    struct measuring *measuring = user;
+    int rc = advice_begin(spans, &measuring->parts);
+
+    return rc ? rc : ops_sums_begin(spans, &measuring->sums);
+}
+
+static int take(void *user, struct spans_answer *spans)
+{
+    struct measuring *measuring = user;
+    int rc = advice_add(measuring->parts, spans);
+
+    return rc ? rc : ops_sums_add(&measuring->sums, spans);
+}
+
+static int find_in_parts(const struct report *report, struct report_selection *selection,
+                         struct report_advice *advice, struct diag *diag)
+{
+    struct measuring measuring = {0};
+    const struct report_parts parts = {&measuring, begin, take};
+    int rc = report_query_span_parts(report, selection, &parts, &advice->spans, diag);
+
+    advice_facts_init(&advice->facts);
+    if (rc == 0 && advice_finish(measuring.parts, &advice->spans, &advice->facts) < 0)
+        rc = diag_set(diag, -ENOMEM, "no memory for the events");
+    if (rc == 0)
+        rc = conclude(report, selection, advice, &measuring.sums, diag);
+    advice_parts_destroy(&measuring.parts);
+    ops_sums_deinit(&measuring.sums);
+    return rc;
+}
+
 static int run(const struct report *report, struct diag *diag)
 {
     struct report_selection selection;
@@ -384,7 +438,7 @@ static int run(const struct report *report, struct diag *diag)
     int rc = report_select(report, &selection, diag);
 
     if (rc == 0)
-        rc = find(report, &selection, &advice, diag);
+        rc = find_in_parts(report, &selection, &advice, diag);
     if (rc == 0)
         rc = emit(report, &advice, diag);
     if (rc == 0)

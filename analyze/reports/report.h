@@ -206,6 +206,12 @@ struct report_parts {
     int (*take)(void *user, struct spans_answer *spans);        /* is_shown is set */
 };
 
+/** As report_query_spans(), the spans to `parts` and none in *out_answer. What begin() and take()
+ *  return below 0 is -ENOMEM. */
+int report_query_span_parts(const struct report *report, struct report_selection *selection,
+                            const struct report_parts *parts, struct spans_answer *out_answer,
+                            struct diag *diag);
+
 /** As report_on_spans(); `emit` is given an answer without spans. */
 int report_on_span_parts(const struct report *report, const struct report_parts *parts,
                          int (*emit)(const struct report *report, void *user,

@@ -185,11 +185,9 @@ static int take_filtered(void *user, struct spans_answer *spans)
     return filtering->parts->take(filtering->parts->user, spans);
 }
 
-/* As report_query_spans(), the spans to `parts` and none in *out_answer. What begin() and take()
- * return below 0 is -ENOMEM. */
-static int query_parts(const struct report *report, struct report_selection *selection,
-                       const struct report_parts *parts, struct spans_answer *out_answer,
-                       struct diag *diag)
+int report_query_span_parts(const struct report *report, struct report_selection *selection,
+                            const struct report_parts *parts, struct spans_answer *out_answer,
+                            struct diag *diag)
 {
     struct filtering filtering = {.parts = parts, .filter = &selection->filter};
     const struct span_parts to = {
@@ -222,7 +220,7 @@ int report_on_span_parts(const struct report *report, const struct report_parts 
     int rc = report_select(report, &selection, diag);
 
     if (rc == 0)
-        rc = query_parts(report, &selection, parts, &spans, diag);
+        rc = report_query_span_parts(report, &selection, parts, &spans, diag);
     if (rc == 0)
         rc = emit(report, parts->user, &spans, diag);
     if (rc == 0)

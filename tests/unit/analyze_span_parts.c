@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/metrics/advice.h"
 #include "analyze/metrics/idle.h"
 #include "analyze/metrics/overhead.h"
 #include "analyze/query/spans.h"
@@ -272,6 +273,52 @@ static void compare_measures(struct store *store, bool totals)
     overhead_deinit(&parts.overhead);
 }
 
+static int begin_advice(void *user, const struct spans_answer *spans)
+{
+    return advice_begin(spans, user);
+}
+
+static int add_advice(void *user, struct spans_answer *spans)
+{
+    struct advice_parts **parts = user;
+
+    return advice_add(*parts, spans);
+}
+
+static void compare_advice(struct store *store, bool totals)
+{
+    const int64_t session_id = 1;
+    const struct ops_question question = {
+        .session_ids = &session_id, .session_count = 1, .totals = totals, .warmups = true};
+    struct advice_parts *advice = NULL;
+    const struct span_parts to = {&advice, begin_advice, add_advice, false, PART};
+    struct advice_facts whole, parts;
+    struct spans_answer answer;
+    struct diag diag = {0};
+
+    advice_facts_init(&whole);
+    CHECK_OK(query_spans(store, &question, &answer, &diag));
+    CHECK_OK(advice_measure_spans(&answer, &whole));
+    spans_answer_deinit(&answer);
+    advice_facts_init(&parts);
+    CHECK_OK(query_span_parts(store, &question, &to, &answer, &diag));
+    CHECK_OK(advice_finish(advice, &answer, &parts));
+    spans_answer_deinit(&answer);
+    advice_parts_destroy(&advice);
+    assert_true(whole.launch_count > 0 && whole.tiny_count > 0);
+    CHECK_NEAR(parts.idle_ns, whole.idle_ns, 0);
+    CHECK_NEAR(parts.wall_ns, whole.wall_ns, 0);
+    CHECK_NEAR(parts.recorded_ns, whole.recorded_ns, 0);
+    CHECK_NEAR(parts.launch_ns, whole.launch_ns, 0);
+    CHECK_NEAR(parts.launch_median_ns, whole.launch_median_ns, 0);
+    CHECK_NEAR(parts.launched_median_ns, whole.launched_median_ns, 0);
+    CHECK_NEAR(parts.call_median_ns, whole.call_median_ns, 0);
+    CHECK_NEAR(parts.tiny_ns, whole.tiny_ns, 0);
+    CHECK_U64(parts.launch_count, whole.launch_count);
+    CHECK_U64(parts.call_count, whole.call_count);
+    CHECK_U64(parts.tiny_count, whole.tiny_count);
+}
+
 /* Returns how many parts there were. */
 static size_t compare(const char *path, bool totals)
 {
@@ -287,6 +334,7 @@ static size_t compare(const char *path, bool totals)
                         whole.spans.count * sizeof(*whole.spans.items));
     count = parts.part_count;
     compare_measures(store, totals);
+    compare_advice(store, totals);
     array_deinit(&whole.spans);
     array_deinit(&parts.spans);
     store_close(&store);
