@@ -215,6 +215,12 @@ static void functions_are_their_nodes(void **state)
         "function my.F a -> b\nopset 12\nnode Relu a -> c\nnode Neg c -> b\nend\n"
         "input x f32 3,8\nnode my.F x -> y\n"
         "node Relu x -> c\nnode Neg c -> z\n",
+        /* what ONNX Runtime writes into older operator sets */
+        "input x f32 3,8\nconst s f32 8\nconst tiny f32 = 0.00001\n"
+        "node LayerNormalization x,s -> y\n"
+        "node ReduceMean x -> m axes=[1]\nnode Sub x,m -> h\nnode Mul h,h -> q\n"
+        "node ReduceMean q -> v axes=[1]\nnode Add v,tiny -> w\nnode Sqrt w -> r\n"
+        "node Div h,r -> n\nnode Mul n,s -> z\n",
         /* contributed operators inside, constants outside */
         "function my.P a,b -> c\nnode com.microsoft.FusedMatMul a,b -> c transB=1 alpha=0.5\nend\n"
         "input x f32 3,8\nconst w f32 5,8\nnode my.P x,w -> y\n"

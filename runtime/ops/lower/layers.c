@@ -44,6 +44,13 @@ static void lower_simplified(struct lower *l)
     normalise(l, lower_input(l, 0), lower_input(l, 1), NULL, true, 1e-5f);
 }
 
+/* ONNX Runtime's optimiser writes it into models of older operator sets, too. */
+static void lower_layer_norm(struct lower *l)
+{
+    l->node->is_lowered = l->node->is_lowered || graph_opset(l->graph, "") < 17;
+    lower_keep(l);
+}
+
 static void lower_skip(struct lower *l)
 {
     bool is_simple = strcmp(l->node->op_type, "SkipSimplifiedLayerNormalization") == 0;
@@ -205,6 +212,12 @@ const struct lower_rule lower_layers[] = {
      4,
      "epsilon",
      lower_skip},
+    {{"LayerNormalization", "itself, also before operator set 17"},
+     2,
+     3,
+     3,
+     "axis epsilon stash_type",
+     lower_layer_norm},
     {{"SimplifiedLayerNormalization", "RMSNormalization"},
      2,
      2,
