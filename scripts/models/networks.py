@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks of PyTorch, torchvision, timm, transformers and diffusers with random weights, by PyTorch's exporter."""
+import io
+import os
+import pathlib
+import tempfile
+
+import numpy
+import onnx
+import torch
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+
+class Parts(torch.nn.Module):
+    """A model whose call takes its inputs by position and gives tensors."""
+
+    def __init__(self, inner, call):
+        super().__init__()
+        self.inner, self.call = inner, call
+
+    def forward(self, *inputs):
+        return self.call(self.inner, *inputs)
+
+
+def exported(make, inputs, opset=18, call=None, old=False):
+    """The model with its inputs as arrays; old: by the exporter that traces."""
+    torch.manual_seed(5)
+    model = make().eval()
+    model = Parts(model, call).eval() if call else model
+    names = [f"x{i}" for i in range(len(inputs))]
+    with tempfile.TemporaryDirectory() as folder:
+        path = str(pathlib.Path(folder) / "model.onnx")
+        with torch.no_grad():
+            torch.onnx.export(model, tuple(inputs), path, opset_version=opset, input_names=names, dynamo=not old,
+                              **({} if old else {"verbose": False}))
+        proto = onnx.load(path)
+    kept = {i.name for i in proto.graph.input}
+    return proto, {n: x.numpy() for n, x in zip(names, inputs) if n in kept}
+
+
+def image(size=64, batch=1, channels=3):
+    return torch.randn(batch, channels, size, size, generator=torch.Generator().manual_seed(1))
+
+
+def words(count=12, batch=1, top=99):
+    return torch.randint(1, top, (batch, count), generator=torch.Generator().manual_seed(2))
+
+
+def sound(count):
+    return torch.randn(1, count, generator=torch.Generator().manual_seed(3))
+
+
+def vision(name, size=64, opset=18, old=False, **options):
+    import torchvision
+    return lambda: exported(lambda: torchvision.models.get_model(name, weights=None, num_classes=10, **options), [image(size)], opset, old=old)
+
+
+def timm_of(name, size=64, opset=20, **options):
+    import timm
+    return lambda: exported(lambda: timm.create_model(name, pretrained=False, num_classes=10, **options), [image(size)], opset)
+
+
+SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64, "vocab_size": 99}
+
+
+def language(config, model, opset=18, old=False, inputs=None, pick=lambda y: y[0], **options):
+    """By the names of the classes; the first output."""
+    def make():
+        import transformers
+        wishes = getattr(transformers, config)(**(SMALL | options))
+        wishes._attn_implementation = "eager" if old else "sdpa"
+        return getattr(transformers, model)(wishes)
+
+    return lambda: exported(make, inputs or [words()], opset, lambda m, *x: pick(m(*x, return_dict=False)), old)
+
+
+class Recurrent(torch.nn.Module):
+    def __init__(self, kind, **options):
+        super().__init__()
+        self.cell = getattr(torch.nn, kind)(16, 24, batch_first=True, **options)
+        self.last = torch.nn.Linear(48 if options.get("bidirectional") else 24, 5)
+
+    def forward(self, x):
+        return self.last(self.cell(x)[0])
+
+
+class UNet(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = torch.nn.Conv2d(3, 16, 3, padding=1), torch.nn.Conv2d(16, 32, 3, stride=2, padding=1)
+        self.up, self.last = torch.nn.ConvTranspose2d(32, 16, 2, stride=2), torch.nn.Conv2d(32, 4, 1)
+        self.norm, self.act = torch.nn.GroupNorm(4, 32), torch.nn.PReLU(16)
+
+    def forward(self, x):
+        a = self.act(self.a(x))
+        y = torch.cat([self.up(torch.nn.functional.silu(self.norm(self.b(a)))), a], 1)
+        return torch.nn.functional.interpolate(self.last(y), scale_factor=2, mode="bilinear")
+
+
+class Temporal(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.steps = torch.nn.ModuleList(torch.nn.Conv1d(8, 8, 3, dilation=2 ** i, padding=2 ** (i + 1)) for i in range(4))
+
+    def forward(self, x):
+        for step in self.steps:
+            x = x + torch.relu(step(x)[..., :x.shape[-1]])
+        return x
+
+
+class Spectrum(torch.nn.Module):
+    def forward(self, x):
+        y = torch.stft(x, 64, 16, window=torch.hann_window(64), return_complex=True)
+        return torch.log1p(torch.view_as_real(y).pow(2).sum(-1))
+
+
+def sequence(*shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(4))
+
+
+def diffusion():
+    import diffusers
+    return diffusers.UNet2DConditionModel(sample_size=16, block_out_channels=(16, 32), layers_per_block=1, cross_attention_dim=16, norm_num_groups=8,
+                                          attention_head_dim=8, down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"),
+                                          up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"))
+
+
+def coder():
+    import diffusers
+    return diffusers.AutoencoderKL(block_out_channels=(16, 32), down_block_types=("DownEncoderBlock2D",) * 2, up_block_types=("UpDecoderBlock2D",) * 2,
+                                   norm_num_groups=8, latent_channels=4)
+
+
+MODELS = {
+    "resnet18": vision("resnet18"), "resnet18-traced": vision("resnet18", opset=13, old=True), "mobilenet-v3": vision("mobilenet_v3_small"),
+    "shufflenet": vision("shufflenet_v2_x0_5", opset=21), "squeezenet": vision("squeezenet1_1"), "efficientnet": vision("efficientnet_b0", opset=22),
+    "densenet": vision("densenet121", opset=19), "regnet": vision("regnet_y_400mf"), "googlenet": vision("googlenet", init_weights=False, aux_logits=False),
+    "vit": timm_of("vit_tiny_patch16_224", img_size=64), "swin": timm_of("swin_tiny_patch4_window7_224", 56, img_size=56, depths=(1, 1, 1, 1), embed_dim=24,
+                                                                        num_heads=(1, 2, 3, 6)),
+    "convnext": timm_of("convnext_atto"), "mixer": timm_of("mixer_s32_224", img_size=64, embed_dim=64, num_blocks=2), "edgenext": timm_of("edgenext_xx_small"),
+    "ghostnet": timm_of("ghostnet_100", opset=23), "levit": timm_of("levit_128s", 224),
+    "bert": language("BertConfig", "BertModel"), "bert-23": language("BertConfig", "BertModel", 23), "bert-traced": language("BertConfig", "BertModel", 14, True),
+    "distilbert": language("DistilBertConfig", "DistilBertModel", dim=32, n_layers=2, n_heads=4, hidden_dim=64),
+    "roberta": language("RobertaConfig", "RobertaModel", 20), "electra": language("ElectraConfig", "ElectraModel", embedding_size=16),
+    "albert": language("AlbertConfig", "AlbertModel", embedding_size=16), "gpt2": language("GPT2Config", "GPT2LMHeadModel", n_embd=32, n_layer=2, n_head=4, use_cache=False),
+    "llama": language("LlamaConfig", "LlamaForCausalLM", num_key_value_heads=2, use_cache=False),
+    "llama-23": language("LlamaConfig", "LlamaForCausalLM", 23, num_key_value_heads=2, use_cache=False),
+    "mistral": language("MistralConfig", "MistralForCausalLM", num_key_value_heads=2, use_cache=False),
+    "qwen2": language("Qwen2Config", "Qwen2ForCausalLM", 21, num_key_value_heads=2, use_cache=False),
+    "gemma": language("GemmaConfig", "GemmaForCausalLM", num_key_value_heads=2, head_dim=8, use_cache=False),
+    "opt": language("OPTConfig", "OPTForCausalLM", ffn_dim=64, word_embed_proj_dim=32, use_cache=False),
+    "neox": language("GPTNeoXConfig", "GPTNeoXForCausalLM", use_cache=False),
+    "t5-encoder": language("T5Config", "T5EncoderModel", d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4),
+    "whisper-encoder": lambda: exported(whisper, [sequence(1, 80, 64)], 18, lambda m, x: m(x, return_dict=False)[0]),
+    "wav2vec2": language("Wav2Vec2Config", "Wav2Vec2Model", inputs=[sound(4000)], conv_dim=(16,) * 7, num_conv_pos_embeddings=16,
+                         num_conv_pos_embedding_groups=4),
+    "clip-text": language("CLIPTextConfig", "CLIPTextModel", 20),
+    "lstm": lambda: exported(lambda: Recurrent("LSTM"), [sequence(2, 7, 16)]),
+    "lstm-both-ways": lambda: exported(lambda: Recurrent("LSTM", bidirectional=True, num_layers=2), [sequence(2, 7, 16)], 17, old=True),
+    "gru": lambda: exported(lambda: Recurrent("GRU"), [sequence(2, 7, 16)], 17, old=True),
+    "rnn": lambda: exported(lambda: Recurrent("RNN"), [sequence(2, 7, 16)], 17, old=True),
+    "u-net": lambda: exported(UNet, [image(32)]), "u-net-traced": lambda: exported(UNet, [image(32)], 16, old=True),
+    "temporal": lambda: exported(Temporal, [sequence(1, 8, 40)]), "spectrum": lambda: exported(Spectrum, [sound(512)], 18, old=False),
+    "diffusion": lambda: exported(diffusion, [sequence(1, 4, 16, 16), torch.tensor([7]), sequence(1, 6, 16)], 20, lambda m, *x: m(*x, return_dict=False)[0]),
+    "coder": lambda: exported(coder, [image(16)], 20, lambda m, x: m.decode(m.encode(x, return_dict=False)[0].mode(), return_dict=False)[0]),
+}
+
+
+def whisper():
+    import transformers
+    config = transformers.WhisperConfig(d_model=32, encoder_layers=2, encoder_attention_heads=4, encoder_ffn_dim=64, max_source_positions=32, vocab_size=99,
+                                        decoder_layers=1, decoder_attention_heads=4, decoder_ffn_dim=64, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+                                        decoder_start_token_id=1)
+    return transformers.WhisperModel(config).encoder
