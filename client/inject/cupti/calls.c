@@ -98,7 +98,7 @@ static void flush(uint64_t now)
         return;
     if (is_mine()) {
         flush_now();
-        cupti_watch_look();
+        cupti_judge_look();
     }
     pthread_mutex_unlock(&flush_lock);
 }
@@ -425,6 +425,7 @@ int InitializeInjection(void)
     recorder_prepare();
     owner = getpid();
     cupti_watch_begin();
+    cupti_judge_begin();
     __atomic_store_n(&is_alive, 1, __ATOMIC_RELEASE);
     __atomic_store_n(&cupti_is_recording, 1, __ATOMIC_RELAXED);
     pthread_atfork(NULL, NULL, after_fork_child);

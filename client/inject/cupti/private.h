@@ -101,11 +101,23 @@ void cupti_watch_overhead(uint64_t ns);
 void cupti_watch_records(uint64_t count, uint64_t invalid);
 void cupti_watch_dropped(uint64_t count);
 
-/** Once a second, one thread at a time: goes a level down where it must, and says so. */
-void cupti_watch_look(void);
+/* What it came to since it was asked last. */
+struct cupti_window {
+    double cost; /* percent of the time of the threads that called */
+    uint64_t records;
+    double invalid; /* percent of them */
+};
+struct cupti_window cupti_watch_take(void); /* one thread at a time */
 
 /** Say what all of it came to. */
 void cupti_watch_end(void);
+
+/* --- judge.c --- */
+
+void cupti_judge_begin(void);
+
+/** Once a second, one thread at a time: goes a level down where it must, and says so. */
+void cupti_judge_look(void);
 
 /* --- graphs.c --- */
 

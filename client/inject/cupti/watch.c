@@ -1,29 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Whether what is recorded is still worth it: what the callbacks and CUPTI itself take of the
- * program's time, and how many records have no times. Looked at once a second, where flushes are.
- */
-#include <stdio.h>
-#include <stdlib.h>
+/* What recording costs: the time that callbacks and CUPTI itself take of the program's, and how many
+ * records have no times. judge.c looks at it. */
 #include <time.h>
 
 #include "client/inject/cupti/private.h"
-#include "client/inject/found.h"
 
-/* One bad second may be the machine's. */
-enum { BAD_WINDOWS = 2, RECORDS_MIN = 100, CLOCK_TRIES = 32 };
-#define NS_PER_S    UINT64_C(1000000000)
-#define COST_MAX    2.0 /* percent, without $OPTRACE_MAX_COST */
-#define INVALID_MAX 1.0
+enum { CLOCK_TRIES = 32 };
+#define NS_PER_S UINT64_C(1000000000)
 
-static double max_cost;
 static uint64_t clock_ns; /* that two readings are apart */
 
 /* All of the window: atomic. */
 static uint64_t record_count, invalid_count, cost_ns;
 static uint32_t thread_count, window = 1;
 static uint64_t began_ns;
-static uint32_t dear, wrong; /* windows in a row */
 
 static uint64_t all_invalid, all_dropped; /* atomic */
 
@@ -45,10 +35,6 @@ uint64_t cupti_watch_now(void)
 
 void cupti_watch_begin(void)
 {
-    const char *text = secure_getenv("OPTRACE_MAX_COST");
-    const double percent = text && text[0] ? strtod(text, NULL) : 0;
-
-    max_cost = percent > 0 && percent <= 100 ? percent : COST_MAX;
     clock_ns = NS_PER_S;
     for (int i = 0; i < CLOCK_TRIES; i++) {
         const uint64_t start = cupti_watch_now(), end = cupti_watch_now();
@@ -89,41 +75,21 @@ void cupti_watch_dropped(uint64_t count)
     __atomic_fetch_add(&all_dropped, count, __ATOMIC_RELAXED);
 }
 
-static void go_down(const char *why, double percent)
-{
-    const enum cupti_level before = cupti_level_now(), now = cupti_level_down();
-    char text[160];
-
-    snprintf(text, sizeof(text), "level %s from here on, not %s: %.2g %% %s", cupti_level_name(now),
-             cupti_level_name(before), percent, why);
-    cupti_say("%s", text);
-    found_note("cuda", text);
-}
-
-void cupti_watch_look(void)
+struct cupti_window cupti_watch_take(void)
 {
     const uint64_t now = read_clock(CLOCK_MONOTONIC), elapsed = now - began_ns;
     const uint64_t records = __atomic_exchange_n(&record_count, 0, __ATOMIC_RELAXED);
     const uint64_t invalid = __atomic_exchange_n(&invalid_count, 0, __ATOMIC_RELAXED);
     const uint64_t cost = __atomic_exchange_n(&cost_ns, 0, __ATOMIC_RELAXED);
     const uint32_t threads = __atomic_exchange_n(&thread_count, 0, __ATOMIC_RELAXED);
-    const double share = 100.0 * (double)cost / (double)(elapsed ? elapsed : 1) /
-                         (threads ? threads : 1),
-                 none = records ? 100.0 * (double)invalid / (double)records : 0;
 
     began_ns = now;
     __atomic_fetch_add(&window, 1, __ATOMIC_RELAXED);
-    dear = share > max_cost ? dear + 1 : 0;
-    wrong = records >= RECORDS_MIN && none > INVALID_MAX ? wrong + 1 : 0;
-    if (dear >= BAD_WINDOWS && cupti_level_now() > CUPTI_LEVEL_HOST) {
-        go_down("of the time of threads that launch was spent on recording", share);
-        dear = 0;
-    } else if (wrong >= BAD_WINDOWS && cupti_level_now() >= CUPTI_LEVEL_NODE) {
-        while (cupti_level_now() > CUPTI_LEVEL_NODE)
-            cupti_level_down();
-        go_down("of the records of the device had no times", none);
-        wrong = 0;
-    }
+    return (struct cupti_window){
+        .cost = 100.0 * (double)cost / (double)(elapsed ? elapsed : 1) / (threads ? threads : 1),
+        .records = records,
+        .invalid = records ? 100.0 * (double)invalid / (double)records : 0,
+    };
 }
 
 void cupti_watch_end(void)
