@@ -171,7 +171,9 @@ uint32_t cupti_run_of(uint32_t correlation);
  *  65,536 of them. */
 void cupti_note_call(uint32_t correlation, uint32_t run, struct cupti_work work);
 
-/* --- waits.c --- */
+/* --- waits.c: what cupti_decode() does with records of events and waits, whose lanes and runs are those
+ * of all records. So they use each other; and short.c, which cupti_decode() has records made whole
+ * by, tells CUPTI of other buffers to fill. --- */
 
 /** Within cupti_decode(). */
 void cupti_put_event(const struct cupti *cupti, const struct cupti_event *record);
