@@ -138,7 +138,9 @@ for name, pattern, tells in LIBRARIES:
     with tempfile.TemporaryDirectory() as here:
         (pathlib.Path(here) / "net.onnx").write_bytes(inject_ort_model.model())
         check(pathlib.Path(here), libraries[0], tells)
-        if "node" in name and shutil.which("node"):
+        if "node" in name and not shutil.which("node"):
+            missing.append("node")
+        elif "node" in name:
             check_node(pathlib.Path(here), folder / "node_modules", tells)
 for failure in failures:
     print(failure)
