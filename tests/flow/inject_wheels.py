@@ -5,6 +5,7 @@ with shapes, and its output is the same as without us. scripts/get-programs fetc
     inject_wheels.py [tensorflow|openvino]"""
 import json
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -92,6 +93,19 @@ def main():
             store = sqlite3.connect(os.path.join(directory, 'a.db'))
             {'tensorflow': check_tensorflow, 'openvino': check_openvino}[name](store, directory)
             store.close()
+            killed = run([os.path.join(BUILD, 'client/cli/optrace'), 'run', '--quiet', '--nodes', 'all',
+                          '-o', 'a.db', '--', *own, 'kill'], directory)
+            expect(name + ', killed', killed[0], -signal.SIGKILL)
+            store = sqlite3.connect(os.path.join(directory, 'a.db'))
+            runs = {'tensorflow': 20, 'openvino': 10}[name]
+            expect(name + ', runs before it was killed', store.execute(
+                'SELECT count(*) FROM run WHERE end_ns IS NOT NULL').fetchone()[0], runs)
+            expect(name + ', products of these', store.execute(
+                "SELECT count(*) FROM v_event WHERE run IS NOT NULL AND op_name IN ('MatMul', 'fc')"
+            ).fetchone()[0], runs)
+            store.close()
+            listed = run([os.path.join(BUILD, 'analyze/profile_analyze'), 'a.db', '--list'], directory)
+            expect(name + ', listed as dead', (listed[0], 'died' in listed[1]), (0, True))
     for text in wrong:
         print(text)
     if missing:
