@@ -111,6 +111,7 @@ static enum role role_of(const char *name)
         enum role role;
     } roles[] = {{"ov::phases::cpu::inference", ROLE_RUN},
                  {"ov::op::cpu::exec", ROLE_CLASS},
+                 {"ov::Op::exec", ROLE_CLASS}, /* up to 2025.4, with nothing around or inside */
                  {"ov::op::cpu::details", ROLE_LAYER},
                  {"dnnl::primitive::execute", ROLE_PRIMITIVE},
                  {"dnnl::primitive::create", ROLE_PRIMITIVE_MADE}};

@@ -223,6 +223,26 @@ static void *open_beside(const char *path)
     return dlopen(beside, RTLD_NOW | RTLD_LOCAL);
 }
 
+/* Up to 2026.2 each layer is told by the name of the first: it would have its shapes, too. */
+static bool tells_names(void *c)
+{
+    struct {
+        const char *build, *description;
+    } version = {NULL, NULL};
+    int (*get)(void *out_version);
+    void (*release)(void *version);
+    int year = 0, release_number = 0;
+
+    *(void **)&get = dlsym(c, "ov_get_openvino_version");
+    *(void **)&release = dlsym(c, "ov_version_free");
+    if (!get || !release || get(&version) != 0)
+        return false;
+    if (!version.build || sscanf(version.build, "%d.%d", &year, &release_number) != 2)
+        year = 0;
+    release(&version);
+    return year > 2026 || (year == 2026 && release_number > 2);
+}
+
 static bool find_library(const void *function, struct library *out_library)
 {
     Dl_info place;
@@ -234,7 +254,7 @@ static bool find_library(const void *function, struct library *out_library)
     is_found = handle && find_core(handle, out_library);
     if (is_found)
         c = open_beside(place.dli_fname); /* stays open: it has made what the program may keep */
-    if (c) {
+    if (c && tells_names(c)) {
         *(void **)&out_library->runtime_model = dlsym(c, "ov_compiled_model_get_runtime_model");
         *(void **)&out_library->free_model = dlsym(c, "ov_model_free");
     }

@@ -181,10 +181,26 @@ static void infer(void)
     task_end(part);
 }
 
+/* As OpenVINO had it up to 2025.4. */
+static void infer_by_class(void)
+{
+    struct domain *class = domain_create("ov::Op::exec");
+    struct domain *part = domain_create("dnnl::primitive::execute");
+
+    for (int i = 0; i < 5; i++) {
+        task_begin(class, no_id, no_id, handle_create("Convolution"));
+        task_begin(part, no_id, no_id, handle_create("convolution"));
+        task_end(part);
+        task_end(class);
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (strcmp(argv[1], "openvino") == 0 && look_for_tool()) {
         infer();
+    } else if (strcmp(argv[1], "classes") == 0 && look_for_tool()) {
+        infer_by_class();
     } else if (strcmp(argv[1], "none") != 0 && look_for_tool()) {
         work();
         if (strcmp(argv[1], "killed") == 0)

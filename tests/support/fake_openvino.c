@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Small libraries in place of OpenVINO's two, by the symbols that the real ones have: models that
- * have nodes of a name and three shapes. $FAKE_OPENVINO is the second's name for its C interface.
+ * have nodes of a name and three shapes. $FAKE_OPENVINO_VERSION is which it says to be.
  */
 #include "tests/support/fake_openvino.h"
 
@@ -42,6 +42,21 @@ struct node {
 int runtime_model(const struct pointer *compiled, struct pointer **out_model)
     NAMED("ov_compiled_model_get_runtime_model");
 void free_model(struct pointer *model) NAMED("ov_model_free");
+int get_version(const char *out_version[2]) NAMED("ov_get_openvino_version");
+void free_version(const char *version[2]) NAMED("ov_version_free");
+
+int get_version(const char *out_version[2])
+{
+    const char *build = getenv("FAKE_OPENVINO_VERSION");
+
+    out_version[0] = build ? build : "2026.4.1-22042-releases/2026/4";
+    return 0;
+}
+
+void free_version(const char *version[2])
+{
+    version[0] = NULL;
+}
 
 int runtime_model(const struct pointer *compiled, struct pointer **out_model)
 {
