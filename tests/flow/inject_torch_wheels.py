@@ -6,6 +6,7 @@ import collections
 import glob
 import json
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -92,6 +93,23 @@ def output(argv, directory):
     return result.returncode, result.stdout, result.stderr
 
 
+def check_killed(python, program, run, directory):
+    """All that had ended is there, and what had not."""
+    status = output(run + [python, program, 'kill'], directory)[0]
+    events = recorded(os.path.join(directory, 'a.db'))
+    open_labels = sqlite3.connect(os.path.join(directory, 'a.db')).execute(
+        "SELECT op_name FROM v_event WHERE end_ns IS NULL").fetchall()
+    wrong = [] if status == -signal.SIGKILL else ['killed: status %d' % status]
+    if open_labels != [('part gpt',)]:
+        wrong.append('killed: %s had not ended' % open_labels)
+    for name in ('cnn', 'encoder'):
+        if len(part_of(events, name)) < 30:
+            wrong.append('killed: %d ops of %s' % (len(part_of(events, name)), name))
+    if sum(e['name'] == 'aten::gelu' for e in events) != 2:
+        wrong.append('killed: the ops before it are not there')
+    return wrong
+
+
 def check(python):
     program = os.path.join(SOURCE, 'tests/programs/torch_nets.py')
     wrong = []
@@ -102,6 +120,7 @@ def check(python):
             return ['it does not run: ' + alone[2]]
         if output(run + [python, program], directory) != alone:
             wrong.append('another output, or status, when it is recorded')
+        wrong += check_killed(python, program, run, directory)
         result = output(run + [python, program, 'events.json'], directory)
         if result[:2] != alone[:2]:
             wrong.append('another output within torch.profiler: ' + result[2])
