@@ -11,6 +11,7 @@
 #include "analyze/export/call_tree.h"
 #include "analyze/export/file.h"
 #include "analyze/export/rows.h"
+#include "analyze/query/span_tree.h"
 #include "tests/support/check.h"
 #include "tests/support/hand_spans.h"
 #include "tests/support/temp.h"
@@ -139,13 +140,13 @@ static void the_innermost_span_around_a_time_is_found(void **state)
     };
     struct spans_answer answer = tree(spans, 3);
 
-    CHECK_U64(export_span_at(&answer, HOST, 9), SPAN_NONE);
-    CHECK_U64(export_span_at(&answer, HOST, 10), 0);
-    CHECK_U64(export_span_at(&answer, HOST, 24), 2);
-    CHECK_U64(export_span_at(&answer, HOST, 28), 1);
-    CHECK_U64(export_span_at(&answer, HOST, 60), 0);
-    CHECK_U64(export_span_at(&answer, HOST, 101), SPAN_NONE);
-    CHECK_U64(export_span_at(&answer, DEVICE, 20), SPAN_NONE);
+    CHECK_U64(span_at(&answer, HOST, 9), SPAN_NONE);
+    CHECK_U64(span_at(&answer, HOST, 10), 0);
+    CHECK_U64(span_at(&answer, HOST, 24), 2);
+    CHECK_U64(span_at(&answer, HOST, 28), 1);
+    CHECK_U64(span_at(&answer, HOST, 60), 0);
+    CHECK_U64(span_at(&answer, HOST, 101), SPAN_NONE);
+    CHECK_U64(span_at(&answer, DEVICE, 20), SPAN_NONE);
     free_tree(&answer);
 }
 
