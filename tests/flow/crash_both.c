@@ -136,7 +136,7 @@ static uint64_t kill_both_managed(struct service_manager *manager, struct crash_
     optraced_wait_for(&manager->daemon, "SELECT count(*) FROM session WHERE end_reason = 'died'",
                       round);
     program.session_id = round;
-    count = crash_check(&manager->daemon, &program, position, true);
+    count = crash_check_kept(&manager->daemon, &program, position);
     crash_check_integrity(&manager->daemon);
     service_manager_wait_for_kept(manager, 0);
     assert_int_equal(optraced_stop(&manager->daemon), 0);

@@ -40,6 +40,14 @@ uint64_t crash_check(const struct optraced *daemon, const struct crash_program *
                      struct crash_position *position, bool was_killed);
 
 /**
+ * The same for a program that was killed together with the daemon, under a service manager that kept
+ * its rings: all is there. The store may say that an unknown number is not, as a program that had
+ * begun to come back may have had more rings than it was able to tell.
+ */
+uint64_t crash_check_kept(const struct optraced *daemon, const struct crash_program *program,
+                          struct crash_position *position);
+
+/**
  * The same for a program that was killed together with the daemon: what was not committed yet is
  * gone, so that of each thread the events 1 to n must be there, for any n.
  *
