@@ -29,7 +29,7 @@ def nodes_of_store(store):
     out = collections.Counter()
     for name, kind, index, inputs, outputs, dtypes, calls in store.execute(
             "SELECT o.name, o.type, o.node_id, o.input_shapes, o.output_shapes, o.input_dtypes, count(*)"
-            " FROM event e JOIN op o USING (op_id) WHERE o.type <> 'label' GROUP BY o.op_id"):
+            " FROM event e JOIN op o USING (op_id) WHERE o.type NOT IN ('label', 'mark') GROUP BY o.op_id"):
         shapes = [json.loads(inputs), json.loads(outputs)]
         types = [names.get(word, word) for word in json.loads(dtypes)]
         out[label(name, kind), kind, label(index, kind), str(shapes), str(types)] += calls
@@ -40,4 +40,4 @@ def nodes_of_store(store):
 def best_coverage(store):
     return store.execute(
         "SELECT max(1.0 * n / (r.end_ns - r.start_ns)) FROM run r JOIN (SELECT e.run AS run, sum(e.dur_ns) AS n"
-        " FROM event e JOIN op o USING (op_id) WHERE o.type <> 'label' GROUP BY 1) USING (run)").fetchone()[0]
+        " FROM event e JOIN op o USING (op_id) WHERE o.type NOT IN ('label', 'mark') GROUP BY 1) USING (run)").fetchone()[0]
