@@ -47,9 +47,9 @@ const char *kernel_cuda_describe(const struct kernel_cuda *cuda);
 /** What went wrong first, as a sentence; "" when nothing did. */
 const char *kernel_cuda_problem(const struct kernel_cuda *cuda);
 
-/** Device memory, not cleared; bytes may be 0. -ENOMEM is no lasting failure. */
+/** Device memory, not cleared, until kernel_cuda_close(); bytes may be 0. -ENOMEM is no lasting
+ *  failure. */
 int kernel_cuda_alloc(struct kernel_cuda *cuda, size_t bytes, void **out_memory);
-void kernel_cuda_free(struct kernel_cuda *cuda, void *memory);
 
 /** Bytes of device memory that nobody has. */
 size_t kernel_cuda_room(struct kernel_cuda *cuda);
@@ -61,7 +61,7 @@ int kernel_cuda_put(struct kernel_cuda *cuda, void *to, const void *from, size_t
 /** A copy from the device; waits for it. */
 int kernel_cuda_get(struct kernel_cuda *cuda, void *to, const void *from, size_t bytes);
 
-/** Until all that was handed over is done. */
+/** Until all that was handed over is done. Outside of its file, for tests. */
 int kernel_cuda_wait(struct kernel_cuda *cuda);
 
 /**

@@ -309,17 +309,6 @@ int kernel_cuda_alloc(struct kernel_cuda *cuda, size_t bytes, void **out_memory)
     return 0;
 }
 
-void kernel_cuda_free(struct kernel_cuda *cuda, void *memory)
-{
-    for (size_t i = 0; i < cuda->range_count; i++) {
-        if (cuda->ranges[i].address != address_of(memory))
-            continue;
-        (void)cuda->driver->cuMemFree_v2(cuda->ranges[i].address);
-        cuda->ranges[i] = cuda->ranges[--cuda->range_count];
-        return;
-    }
-}
-
 size_t kernel_cuda_room(struct kernel_cuda *cuda)
 {
     size_t room = 0, all;
