@@ -176,12 +176,15 @@ static int find_wall(const struct spans_answer *spans, int64_t session_id,
 static double within_wall(const struct device_state *device, const struct interval_array *list,
                           bool wall_is_runs)
 {
-    const struct interval_array wall = {.items = device->wall.items + device->wall_first,
-                                        .count = device->wall.count - device->wall_first};
+    struct interval_array wall;
 
     if (!wall_is_runs)
         return interval_list_length(list); /* no event is outside */
-    return device->wall.count ? interval_list_common(list, &wall) : 0;
+    if (device->wall.count == 0)
+        return 0;
+    wall = (struct interval_array){.items = device->wall.items + device->wall_first,
+                                   .count = device->wall.count - device->wall_first};
+    return interval_list_common(list, &wall);
 }
 
 /* What lies before a time is the union of gaps and work, less the work. */
