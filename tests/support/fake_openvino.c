@@ -62,9 +62,11 @@ int runtime_model(const struct pointer *compiled, struct pointer **out_model)
 {
     const struct fake_model *const *model = compiled->object;
 
+    if ((*model)->is_refused)
+        return -1;
     *out_model = calloc(1, sizeof(**out_model));
     (*out_model)->object = (void *)*model;
-    return (*model)->is_refused;
+    return 0;
 }
 
 void free_model(struct pointer *model)

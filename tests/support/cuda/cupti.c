@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* libcupti.so.13 of the double: plays that of any toolkit. See double.h. */
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -332,15 +333,17 @@ static void spoil(uint32_t kind, uint8_t *record)
     memcpy(record + at, times, sizeof(times));
 }
 
-static void on_put(uint32_t kind, const void *record, uint64_t end_ns)
+/* Whether it is in a buffer. */
+static bool put(uint32_t kind, const void *record, uint64_t end_ns)
 {
     const size_t bytes = short_bytes(kind) ? short_bytes(kind) : bytes_of(kind);
     uint64_t whole[RECORD_BYTES_MAX / sizeof(uint64_t)] = {0};
     struct filled out = {0};
+    bool has_room;
     size_t limit = 0;
 
     if (!kinds[kind] || (!request && !short_hooks.request) || mode == 'n')
-        return;
+        return false;
     memcpy(whole, record, own_bytes(kind));
     spoil(kind, (uint8_t *)whole);
     pthread_mutex_lock(&lock);
@@ -355,7 +358,9 @@ static void on_put(uint32_t kind, const void *record, uint64_t end_ns)
         short_hooks.request(&current.memory, &current.bytes, &limit, NULL);
     else if (!current.memory)
         request(&current.memory, &current.bytes, &limit);
-    if (!current.memory || current.used + bytes > current.bytes || (mode == 'd' && end_ns % 2)) {
+    has_room =
+        current.memory && current.used + bytes <= current.bytes && !(mode == 'd' && end_ns % 2);
+    if (!has_room) {
         dropped++;
     } else {
         if (short_bytes(kind))
@@ -369,6 +374,12 @@ static void on_put(uint32_t kind, const void *record, uint64_t end_ns)
     pthread_mutex_unlock(&lock);
     if (out.memory)
         hand_back_elsewhere(&out);
+    return has_room;
+}
+
+static void on_put(uint32_t kind, const void *record, uint64_t end_ns)
+{
+    (void)put(kind, record, end_ns);
 }
 
 void cuda_double_get_hooks(struct double_hooks *out_hooks)
@@ -540,8 +551,8 @@ static void put_overhead(void)
                                           .end = now,
                                           .data = kinds[CUPTI_OVERHEAD] ? malloc(32) : NULL};
 
-    if (kinds[CUPTI_OVERHEAD])
-        on_put(CUPTI_OVERHEAD, &record, now);
+    if (!put(CUPTI_OVERHEAD, &record, now))
+        free(record.data);
 }
 
 int cuptiActivityFlushAll(uint32_t flag)
