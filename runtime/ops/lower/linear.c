@@ -69,7 +69,7 @@ static struct value *scores(struct lower *l, int64_t rows)
     return y;
 }
 
-static struct value *transform(struct lower *l, struct value *y)
+struct value *lower_post_transform(struct lower *l, struct value *y)
 {
     const char *name = node_string(l->node, "post_transform", "NONE");
 
@@ -86,7 +86,7 @@ static struct value *transform(struct lower *l, struct value *y)
 
 static void lower_regressor(struct lower *l)
 {
-    lower_done(l, 0, transform(l, scores(l, node_int(l->node, "targets", 1))));
+    lower_done(l, 0, lower_post_transform(l, scores(l, node_int(l->node, "targets", 1))));
 }
 
 /* The class of the best score, out of their list. */
@@ -116,7 +116,7 @@ static void lower_classifier(struct lower *l)
     y = scores(l, (int64_t)count);
     lower_done(l, 0, choose_label(l, y, labels, count));
     if (lower_wants(l, 1))
-        lower_done(l, 1, transform(l, y));
+        lower_done(l, 1, lower_post_transform(l, y));
 }
 
 /* The leading dims of x, at least one: of a list it is 1. */

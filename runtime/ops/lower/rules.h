@@ -62,6 +62,8 @@ void lower_string(struct lower *l, const char *name, const char *s);
 void lower_copy(struct lower *l, const char *names);
 /** One of them under another name. */
 void lower_copy_as(struct lower *l, const char *from, const char *to);
+/** Scores of classes or targets, a row each, as the attribute post_transform wants them; of ai.onnx.ml. */
+struct value *lower_post_transform(struct lower *l, struct value *scores);
 
 /* Constants. */
 struct value *lower_number(struct lower *l, float number);

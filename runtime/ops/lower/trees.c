@@ -39,21 +39,6 @@ static void refuse_wide(struct lower *l)
             lower_refuse(l, "attribute %s is not known: its numbers are float64", wide[i]);
 }
 
-static struct value *transform(struct lower *l, struct value *y)
-{
-    const char *name = node_string(l->node, "post_transform", "NONE");
-
-    if (strcmp(name, "NONE") == 0)
-        return y;
-    if (strcmp(name, "LOGISTIC") == 0)
-        return lower_one(l, "Sigmoid", y);
-    if (strcmp(name, "SOFTMAX") != 0)
-        lower_refuse(l, "attribute post_transform is '%.40s'", name);
-    y = lower_one(l, "Softmax", y);
-    lower_int(l, "axis", 1);
-    return y;
-}
-
 /* The sums that have a kernel stay. */
 static void lower_regressor(struct lower *l)
 {
@@ -67,7 +52,7 @@ static void lower_regressor(struct lower *l)
     y = lower_one(l, REGRESSOR, features(l));
     lower_copy(l, NODES " aggregate_function base_values n_targets target_ids target_nodeids "
                         "target_treeids target_weights");
-    lower_done(l, 0, transform(l, y));
+    lower_done(l, 0, lower_post_transform(l, y));
 }
 
 /* Of two classes one may have all the scores. */
@@ -149,7 +134,7 @@ static struct value *both_of(struct lower *l, const struct votes *v, struct valu
     bool is_logistic = strcmp(node_string(l->node, "post_transform", "NONE"), "LOGISTIC") == 0;
 
     if (v->only == 1)
-        return transform(l, beside(l, lower_two(l, "Mul", y, lower_number(l, 0.0f)), y));
+        return lower_post_transform(l, beside(l, lower_two(l, "Mul", y, lower_number(l, 0.0f)), y));
     if (v->is_positive && !is_logistic)
         return beside(l, lower_two(l, "Sub", lower_number(l, 1.0f), y), y);
     y = beside(l, lower_one(l, "Neg", y), y);
@@ -181,7 +166,7 @@ static void lower_classifier(struct lower *l)
     }
     lower_done(l, 0, label_of(l, place));
     if (lower_wants(l, 1))
-        lower_done(l, 1, v.only >= 0 ? both_of(l, &v, sums) : transform(l, sums));
+        lower_done(l, 1, v.only >= 0 ? both_of(l, &v, sums) : lower_post_transform(l, sums));
 }
 
 const struct lower_rule lower_trees[] = {
