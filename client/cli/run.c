@@ -58,8 +58,8 @@ static const struct option_spec specs[] = {
     {OPTION_STRING, "runs-by", 0, "REGEX", NULL,
      "An op or label whose name matches begins a run, where its thread is in none.",
      TARGET(wishes.runs_by)},
-    {OPTION_FLAG, "print-env", 0, NULL, NULL,
-     "Run nothing; print the variables to record with.", TARGET(print_env)},
+    {OPTION_FLAG, "print-env", 0, NULL, NULL, "Run nothing; print the variables to record with.",
+     TARGET(print_env)},
     {OPTION_FLAG, "quiet", 'q', NULL, NULL, "Print nothing when CMD has ended.", TARGET(quiet)},
 };
 
