@@ -10,6 +10,7 @@
 #include "tests/support/run_scene.h"
 
 #define KERNELS    "gemm=250000,relu=40000"
+#define FLOOD      350000 /* kernels of the scene of that name */
 #define GPU(level) ((const char *const[]){"--gpu", level, NULL})
 
 static int start(void **state)
@@ -127,6 +128,77 @@ static void memory_where_asked_for(void **state)
     record_with(state, GPU("memory"), "kernels");
     CHECK_U64(COUNT("SELECT count(*) FROM memory_event WHERE abs(bytes) = 4096"), 2);
     CHECK_U64(COUNT("SELECT count(*) FROM lane WHERE name = 'memory of cuda:0'"), 1);
+}
+
+/* How much pools hold, and how much of it is in use; from their own records, and from those of what is
+ * taken from them. */
+static void pools_are_counted(void **state)
+{
+    static const char *const kinds[] = {"whole", "short"};
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        setenv("OPTRACE_CUPTI_RECORDS", kinds[i], 1);
+        record_with(state, GPU("memory"), "pools");
+        CHECK_U64(COUNT("SELECT count(*) FROM memory_event WHERE abs(bytes) IN (3145728, 1048576)"),
+                  8);
+        CHECK_U64(
+            COUNT(
+                "SELECT group_concat(value, ' ') = '0.0 4194304.0 4194304.0 4194304.0"
+                " 2097152.0 2097152.0 0.0' FROM (SELECT value FROM counter JOIN op USING (op_id) WHERE"
+                " name = 'bytes held by memory pool 1 of cuda:0' ORDER BY time_ns)"),
+            1);
+        CHECK_U64(COUNT("SELECT group_concat(value, ' ') = '0.0 3145728.0 4194304.0 1048576.0 0.0"
+                        " 0.0' FROM (SELECT value FROM counter JOIN op USING (op_id) WHERE"
+                        " name = 'bytes in use of memory pool 2 of cuda:0' ORDER BY time_ns)"),
+                  1);
+    }
+    record_with(state, GPU("node"), "pools");
+    CHECK_U64(COUNT("SELECT count(*) FROM counter"), 0);
+}
+
+/* What the driver compiles is tied to the call in which it did. */
+static void compilations_are_told(void **state)
+{
+    static const char *const toolkits[] = {"11.8", "13.5"};
+
+    for (size_t i = 0; i < sizeof(toolkits) / sizeof(toolkits[0]); i++) {
+        setenv("CUDA_DOUBLE_TOOLKIT", toolkits[i], 1);
+        record_with(state, GPU("memory"), "modules");
+        CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_type = 'jit' AND op_name ="
+                        " 'JIT compilation (PTX to machine code)' AND dur_ns = 5000000 AND"
+                        " lane_name = 'compiler of cuda:0' AND lane_kind = 'queue'"),
+                  1);
+        CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_type = 'jit' AND op_name LIKE"
+                        " 'JIT cache store%' AND dur_ns = 500000"),
+                  1);
+        CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_type = 'jit' AND op_name LIKE"
+                        " 'JIT cache load%'"),
+                  2);
+    }
+    record_with(state, GPU("all"), "modules");
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event d JOIN v_event h USING (correlation) WHERE"
+                    " d.op_type = 'jit' AND h.op_name = 'cuModuleLoadData'"),
+              4);
+    setenv("CUDA_DOUBLE_TOOLKIT", "11.7", 1); /* has no such records */
+    record_with(state, GPU("memory"), "modules");
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_type IN ('jit', 'mark')"), 0);
+}
+
+/* A graph that is updated is replayed with other kernels, each by its own name. */
+static void graphs_that_are_updated(void **state)
+{
+    record_with(state, GPU("node"), "update");
+    CHECK_U64(COUNT(ON_DEVICE "op_name = 'gemm' AND dur_ns = 250000"), 50);
+    CHECK_U64(COUNT(ON_DEVICE "op_name = 'relu' AND dur_ns = 40000"), 50);
+    record_with(state, GPU("graph"), "update");
+    CHECK_U64(COUNT(ON_DEVICE "op_type = 'cuda_graph'"), 100);
+}
+
+static void streams_that_go_while_they_run(void **state)
+{
+    record_with(state, GPU("memory"), "destroyed");
+    CHECK_U64(COUNT(ON_DEVICE "op_name = 'gemm' AND dur_ns = 250000"), 100);
+    CHECK_U64(COUNT("SELECT count(DISTINCT lane_id) FROM v_event WHERE op_name = 'gemm'"), 100);
 }
 
 /* Which stream waits for which, and by which call it was let wait: with the number of a record, and
@@ -339,10 +411,55 @@ static void no_fault_reaches_the_program(void **state)
                 fail_msg("%s is not said once", script);
         }
     }
-    /* What is asked for when something else has failed, and what is asked for at a level alone. */
-    setenv("CUDA_DOUBLE_FAIL",
-           "cuptiActivityEnable=35,cuptiUnsubscribe=999,cuptiActivityDisable=999", 1);
+}
+
+/* What is called when something else has failed, and what is asked for that need not be there. */
+static void no_second_fault_reaches_the_program(void **state)
+{
+    static const struct {
+        const char *first, *function;
+        uint64_t kernels;
+    } faults[] = {
+        {"cuptiActivityEnable/2=35,", "cuptiUnsubscribe", 0},
+        {"cuptiActivityEnable/2=35,", "cuptiActivityDisable", 0},
+        {"", "cuptiActivityEnable/1", 0},  /* copies */
+        {"", "cuptiActivityEnable/9", 1},  /* contexts */
+        {"", "cuptiActivityEnable/10", 0}, /* kernels */
+        {"", "cuptiActivityEnable/17", 1}, /* overhead */
+        {"", "cuptiActivityEnable/22", 1}, /* copies between devices */
+        {"", "cuptiActivityEnable/36", 1}, /* events */
+        {"", "cuptiActivityEnable/38", 1}, /* waits */
+        {"", "cuptiActivityEnable/49", 1}, /* memory */
+        {"", "cuptiActivityEnable/50", 1}, /* pools */
+        {"", "cuptiActivityEnable/52", 1}, /* compilations */
+    };
+    char script[80], sql[200];
+
+    setenv("CUDA_DOUBLE_KERNELS", "gemm=3000,relu=2000", 1);
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+        snprintf(script, sizeof(script), "%s%s=999", faults[i].first, faults[i].function);
+        setenv("CUDA_DOUBLE_FAIL", script, 1);
+        record_with(state, GPU("memory"), "kernels");
+        snprintf(sql, sizeof(sql), SAID("CUDA: %%(error 999%%"));
+        if (COUNT(sql) != 1 || COUNT(ON_DEVICE "op_type = 'kernel'") != faults[i].kernels * 200)
+            fail_msg("%s is not said once, or more is missing", script);
+        snprintf(sql, sizeof(sql), SAID("CUDA: %%(error 999 of %s)"), faults[i].function);
+        if (faults[i].first[0] && COUNT(sql) != 1)
+            fail_msg("%s is not said by name", script);
+    }
+}
+
+/* One that ends the process where it is called, as 13.2 does over a libcuda that is not NVIDIA's. */
+static void what_would_recurse_is_not_called(void **state)
+{
+    char *library = place_program("tests/support/libcupti_recursing.so");
+
+    setenv("OPTRACE_CUPTI", library, 1);
     record_with(state, GPU("graph"), "kernels");
+    unsetenv("OPTRACE_CUPTI");
+    free(library);
+    CHECK_U64(COUNT(SAID("CUDA: only the host is recorded: its libcupti, 13.2, does not survive%")),
+              1);
 }
 
 static void times_that_are_none_are_said(void **state)
@@ -382,10 +499,19 @@ static void records_that_come_in_another_order(void **state)
  * libraries of before 12.9 want. */
 static void more_than_all_buffers_hold(void **state)
 {
+    uint64_t count;
+
     setenv("CUDA_DOUBLE_KERNELS", "relu=1", 1);
     setenv("CUDA_DOUBLE_RECORDS", "late", 1);
     record_with(state, GPU("graph"), "flood");
     CHECK_U64(COUNT(SAID("CUDA: CUPTI dropped records for want of room")), 1);
+    /* Four times what the ring of the thread that puts them holds: the daemon is waited for. */
+    CHECK_U64(COUNT("SELECT count(*) FROM gap JOIN lane USING (lane_id) WHERE kind = 'stream'"), 0);
+    count = COUNT(ON_DEVICE "op_name = 'relu'") +
+            COUNT("SELECT CAST(substr(name, 21) AS INTEGER) FROM op WHERE type = 'mark' AND"
+                  " name GLOB 'CUDA: CUPTI dropped [0-9]* records'");
+    if (count < FLOOD || count > FLOOD + 10) /* of its own overhead it may have dropped some, too */
+        fail_msg("%llu of %d kernels are there, or were dropped", (unsigned long long)count, FLOOD);
     setenv("CUDA_DOUBLE_TOOLKIT", "12.4", 1);
     setenv("CUDA_DOUBLE_RECORDS", "reverse", 1); /* while there is room in the ring */
     record_with(state, GPU("graph"), "flood");
@@ -438,6 +564,10 @@ int main(void)
         CASE(a_graph_is_one_span_or_its_nodes),
         CASE(nodes_are_of_the_ops_that_captured_them),
         CASE(memory_where_asked_for),
+        CASE(pools_are_counted),
+        CASE(compilations_are_told),
+        CASE(graphs_that_are_updated),
+        CASE(streams_that_go_while_they_run),
         CASE(streams_that_wait),
         CASE(parts_of_a_device_have_their_names),
         CASE(each_call_where_asked_for),
@@ -448,6 +578,8 @@ int main(void)
         CASE(short_records_that_fail),
         CASE(what_fails_is_said_once),
         CASE(no_fault_reaches_the_program),
+        CASE(no_second_fault_reaches_the_program),
+        CASE(what_would_recurse_is_not_called),
         CASE(times_that_are_none_are_said),
         CASE(records_that_come_late),
         CASE(records_that_come_in_another_order),

@@ -234,6 +234,99 @@ static void unload(const char *program)
     printf("gone\n");
 }
 
+/* Two pools, of which one is trimmed while it is in use. */
+static void pools(void)
+{
+    void *pool[2];
+    uint64_t memory[2][2];
+
+    DO(cuInit(0));
+    for (int i = 0; i < 2; i++) {
+        DO(cuMemPoolCreate(&pool[i], NULL));
+        DO(cuMemAllocFromPoolAsync(&memory[i][0], 3 << 20, pool[i], NULL));
+        DO(cuMemAllocFromPoolAsync(&memory[i][1], 1 << 20, pool[i], NULL));
+        DO(cuMemFreeAsync(memory[i][0], NULL));
+    }
+    DO(cuMemPoolTrimTo(pool[0], 0));
+    for (int i = 0; i < 2; i++) {
+        DO(cuMemFreeAsync(memory[i][1], NULL));
+        DO(cuMemPoolDestroy(pool[i]));
+    }
+    printf("pools\n");
+}
+
+static void modules(void)
+{
+    void *module;
+
+    DO(cuInit(0));
+    for (int i = 0; i < 3; i++)
+        DO(cuModuleLoadData(&module, "ptx"));
+    printf("compiled\n");
+}
+
+static void *capture(void *stream, const char *label, const void *host)
+{
+    void *graph;
+
+    DO(cuStreamBeginCapture_v2(stream, 0));
+    nvtx_push(label);
+    launch(host, 1, stream);
+    nvtx_pop();
+    DO(cuStreamEndCapture(stream, &graph));
+    return graph;
+}
+
+/* What is replayed becomes another kernel. */
+static void update(void)
+{
+    void *executable, *stream, *graphs[2];
+
+    DO(cudaStreamCreate(&stream));
+    graphs[0] = capture(stream, "before", &gemm);
+    graphs[1] = capture(stream, "after", &relu);
+    DO(cuGraphInstantiateWithFlags(&executable, graphs[0], 0));
+    for (int i = 0; i < REPEATS; i++) {
+        DO(cuGraphLaunch(executable, stream));
+        DO(cuGraphExecUpdate_v2(executable, graphs[(i + 1) % 2], NULL));
+    }
+    DO(cudaStreamSynchronize(stream));
+    printf("updated\n");
+}
+
+/* Streams go while their kernels run, and others come in their places. */
+static void destroyed(void)
+{
+    void *stream;
+
+    for (int i = 0; i < REPEATS; i++) {
+        DO(cudaStreamCreate(&stream));
+        launch(&gemm, 1, stream);
+        DO(cuStreamDestroy_v2(stream));
+    }
+    DO(cudaDeviceSynchronize());
+    printf("destroyed\n");
+}
+
+/* Somebody sets the wall clock, there and back; with step_clock.c preloaded. */
+static void clock_is_set(void)
+{
+    void (*step)(long) = NULL;
+
+    *(void **)&step = dlsym(RTLD_DEFAULT, "step_clock");
+    if (!step)
+        exit(1);
+    for (int i = 0; i < 2; i++) {
+        launch(&gemm, 1, NULL);
+        step(i == 0 ? 1000 : -1000);
+        for (int k = 0; k < 250; k++) {
+            launch(&relu, 1, NULL);
+            nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+        }
+    }
+    printf("set\n");
+}
+
 /* More than all buffers hold. */
 static void flood(void)
 {
@@ -264,9 +357,11 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(void);
     } scenes[] = {
-        {"kernels", kernels}, {"driver", by_driver}, {"graph", graph},   {"threads", threads},
-        {"fork", in_child},   {"sudden", sudden},    {"steady", steady}, {"events", events},
-        {"green", green},     {"flood", flood},
+        {"kernels", kernels}, {"driver", by_driver},    {"graph", graph},
+        {"threads", threads}, {"fork", in_child},       {"sudden", sudden},
+        {"steady", steady},   {"events", events},       {"green", green},
+        {"flood", flood},     {"pools", pools},         {"modules", modules},
+        {"update", update},   {"destroyed", destroyed}, {"clock", clock_is_set},
     };
 
     __cudaRegisterFunction(NULL, &gemm, NULL, "gemm", 0, NULL, NULL, NULL, NULL, NULL);

@@ -48,6 +48,18 @@ static void what_costs_too_much_is_left(void **state)
     CHECK_U64(SAID("level %"), 0);
 }
 
+/* The levels are left all the same; what goes on is said. */
+static void what_cannot_be_left_is_said(void **state)
+{
+    setenv("CUDA_DOUBLE_FAIL", "cuptiActivityDisable=999", 1);
+    record_with(state, "overhead", "memory");
+    CHECK_U64(
+        SAID("CUPTI records on what is not wanted any more (error 999 of cuptiActivityDisable)"),
+        1);
+    CHECK_U64(SAID("level node from here on, not memory%"), 1);
+    unsetenv("CUDA_DOUBLE_FAIL");
+}
+
 static void records_without_times_are_not_asked_for(void **state)
 {
     setenv("OPTRACE_MAX_COST", "100", 1);
@@ -61,6 +73,24 @@ static void records_that_others_take_are_missed(void **state)
 {
     record_with(state, "none", "graph");
     CHECK_U64(SAID("no records came for calls that were seen%"), 1);
+    CHECK_U64(SAID("the wall clock%"), 0);
+}
+
+static void a_clock_that_is_set_is_said(void **state)
+{
+    char *program = place_program("tests/flow/inject_cupti_program"),
+         *clock = place_program("tests/support/libstep_clock.so");
+
+    unsetenv("CUDA_DOUBLE_RECORDS");
+    setenv("OPTRACE_MAX_COST", "100", 1);
+    setenv("LD_PRELOAD", clock, 1);
+    run_scene_record(*state, (const char *const[]){"--gpu", "graph", NULL}, 0,
+                     (const char *const[]){program, "clock", NULL});
+    unsetenv("LD_PRELOAD");
+    free(clock);
+    free(program);
+    CHECK_U64(SAID("the wall clock was set by +1000.% s:%"), 1);
+    CHECK_U64(SAID("the wall clock was set by -1000.% s:%"), 1);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, start, stop)
@@ -69,8 +99,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(what_costs_too_much_is_left),
+        CASE(what_cannot_be_left_is_said),
         CASE(records_without_times_are_not_asked_for),
         CASE(records_that_others_take_are_missed),
+        CASE(a_clock_that_is_set_is_said),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,7 +24,10 @@ enum {
     FLUSH_FORCED = 1,
     STACK_BYTES = 256 << 10,
     WAIT_S = 1,
+    LAST_WAIT_S = 3,
     SILENT_FLUSHES = 5,
+    LAST_TRIES = 300,
+    LAST_TRY_NS = 1000000,
     TIMED_EVERY = 255, /* odd: of enter and leave alike */
 };
 #define NS_PER_S UINT64_C(1000000000)
@@ -37,7 +40,7 @@ static pid_t owner;
 
 /* What this thread is in; a call of the driver within one of the runtime is that one's. */
 static OT_TLS struct {
-    uint32_t depth, level, count;
+    uint32_t depth, level;
     struct {
         uint32_t correlation;
         struct optrace_span span;
@@ -98,6 +101,7 @@ static void flush(uint64_t now)
         return;
     if (is_mine()) {
         flush_now();
+        cupti_watch_clock();
         cupti_judge_look();
     }
     pthread_mutex_unlock(&flush_lock);
@@ -315,7 +319,7 @@ static void leave_call(void)
 
 static void on_call(void *user, uint32_t domain, uint32_t id, const void *data)
 {
-    const bool is_timed = mine.count++ % TIMED_EVERY == 0 &&
+    const bool is_timed = cupti_calls_of_thread++ % TIMED_EVERY == 0 &&
                           __atomic_load_n(__atomic_load_n(&recorder.level, __ATOMIC_ACQUIRE),
                                           __ATOMIC_RELAXED) != OPTRACE_OFF;
     const uint64_t start_ns = UNLIKELY(is_timed) ? cupti_watch_now() : 0;
@@ -363,6 +367,13 @@ static const char *meaning(int result)
     }
 }
 
+/* CUPTI may hand them over on a thread of its own, after the flush has returned. */
+static void await_buffers(void)
+{
+    for (int i = 0; i < LAST_TRIES && cupti_buffers_out() > 0; i++)
+        nanosleep(&(struct timespec){.tv_nsec = LAST_TRY_NS}, NULL);
+}
+
 /* What came last is there when all buffers are. Those that are not finished have no end. A flush
  * under way is waited for, but not for ever: CUPTI ends after this, and is not to be called then. */
 static void at_end(void)
@@ -373,11 +384,14 @@ static void at_end(void)
         return;
     __atomic_store_n(&is_alive, 0, __ATOMIC_RELEASE);
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += WAIT_S;
+    until.tv_sec += LAST_WAIT_S;
     if (pthread_mutex_timedlock(&flush_lock, &until) != 0)
         return;
+    cupti_pace_last();
     cupti.flush(0);
     cupti.flush(FLUSH_FORCED);
+    await_buffers();
+    cupti_watch_clock();
     cupti_watch_end();
     pthread_mutex_unlock(&flush_lock);
 }
@@ -387,6 +401,15 @@ static void after_fork_child(void)
 {
     __atomic_store_n(&cupti_is_recording, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&is_alive, 0, __ATOMIC_RELEASE);
+}
+
+/* Others may have CUPTI. */
+static void give_back(void)
+{
+    const int rc = cupti.unsubscribe(cupti.subscriber);
+
+    if (rc != 0)
+        cupti_say("no other tool can have CUPTI either (error %d of cuptiUnsubscribe)", rc);
 }
 
 /* libcuda is told that all is well in any case: what is not is none of its concern. */
@@ -414,7 +437,7 @@ int InitializeInjection(void)
     if (rc == 0) {
         rc = cupti_level_begin(&cupti, level);
         if (rc != 0)
-            cupti.unsubscribe(cupti.subscriber); /* others may have it */
+            give_back();
     }
     if (rc != 0) {
         cupti_say("only the host is recorded: %s (error %d)", meaning(rc), rc);
@@ -425,7 +448,9 @@ int InitializeInjection(void)
     recorder_prepare();
     owner = getpid();
     cupti_watch_begin();
+    cupti_watch_clock();
     cupti_judge_begin();
+    cupti_pace_begin();
     __atomic_store_n(&is_alive, 1, __ATOMIC_RELEASE);
     __atomic_store_n(&cupti_is_recording, 1, __ATOMIC_RELAXED);
     pthread_atfork(NULL, NULL, after_fork_child);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From records of CUPTI to events: kernels, copies and graphs on lanes of their streams, memory on a
- * lane of its device. Records of all kinds and streams come mixed, and after their run has ended:
+ * From records of CUPTI to events: kernels, copies and graphs on lanes of their streams. Records of all kinds and streams come mixed, and after their run has ended:
  * the run is that in which the call was made.
  */
 #include <dlfcn.h>
@@ -26,9 +25,7 @@ enum {
     RECENT_LANES = 64,
     GREEN_CONTEXTS = 64,
     NAME_BYTES = 900,
-    MEMORY_TAKEN = 1,
-    MEMORY_GIVEN_BACK = 2,
-    PINNED = 2,
+    RECORDS_PER_LOOK = 32,
 };
 
 #define HAS(cupti, kind, record, field)                                                            \
@@ -37,7 +34,7 @@ enum {
 
 struct lane {
     uint64_t kind; /* tells these keys from others, here and below */
-    uint32_t device, context, stream, is_memory;
+    uint32_t device, context, stream, pad;
 };
 
 struct launch {
@@ -61,11 +58,17 @@ struct copy {
     uint8_t copy_kind, from, to, pad;
 };
 
-/* Of a memset, or of a graph in one. */
-struct plain {
+struct fill {
     uint64_t kind;
-    uint32_t device, graph;
     const struct cupti_origin *origin;
+    uint32_t device, pad;
+};
+
+/* A graph in one. */
+struct whole {
+    uint64_t kind;
+    struct cupti_node node;
+    uint32_t device, graph;
 };
 
 /* The ops of kernels that came lately, by where CUPTI keeps their names. A name may be another one
@@ -106,7 +109,8 @@ static struct cupti_work take_work(uint32_t correlation)
     struct call *call = &calls[correlation % CALLS];
     struct cupti_work work = {0, 0};
 
-    if (__atomic_load_n(&call->run, __ATOMIC_ACQUIRE) >> 32 == correlation) {
+    if (__atomic_load_n(&call->run, __ATOMIC_ACQUIRE) >> 32 == correlation &&
+        __atomic_load_n(&call->work.flop, __ATOMIC_RELAXED) != 0) {
         work.flop = __atomic_exchange_n(&call->work.flop, 0, __ATOMIC_RELAXED);
         work.bytes = __atomic_exchange_n(&call->work.bytes, 0, __ATOMIC_RELAXED);
     }
@@ -143,9 +147,7 @@ static uint64_t define_lane(const void *context)
         snprintf(processors, sizeof(processors), "%u", count);
 
     snprintf(device, sizeof(device), "cuda:%u", lane->device);
-    if (lane->is_memory)
-        snprintf(name, sizeof(name), "memory of %s", device);
-    else if (green[lane->context % GREEN_CONTEXTS].context == lane->context && lane->context)
+    if (green[lane->context % GREEN_CONTEXTS].context == lane->context && lane->context)
         snprintf(name, sizeof(name), "stream %u of green context %u%s%s%s", lane->stream,
                  lane->context, processors[0] ? " (" : "", processors,
                  processors[0] ? " multiprocessors)" : "");
@@ -172,13 +174,6 @@ uint32_t cupti_lane_of(uint32_t device, uint32_t context, uint32_t stream)
     return recent[at].number;
 }
 
-static uint32_t memory_lane_of(uint32_t device)
-{
-    const struct lane lane = {KEY_LANE, device, 0, 0, 1};
-
-    return (uint32_t)names_find_always(&lane, sizeof(lane), define_lane, &lane);
-}
-
 /* --- Ops --- */
 
 /* Ends the object, and says which op captured this: the record of a replay does not. */
@@ -196,6 +191,14 @@ static void end_params(struct optrace_op_info *info, const struct cupti_origin *
         snprintf(params + used, bytes - used, "}");
     }
     info->params = params[0] ? params : NULL;
+}
+
+static void put_work(struct optrace_op_info *info, struct cupti_work work)
+{
+    if (work.flop == 0)
+        return;
+    info->computation_flop = work.flop;
+    info->memory_bytes = work.bytes;
 }
 
 /* As the source has it, where the process has a library that can tell; else as it is. To be freed. */
@@ -239,10 +242,7 @@ static uint64_t define_kernel(const void *context)
     info.name = name;
     info.device = device;
     end_params(&info, &launch->origin, params, sizeof(params));
-    if (launch->work.flop != 0) {
-        info.computation_flop = launch->work.flop;
-        info.memory_bytes = launch->work.bytes;
-    }
+    put_work(&info, launch->work);
     if (recorder.op_define(&info, &op) < 0)
         op = 0;
     free(name);
@@ -344,22 +344,24 @@ static uint32_t copy_op(const struct cupti_memcpy *record, const struct cupti_or
 
 static uint64_t define_graph(const void *context)
 {
-    const struct plain *graph = context;
+    const struct whole *graph = context;
+    const struct cupti_node *node = &graph->node;
     char name[48 + ORIGIN_BYTES], device[24], params[ORIGIN_BYTES] = "";
     struct optrace_op_info info = OPTRACE_OP_INFO(name, "cuda_graph");
     uint32_t op = 0;
 
-    snprintf(name, sizeof(name), "CUDA graph %u%s%s", graph->graph, graph->origin ? " of " : "",
-             graph->origin ? graph->origin->op : "");
+    snprintf(name, sizeof(name), "CUDA graph %u%s%s", graph->graph, node->origin ? " of " : "",
+             node->origin ? node->origin->op : "");
     snprintf(device, sizeof(device), "cuda:%u", graph->device);
     info.device = device;
-    end_params(&info, &graph->origin, params, sizeof(params));
+    end_params(&info, &node->origin, params, sizeof(params));
+    put_work(&info, node->work);
     return recorder.op_define(&info, &op) == 0 ? op : 0;
 }
 
 static uint64_t define_memset(const void *context)
 {
-    const struct plain *fill = context;
+    const struct fill *fill = context;
     char device[24], params[ORIGIN_BYTES] = "";
     struct optrace_op_info info = OPTRACE_OP_INFO("Memset", "memset");
     uint32_t op = 0;
@@ -436,10 +438,11 @@ static const struct cupti_origin *origin_of(uint64_t graph_node, uint64_t source
 
 static void put_memset(const struct cupti *cupti, const struct cupti_memset *record)
 {
-    const struct plain fill = {
-        KEY_MEMSET, record->device, 0,
+    const struct fill fill = {
+        KEY_MEMSET,
         origin_of(record->graph_node,
-                  HAS(cupti, CUPTI_MEMSET, cupti_memset, source_node) ? record->source_node : 0)};
+                  HAS(cupti, CUPTI_MEMSET, cupti_memset, source_node) ? record->source_node : 0),
+        record->device, 0};
     struct optrace_event event = {
         .kind = OPTRACE_KIND_SPAN, .start = record->start, .end = record->end};
 
@@ -452,8 +455,8 @@ static void put_memset(const struct cupti *cupti, const struct cupti_memset *rec
 
 static void put_graph(const struct cupti_graph *record)
 {
-    const struct plain key = {KEY_GRAPH, record->device, record->graph,
-                              cupti_graph_find(record->graph)};
+    const struct whole key = {KEY_GRAPH, cupti_graph_find(record->graph), record->device,
+                              record->graph};
     struct optrace_event event = {
         .kind = OPTRACE_KIND_SPAN, .start = record->start, .end = record->end};
 
@@ -462,28 +465,6 @@ static void put_graph(const struct cupti_graph *record)
     event.op = (uint32_t)names_find_always(&key, sizeof(key), define_graph, &key);
     event.lane = cupti_lane_of(record->device, record->context, record->stream);
     put(&event, record->correlation);
-}
-
-/* Memory of the host that is pinned has no device, and its address means another place. */
-static void put_memory(const struct cupti_memory *record)
-{
-    struct optrace_event event = {.flags = OPTRACE_EVENT_REALTIME,
-                                  .start = record->time,
-                                  .bytes = record->bytes,
-                                  .address = record->address,
-                                  .run = cupti_run_of(record->correlation)};
-
-    if (record->memory_kind <= PINNED || record->time == 0)
-        return;
-    if (record->operation == MEMORY_TAKEN && record->bytes > 0)
-        event.kind = OPTRACE_KIND_ALLOC;
-    else if (record->operation == MEMORY_GIVEN_BACK)
-        event.kind = OPTRACE_KIND_FREE;
-    else
-        return;
-    event.lane = memory_lane_of(record->device);
-    if (event.lane)
-        recorder.record(&event);
 }
 
 static void put_overhead(const struct cupti *cupti, const struct cupti_overhead *record)
@@ -522,7 +503,13 @@ static void put_record(const struct cupti *cupti, const void *record)
         break;
     case CUPTI_MEMORY:
         if (cupti_record_has(cupti, kind, offsetof(struct cupti_memory, name)))
-            put_memory(record);
+            cupti_put_memory(record);
+        break;
+    case CUPTI_POOL:
+        cupti_put_pool(record);
+        break;
+    case CUPTI_JIT:
+        cupti_put_compilation(cupti, record);
         break;
     case CUPTI_CONTEXT:
         note_context(cupti, record);
@@ -544,7 +531,7 @@ static void put_record(const struct cupti *cupti, const void *record)
 void cupti_decode(const struct cupti *cupti, uint8_t *buffer, size_t valid)
 {
     void *record = NULL;
-    uint32_t mine;
+    uint32_t mine, count = 0;
     int rc;
 
     if (!recorder_is_on())
@@ -557,6 +544,11 @@ void cupti_decode(const struct cupti *cupti, uint8_t *buffer, size_t valid)
 
         if (whole)
             put_record(cupti, whole);
+        if (++count % RECORDS_PER_LOOK == 0 && cupti_pace_is_due(RECORDS_PER_LOOK)) {
+            pthread_mutex_unlock(&lock);
+            cupti_pace_wait();
+            pthread_mutex_lock(&lock);
+        }
     }
     cupti_watch_records(record_count, invalid_count);
     record_count = invalid_count = 0;

@@ -28,7 +28,7 @@ static struct place {
 static struct {
     uint32_t id;
     char path[PATH_BYTES]; /* what its nodes have in common */
-    const struct cupti_origin *origin;
+    struct cupti_node whole;
 } graphs[GRAPHS];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* whoever writes, and the graphs */
@@ -160,40 +160,51 @@ static void keep_common(char *path, const char *other)
     path[end] = '\0';
 }
 
+/* Of which one is not known (-1), the sum is not either. */
+static int64_t sum_of(int64_t a, int64_t b)
+{
+    int64_t sum;
+
+    return a < 0 || b < 0 || __builtin_add_overflow(a, b, &sum) ? -1 : sum;
+}
+
 /* A node of a graph was captured in this path. Needs the lock. */
-static void note_graph(uint32_t id, const char *path)
+static void note_graph(uint32_t id, const char *path, struct cupti_work work)
 {
     const size_t at = id % GRAPHS;
 
     if (graphs[at].id != id) {
         graphs[at].id = id;
         strcpy(graphs[at].path, path);
+        graphs[at].whole.work = (struct cupti_work){0, 0};
     } else {
         keep_common(graphs[at].path, path);
     }
-    __atomic_store_n(&graphs[at].origin, NULL, __ATOMIC_RELAXED);
+    graphs[at].whole.origin = NULL;
+    graphs[at].whole.work.flop = sum_of(graphs[at].whole.work.flop, work.flop);
+    graphs[at].whole.work.bytes = sum_of(graphs[at].whole.work.bytes, work.bytes);
 }
 
-const struct cupti_origin *cupti_graph_find(uint32_t id)
+struct cupti_node cupti_graph_find(uint32_t id)
 {
     const size_t at = id % GRAPHS;
-    const struct cupti_origin *origin = NULL;
+    struct cupti_node whole = {NULL, {0, 0}};
     char path[PATH_BYTES] = "";
 
     pthread_mutex_lock(&lock);
     if (graphs[at].id == id) {
-        origin = graphs[at].origin;
+        whole = graphs[at].whole;
         strcpy(path, graphs[at].path);
     }
     pthread_mutex_unlock(&lock);
-    if (origin || !path[0])
-        return origin;
-    origin = origin_of(path);
+    if (whole.origin || !path[0])
+        return whole;
+    whole.origin = origin_of(path);
     pthread_mutex_lock(&lock);
     if (graphs[at].id == id && strcmp(graphs[at].path, path) == 0)
-        graphs[at].origin = origin;
+        graphs[at].whole.origin = whole.origin;
     pthread_mutex_unlock(&lock);
-    return origin;
+    return whole;
 }
 
 void cupti_node_created(uint64_t id, struct cupti_work work)
@@ -205,7 +216,7 @@ void cupti_node_created(uint64_t id, struct cupti_work work)
     node.origin = origin_of(path);
     pthread_mutex_lock(&lock);
     put(id, &node);
-    note_graph((uint32_t)(id >> 32), path);
+    note_graph((uint32_t)(id >> 32), path, work);
     pthread_mutex_unlock(&lock);
 }
 

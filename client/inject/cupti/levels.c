@@ -18,10 +18,21 @@ static const uint16_t driver_calls[] = {17,  121, 126, 216, 220, 276, 277, 278, 
 static const uint16_t runtime_events[] = {135, 147, 242, 247, 370, 371};
 static const uint16_t driver_events[] = {119, 295, 436, 441, 587, 588};
 
+/* What the level of memory has more than the one below. */
+static const struct {
+    uint32_t kind;
+    const char *what;
+} of_memory[] = {{CUPTI_MEMORY, "memory of the device is"},
+                 {CUPTI_POOL, "pools of memory are"},
+                 {CUPTI_EVENT, "events of streams are"},
+                 {CUPTI_SYNC, "waits of streams are"},
+                 {CUPTI_JIT, "what the driver compiles is"}};
+
 static const char *const names[] = {"host", "graph", "node", "memory", "all"};
 
 static const struct cupti *cupti;
 static enum cupti_level level; /* atomic */
+static bool is_enabled[CUPTI_KINDS];
 
 const char *cupti_level_name(enum cupti_level which)
 {
@@ -56,14 +67,22 @@ static void switch_calls(uint32_t is_on)
     if (rc == 0)
         rc =
             switch_list(is_on, CUPTI_DRIVER, driver_calls, sizeof(driver_calls) / sizeof(uint16_t));
-    if (rc != 0 && is_on)
-        cupti_say("calls of the program are not told of (error %d of cuptiEnableCallback)", rc);
+    if (rc != 0)
+        cupti_say("calls of the program are %s of (error %d of cuptiEnableCallback)",
+                  is_on ? "not told" : "still told", rc);
 }
 
 static void switch_events(uint32_t is_on)
 {
-    switch_list(is_on, CUPTI_RUNTIME, runtime_events, sizeof(runtime_events) / sizeof(uint16_t));
-    switch_list(is_on, CUPTI_DRIVER, driver_events, sizeof(driver_events) / sizeof(uint16_t));
+    int rc = switch_list(is_on, CUPTI_RUNTIME, runtime_events,
+                         sizeof(runtime_events) / sizeof(uint16_t));
+
+    if (rc == 0)
+        rc = switch_list(is_on, CUPTI_DRIVER, driver_events,
+                         sizeof(driver_events) / sizeof(uint16_t));
+    if (rc != 0)
+        cupti_say("calls that record events are %s of (error %d of cuptiEnableCallback)",
+                  is_on ? "not told" : "still told", rc);
 }
 
 static void switch_all_calls(uint32_t is_on)
@@ -74,8 +93,11 @@ static void switch_all_calls(uint32_t is_on)
         rc = cupti->enable_domain(is_on, cupti->subscriber, CUPTI_DRIVER);
     if (rc == 0)
         return;
-    cupti_say("not each call of the program is told of (error %d of cuptiEnableDomain)", rc);
-    switch_calls(is_on);
+    cupti_say(is_on ? "not each call of the program is told of (error %d of cuptiEnableDomain)"
+                    : "each call of the program is still told of (error %d of cuptiEnableDomain)",
+              rc);
+    if (is_on)
+        switch_calls(1);
 }
 
 /* Whose the nodes of graphs are. From toolkit 13.4 on records say which node they are a copy of; the
@@ -98,10 +120,18 @@ static bool has(uint32_t kind)
     return cupti->record_bytes[kind] > 0;
 }
 
+static int enable(uint32_t kind)
+{
+    const int rc = cupti->enable(kind);
+
+    is_enabled[kind] = rc == 0;
+    return rc;
+}
+
 /* One that is not there is not missed; one that is refused is. */
 static void enable_more(uint32_t kind, const char *what)
 {
-    const int rc = has(kind) ? cupti->enable(kind) : 0;
+    const int rc = has(kind) ? enable(kind) : 0;
 
     if (rc != 0)
         cupti_say("%s not recorded (error %d of cuptiActivityEnable)", what, rc);
@@ -110,16 +140,10 @@ static void enable_more(uint32_t kind, const char *what)
 static int enable_kinds(void)
 {
     static const uint32_t needed[] = {CUPTI_KERNEL, CUPTI_MEMCPY, CUPTI_MEMSET};
-    static const struct {
-        uint32_t kind;
-        const char *what;
-    } more[] = {{CUPTI_MEMORY, "memory of the device is"},
-                {CUPTI_EVENT, "events of streams are"},
-                {CUPTI_SYNC, "waits of streams are"}};
     int rc = 0;
 
     for (size_t i = 0; rc == 0 && i < sizeof(needed) / sizeof(needed[0]); i++)
-        rc = cupti->enable(needed[i]);
+        rc = enable(needed[i]);
     if (rc != 0)
         return rc;
     enable_more(CUPTI_MEMCPY2, "copies between devices are");
@@ -128,17 +152,25 @@ static int enable_kinds(void)
     if (cupti_level_now() == CUPTI_LEVEL_GRAPH)
         enable_more(CUPTI_GRAPH, "graphs as one are");
     if (cupti_level_now() >= CUPTI_LEVEL_MEMORY)
-        for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++)
-            enable_more(more[i].kind, more[i].what);
+        for (size_t i = 0; i < sizeof(of_memory) / sizeof(of_memory[0]); i++)
+            enable_more(of_memory[i].kind, of_memory[i].what);
     return 0;
+}
+
+static void disable(uint32_t kind)
+{
+    const int rc = is_enabled[kind] ? cupti->disable(kind) : 0;
+
+    is_enabled[kind] = false;
+    if (rc != 0)
+        cupti_say("CUPTI records on what is not wanted any more (error %d of cuptiActivityDisable)",
+                  rc);
 }
 
 static void disable_kinds(void)
 {
-    for (uint32_t kind = 0; kind < CUPTI_KINDS; kind++) {
-        if (has(kind))
-            cupti->disable(kind);
-    }
+    for (uint32_t kind = 0; kind < CUPTI_KINDS; kind++)
+        disable(kind);
 }
 
 int cupti_level_begin(const struct cupti *library, enum cupti_level wanted)
@@ -187,14 +219,12 @@ enum cupti_level cupti_level_down(void)
         switch_events(1);
         break;
     case CUPTI_LEVEL_MEMORY:
-        cupti->disable(CUPTI_MEMORY);
-        cupti->disable(CUPTI_EVENT);
-        cupti->disable(CUPTI_SYNC);
+        for (size_t i = 0; i < sizeof(of_memory) / sizeof(of_memory[0]); i++)
+            disable(of_memory[i].kind);
         switch_events(0);
         break;
     case CUPTI_LEVEL_NODE:
-        if (has(CUPTI_GRAPH))
-            cupti->enable(CUPTI_GRAPH);
+        enable_more(CUPTI_GRAPH, "graphs as one are");
         enable_nodes();
         break;
     default:

@@ -152,11 +152,21 @@ static uint16_t probe(const struct cupti *cupti, uint32_t kind)
     return (uint16_t)((uint8_t *)second - (uint8_t *)first);
 }
 
-static int driver_major(void)
+/* A function of the libcuda that is in the process: it stays there while it calls us. */
+static void *driver_function(const char *name)
 {
     void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    void *function = driver ? dlsym(driver, name) : NULL;
+
+    if (driver)
+        dlclose(driver);
+    return function;
+}
+
+static int driver_major(void)
+{
+    void *function = driver_function("cuDriverGetVersion");
     int (*get_version)(int *);
-    void *function = driver ? dlsym(driver, "cuDriverGetVersion") : NULL;
     int version = 0;
 
     if (function) {
@@ -164,16 +174,32 @@ static int driver_major(void)
         if (get_version(&version) != 0)
             version = 0;
     }
-    if (driver)
-        dlclose(driver);
     return version / 1000;
+}
+
+/* 13.2 asks libcuda for this table, and if it gets none asks what that error is called, for which it asks
+ * again, until the stack ends. It is known by what it has and what it does not have yet. */
+static bool would_recurse(void *handle)
+{
+    static const unsigned char wanted[16] = {0x7c, 0xb6, 0x3f, 0x9b, 0x9c, 0xa4, 0x8e, 0x42,
+                                             0xa4, 0x84, 0xbe, 0xb6, 0x6e, 0x6a, 0xed, 0x7f};
+    int (*get_table)(const void **out_table, const unsigned char *id);
+    void *function = driver_function("cuGetExportTable");
+    const void *table = NULL;
+
+    if (!dlsym(handle, "cuptiActivityEnable_v2") || dlsym(handle, "cuptiActivityGetNextRecord_v2"))
+        return false;
+    if (!function)
+        return true;
+    memcpy(&get_table, &function, sizeof(get_table));
+    return get_table(&table, wanted) != 0 || !table;
 }
 
 const char *cupti_open(struct cupti *out_cupti)
 {
-    static const uint32_t kinds[] = {CUPTI_MEMCPY, CUPTI_MEMSET, CUPTI_KERNEL, CUPTI_MEMCPY2,
-                                     CUPTI_SYNC,   CUPTI_MEMORY, CUPTI_GRAPH,  CUPTI_OVERHEAD,
-                                     CUPTI_EVENT,  CUPTI_CONTEXT};
+    static const uint32_t kinds[] = {CUPTI_MEMCPY, CUPTI_MEMSET,  CUPTI_KERNEL, CUPTI_MEMCPY2,
+                                     CUPTI_SYNC,   CUPTI_MEMORY,  CUPTI_GRAPH,  CUPTI_OVERHEAD,
+                                     CUPTI_EVENT,  CUPTI_CONTEXT, CUPTI_POOL,   CUPTI_JIT};
     const int major = driver_major();
     void *handle;
 
@@ -186,6 +212,8 @@ const char *cupti_open(struct cupti *out_cupti)
     out_cupti->handle = handle;
     if (!find_functions(handle, out_cupti))
         return "its libcupti lacks functions that are needed";
+    if (would_recurse(handle))
+        return "its libcupti, 13.2, does not survive a libcuda that is not NVIDIA's";
     if (out_cupti->get_version(&out_cupti->version) != 0)
         return "its libcupti does not answer";
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)

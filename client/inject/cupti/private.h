@@ -109,6 +109,9 @@ struct cupti_window {
 };
 struct cupti_window cupti_watch_take(void); /* one thread at a time */
 
+/** Says it where the clock of the device's times was set since the last time. One thread at a time. */
+void cupti_watch_clock(void);
+
 /** Say what all of it came to. */
 void cupti_watch_end(void);
 
@@ -141,8 +144,8 @@ void cupti_node_cloned(uint64_t node, uint64_t original);
 /** The latest 65,536 are known, and some more. */
 struct cupti_node cupti_node_find(uint64_t node);
 
-/** What all nodes of a graph were captured in; NULL: nothing. */
-const struct cupti_origin *cupti_graph_find(uint32_t graph);
+/** What all nodes of a graph were captured in, and what they compute together. */
+struct cupti_node cupti_graph_find(uint32_t graph);
 
 /* --- buffers.c --- */
 
@@ -171,12 +174,26 @@ uint32_t cupti_run_of(uint32_t correlation);
  *  65,536 of them. */
 void cupti_note_call(uint32_t correlation, uint32_t run, struct cupti_work work);
 
-/* --- waits.c: what cupti_decode() does with records of events and waits, whose lanes and runs are those
- * of all records. So they use each other; and short.c, which cupti_decode() has records made whole
- * by, tells CUPTI of other buffers to fill. --- */
+/* --- pace.c --- */
 
-/** Within cupti_decode(). */
+void cupti_pace_begin(void);
+
+/** This thread puts what comes last, as the program ends. */
+void cupti_pace_last(void);
+
+/** So many records were put by this thread. True: cupti_pace_wait(), which takes until the daemon has
+ *  read them, or seconds; without a lock. */
+bool cupti_pace_is_due(uint32_t records);
+void cupti_pace_wait(void);
+
+/* --- waits.c, memory.c, compile.c: what cupti_decode() does with records of some kinds, whose lanes and
+ * runs are those of all records. So they use each other; and short.c, which cupti_decode() has records
+ * made whole by, tells CUPTI of other buffers to fill. All within cupti_decode(). --- */
+
 void cupti_put_event(const struct cupti *cupti, const struct cupti_event *record);
 void cupti_put_wait(const struct cupti *cupti, const struct cupti_sync *record);
+void cupti_put_memory(const struct cupti_memory *record);
+void cupti_put_pool(const struct cupti_pool *record);
+void cupti_put_compilation(const struct cupti *cupti, const struct cupti_jit *record);
 
 #endif

@@ -25,7 +25,9 @@ enum cupti_kind {
     CUPTI_EVENT = 36, /* an event is recorded on a stream */
     CUPTI_SYNC = 38,
     CUPTI_MEMORY = 49, /* MEMORY2 */
+    CUPTI_POOL = 50,   /* MEMORY_POOL */
     CUPTI_GRAPH = 51,  /* GRAPH_TRACE */
+    CUPTI_JIT = 52,
     CUPTI_KINDS = 64,
 };
 
@@ -143,6 +145,23 @@ struct cupti_memory {
     uint32_t pool_type, pad2;
     uint64_t pool_address, release_threshold, pool_size, utilized; /* 11.7: 120 */
     uint64_t source;                                               /* 12.6: 128 */
+};
+
+struct cupti_pool {
+    uint32_t kind, operation; /* 1: made, 2: destroyed, 3: trimmed */
+    uint32_t pool_type, correlation, process, device;
+    uint64_t kept, address, bytes, release_threshold, time, utilized; /* 11.7: 72 */
+    uint8_t is_managed, pad[7];                                       /* 13.0: 80 */
+};
+
+struct cupti_jit {
+    uint32_t kind, entry;       /* 1: PTX to cubin, 2: NVVM to PTX */
+    uint32_t operation, device; /* 1: from the cache, 2: into it, 3: compiled */
+    uint64_t start, end;
+    uint32_t correlation, pad;
+    uint64_t unit, bytes;
+    const char *path;         /* 11.8: 64 */
+    uint32_t process, thread; /* 12.4: 72 */
 };
 
 struct cupti_context {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What recording costs: the time that callbacks and CUPTI itself take of the program's, and how many
- * records have no times. judge.c looks at it. */
+ * records have no times; judge.c looks at it. And whether the clock that they are by was set. */
+#include <math.h>
 #include <time.h>
 
 #include "client/inject/cupti/private.h"
 
-enum { CLOCK_TRIES = 32 };
+enum { CLOCK_TRIES = 32, NEAR_NS = 100000, STEP_NS = 1000000 };
 #define NS_PER_S UINT64_C(1000000000)
+#define DRIFT    0.001 /* of the time between: what is made up for slowly is less */
 
 static uint64_t clock_ns; /* that two readings are apart */
 
@@ -43,6 +45,42 @@ void cupti_watch_begin(void)
             clock_ns = end - start;
     }
     began_ns = read_clock(CLOCK_MONOTONIC);
+}
+
+/* How far the wall clock is before CLOCK_MONOTONIC, at *out_ns of that. False: something came between
+ * the two each time. */
+static bool read_offset(int64_t *out_offset, uint64_t *out_ns)
+{
+    for (int i = 0; i < CLOCK_TRIES; i++) {
+        const uint64_t before = read_clock(CLOCK_MONOTONIC), wall = read_clock(CLOCK_REALTIME),
+                       after = read_clock(CLOCK_MONOTONIC);
+
+        if (after - before > NEAR_NS)
+            continue;
+        *out_offset = (int64_t)(wall - before);
+        *out_ns = before;
+        return true;
+    }
+    return false;
+}
+
+void cupti_watch_clock(void)
+{
+    static int64_t known;
+    static uint64_t known_ns;
+    int64_t offset;
+    uint64_t now;
+
+    if (!read_offset(&offset, &now))
+        return;
+    if (known_ns != 0 &&
+        fabs((double)(offset - known)) > STEP_NS + (double)(now - known_ns) * DRIFT)
+        cupti_say(
+            "the wall clock was set by %+.3f s: times on the device, which are by it, are wrong"
+            " around that, and do not fit those of the host",
+            (double)(offset - known) / 1e9);
+    known = offset;
+    known_ns = now;
 }
 
 void cupti_watch_call(uint64_t start_ns, uint32_t of_calls)

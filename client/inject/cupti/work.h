@@ -23,4 +23,7 @@ extern OT_TLS uint32_t cupti_work_nesting;
 /** Whether kernels are told of, so that the work is said there. Read it relaxed. */
 extern uint32_t cupti_is_recording;
 
+/** How many calls CUPTI told this thread of. 0: it is none of the program's, or there is no CUPTI. */
+extern OT_TLS uint32_t cupti_calls_of_thread;
+
 #endif

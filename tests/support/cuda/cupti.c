@@ -2,6 +2,7 @@
 /* libcupti.so.13 of the double: plays that of any toolkit. See double.h. */
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,26 +24,26 @@ enum {
 struct toolkit {
     const char *name;
     uint32_t version;
-    uint16_t kernel, memcpy, memset, graph, sync, memory, overhead, event, context;
+    uint16_t kernel, memcpy, memset, graph, sync, memory, overhead, event, context, pool, jit;
 };
 static const struct toolkit toolkits[] = {
-    {"11.7", 17, 176, 88, 88, 48, 40, 120, 40, 24, 16},
-    {"11.8", 18, 200, 88, 88, 48, 40, 120, 40, 24, 16},
-    {"12.0", 18, 208, 88, 88, 48, 40, 120, 40, 24, 16},
-    {"12.1", 18, 208, 88, 88, 48, 40, 120, 40, 24, 16},
-    {"12.2", 20, 208, 88, 88, 48, 40, 120, 40, 24, 16},
-    {"12.3", 21, 208, 88, 88, 56, 40, 120, 48, 24, 16},
-    {"12.4", 22, 208, 88, 88, 56, 40, 120, 56, 24, 24},
-    {"12.5", 23, 208, 88, 88, 56, 40, 120, 56, 24, 32},
-    {"12.6", 24, 208, 88, 88, 56, 40, 128, 56, 24, 32},
-    {"12.8", 26, 208, 96, 88, 56, 56, 128, 56, 56, 32},
-    {"12.9", 28, 208, 96, 88, 56, 56, 128, 56, 56, 32},
-    {"13.0", 130001, 216, 96, 88, 56, 56, 128, 56, 56, 32},
-    {"13.1", 130101, 224, 96, 88, 56, 56, 128, 56, 56, 40},
-    {"13.2", 130202, 224, 96, 88, 56, 56, 128, 56, 56, 40},
-    {"13.3", 130301, 232, 96, 88, 56, 56, 128, 56, 56, 40},
-    {"13.4", 130401, 248, 112, 104, 56, 56, 128, 56, 56, 40},
-    {"13.5", 130500, 248, 112, 104, 56, 56, 128, 56, 80, 40},
+    {"11.7", 17, 176, 88, 88, 48, 40, 120, 40, 24, 16, 72, 0},
+    {"11.8", 18, 200, 88, 88, 48, 40, 120, 40, 24, 16, 72, 64},
+    {"12.0", 18, 208, 88, 88, 48, 40, 120, 40, 24, 16, 72, 64},
+    {"12.1", 18, 208, 88, 88, 48, 40, 120, 40, 24, 16, 72, 64},
+    {"12.2", 20, 208, 88, 88, 48, 40, 120, 40, 24, 16, 72, 64},
+    {"12.3", 21, 208, 88, 88, 56, 40, 120, 48, 24, 16, 72, 64},
+    {"12.4", 22, 208, 88, 88, 56, 40, 120, 56, 24, 24, 72, 72},
+    {"12.5", 23, 208, 88, 88, 56, 40, 120, 56, 24, 32, 72, 72},
+    {"12.6", 24, 208, 88, 88, 56, 40, 128, 56, 24, 32, 72, 72},
+    {"12.8", 26, 208, 96, 88, 56, 56, 128, 56, 56, 32, 72, 72},
+    {"12.9", 28, 208, 96, 88, 56, 56, 128, 56, 56, 32, 72, 72},
+    {"13.0", 130001, 216, 96, 88, 56, 56, 128, 56, 56, 32, 80, 72},
+    {"13.1", 130101, 224, 96, 88, 56, 56, 128, 56, 56, 40, 80, 72},
+    {"13.2", 130202, 224, 96, 88, 56, 56, 128, 56, 56, 40, 80, 72},
+    {"13.3", 130301, 232, 96, 88, 56, 56, 128, 56, 56, 40, 80, 72},
+    {"13.4", 130401, 248, 112, 104, 56, 56, 128, 56, 56, 40, 80, 72},
+    {"13.5", 130500, 248, 112, 104, 56, 56, 128, 56, 80, 40, 80, 72},
 };
 
 struct filled {
@@ -98,6 +99,15 @@ static int script(const char *function)
     return at && at[strlen(function)] == '=' ? atoi(at + strlen(function) + 1) : 0;
 }
 
+/* The same of one kind of record: after a slash. */
+static int script_of_kind(const char *function, uint32_t kind)
+{
+    char name[64];
+
+    snprintf(name, sizeof(name), "%s/%u", function, kind);
+    return script(name);
+}
+
 #define SCRIPTED()                                                                                 \
     do {                                                                                           \
         int scripted_ = script(__func__);                                                          \
@@ -128,6 +138,10 @@ static size_t bytes_of(uint32_t kind)
         return played->event;
     case CUPTI_CONTEXT:
         return played->context;
+    case CUPTI_POOL:
+        return played->pool;
+    case CUPTI_JIT:
+        return played->jit;
     default:
         return 0;
     }
@@ -147,6 +161,8 @@ static size_t own_bytes(uint32_t kind)
         [CUPTI_EVENT] = sizeof(struct cupti_event),
         [CUPTI_OVERHEAD] = sizeof(struct cupti_overhead),
         [CUPTI_CONTEXT] = sizeof(struct cupti_context),
+        [CUPTI_POOL] = sizeof(struct cupti_pool),
+        [CUPTI_JIT] = sizeof(struct cupti_jit),
     };
 
     return bytes[kind];
@@ -323,7 +339,7 @@ static void spoil(uint32_t kind, uint8_t *record)
     uint64_t times[2];
 
     if (kind == CUPTI_MEMORY || kind == CUPTI_OVERHEAD || kind == CUPTI_EVENT ||
-        kind == CUPTI_SYNC || kind == CUPTI_CONTEXT)
+        kind == CUPTI_SYNC || kind == CUPTI_CONTEXT || kind == CUPTI_POOL)
         return;
     memcpy(times, record + at, sizeof(times));
     if (mode == 'z')
@@ -460,6 +476,8 @@ int cuptiActivityRegisterCallbacks(cupti_request *asks, cupti_complete *takes)
 int cuptiActivityEnable(uint32_t kind)
 {
     SCRIPTED();
+    if (script_of_kind(__func__, kind))
+        return script_of_kind(__func__, kind);
     if (kind >= CUPTI_KINDS || bytes_of(kind) == 0)
         return INVALID_KIND;
     kinds[kind] = 1;
@@ -469,6 +487,8 @@ int cuptiActivityEnable(uint32_t kind)
 int cuptiActivityDisable(uint32_t kind)
 {
     SCRIPTED();
+    if (!kinds[kind % CUPTI_KINDS])
+        return INVALID;
     kinds[kind % CUPTI_KINDS] = 0;
     return 0;
 }
@@ -621,6 +641,8 @@ int cuptiActivityEnable_v2(void *subscriber, uint32_t kind, struct cupti_config 
     int rc = subscriber == the_subscriber && is_chosen && config ? 0 : INVALID;
 
     SCRIPTED();
+    if (script_of_kind(__func__, kind))
+        return script_of_kind(__func__, kind);
     if (rc == 0)
         rc = choose(kind % CUPTI_KINDS, config);
     return rc ? rc : cuptiActivityEnable(kind);

@@ -19,7 +19,8 @@
  *   CUDA_DOUBLE_TOOLKIT  "12.4": which libcupti to play; 13.5
  *   CUDA_DOUBLE_DRIVER   "none": as if there were no driver (cuInit() fails with 100)
  *   CUDA_DOUBLE_KERNELS  "gemm=250000,relu=40000": ns of kernels; 1000 for others
- *   CUDA_DOUBLE_FAIL     "cuptiSubscribe=39,cuptiActivityEnable=35": what functions answer
+ *   CUDA_DOUBLE_FAIL     "cuptiSubscribe=39,cuptiActivityEnable/2=35": what functions answer, of
+ *                        one kind of record alone after a slash
  *   CUDA_DOUBLE_RECORDS  "zero": records have no times; "backwards": they end before they start;
  *                        "drop": every other one is dropped; "late": nothing comes before the end; "reverse": so, the latest first;
  *                        "none": they go elsewhere; "overhead": each flush takes 0.9 s, it says
@@ -47,6 +48,10 @@ struct double_tool {
 
 /** Of libcuda: a libcupti comes, one at most. */
 void cuda_double_attach(const struct double_tool *tool);
+
+/** Of libcuda: the libcupti that came; NULL: none did. And what stays as long as the process. */
+const struct double_tool *cuda_double_tool(void);
+void *cuda_double_keep(void *thing);
 
 /** Of libcuda: the runtime tells of its calls by it; 0 where no tool is there. */
 uint32_t cuda_double_enter_runtime(uint32_t id, const char *function, const char *symbol);
@@ -77,8 +82,15 @@ int cuMemFree_v2(uint64_t address);
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *stream);
 int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream);
 int cuMemsetD8Async(uint64_t to, unsigned char value, size_t count, void *stream);
+int cuMemPoolCreate(void **out_pool, const void *properties);
+int cuMemPoolTrimTo(void *pool, size_t kept_bytes);
+int cuMemPoolDestroy(void *pool);
+int cuMemAllocFromPoolAsync(uint64_t *out_address, size_t bytes, void *pool, void *stream);
+int cuMemFreeAsync(uint64_t address, void *stream);
+int cuModuleLoadData(void **out_module, const void *image);
 int cuModuleGetFunction(void **out_function, void *module, const char *name);
 int cuStreamCreate(void **out_stream, unsigned flags);
+int cuStreamDestroy_v2(void *stream);
 int cuStreamSynchronize(void *stream);
 int cuGreenCtxCreate(void **out_context, void *description, int device, unsigned flags);
 int cuGreenCtxStreamCreate(void **out_stream, void *context, unsigned flags, int priority);
@@ -93,6 +105,7 @@ int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned gr
 int cuStreamBeginCapture_v2(void *stream, int mode);
 int cuStreamEndCapture(void *stream, void **out_graph);
 int cuGraphInstantiateWithFlags(void **out_executable, void *graph, uint64_t flags);
+int cuGraphExecUpdate_v2(void *executable, void *graph, void *info);
 int cuGraphLaunch(void *executable, void *stream);
 
 #endif

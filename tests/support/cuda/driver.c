@@ -26,6 +26,7 @@ struct node {
     uint64_t ns;
     unsigned grid[3], block[3];
     uint64_t id, original; /* original: of the one that it is a copy of, or 0 */
+    uint64_t set_bytes;    /* of a memset; 0: it is a kernel */
 };
 
 struct graph {
@@ -43,12 +44,13 @@ struct stream {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct stream first = {FIRST_STREAM, 0, NULL, 1};
 static struct stream *streams[64] = {&first};
-static uint32_t stream_count = 1, graph_count;
+static uint64_t gone_until; /* when what runs on streams that are destroyed ends */
+static uint32_t stream_count = 1, last_stream = FIRST_STREAM, graph_count;
 static const struct double_tool *tool;
 static void *kept[1024]; /* functions and graphs, for ever: nobody unloads them */
 static uint32_t kept_count;
 
-static void *keep(void *thing)
+void *cuda_double_keep(void *thing)
 {
     if (thing)
         kept[__atomic_fetch_add(&kept_count, 1, __ATOMIC_RELAXED) % 1024] = thing;
@@ -60,7 +62,7 @@ void cuda_double_attach(const struct double_tool *comes)
     __atomic_store_n(&tool, comes, __ATOMIC_RELEASE);
 }
 
-static const struct double_tool *tool_now(void)
+const struct double_tool *cuda_double_tool(void)
 {
     return __atomic_load_n(&tool, __ATOMIC_ACQUIRE);
 }
@@ -75,7 +77,7 @@ uint64_t cuda_double_now(void)
 
 static uint32_t enter(uint32_t domain, uint32_t id, const char *function, const char *symbol)
 {
-    const struct double_tool *there = tool_now();
+    const struct double_tool *there = cuda_double_tool();
 
     return there ? there->enter(domain, id, function, symbol) : 0;
 }
@@ -83,7 +85,7 @@ static uint32_t enter(uint32_t domain, uint32_t id, const char *function, const 
 static void leave(uint32_t domain, uint32_t id, const char *function, const char *symbol,
                   uint32_t correlation)
 {
-    const struct double_tool *there = tool_now();
+    const struct double_tool *there = cuda_double_tool();
 
     if (there)
         there->leave(domain, id, function, symbol, correlation);
@@ -136,53 +138,29 @@ int cuDriverGetVersion(int *out_version)
     return is_absent() ? NO_DEVICE : 0;
 }
 
-/* --- Memory: the host's --- */
-
-static void put_memory(uint32_t operation, uint64_t address, uint64_t bytes, uint32_t correlation)
-{
-    const struct cupti_memory record = {.kind = CUPTI_MEMORY,
-                                        .operation = operation,
-                                        .memory_kind = 3,
-                                        .correlation = correlation,
-                                        .address = address,
-                                        .bytes = bytes,
-                                        .time = cuda_double_now()};
-    const struct double_tool *there = tool_now();
-
-    if (there)
-        there->put(CUPTI_MEMORY, &record, record.time);
-}
-
-int cuMemAlloc_v2(uint64_t *out_address, size_t bytes)
-{
-    const uint32_t correlation = enter(CUPTI_DRIVER, 243, "cuMemAlloc_v2", NULL);
-    uint64_t *memory = malloc(bytes + sizeof(*memory));
-
-    if (memory) {
-        *memory = bytes;
-        *out_address = (uint64_t)(uintptr_t)(memory + 1);
-        put_memory(1, *out_address, bytes, correlation);
-    }
-    leave(CUPTI_DRIVER, 243, "cuMemAlloc_v2", NULL, correlation);
-    return memory ? 0 : OUT_OF_MEMORY;
-}
-
-int cuMemFree_v2(uint64_t address)
-{
-    const uint32_t correlation = enter(CUPTI_DRIVER, 245, "cuMemFree_v2", NULL);
-    uint64_t *memory = (uint64_t *)(uintptr_t)address - 1;
-
-    put_memory(2, address, *memory, correlation);
-    free(memory);
-    leave(CUPTI_DRIVER, 245, "cuMemFree_v2", NULL, correlation);
-    return 0;
-}
-
 /* --- Streams --- */
 
 static struct stream *stream_of(void *handle)
 {
     return handle ? handle : &first;
+}
+
+/* What runs on it goes on. */
+int cuStreamDestroy_v2(void *handle)
+{
+    const uint32_t correlation = enter(CUPTI_DRIVER, 326, "cuStreamDestroy_v2", NULL);
+
+    pthread_mutex_lock(&lock);
+    if (stream_of(handle)->busy_until > gone_until)
+        gone_until = stream_of(handle)->busy_until;
+    for (uint32_t i = 1; i < stream_count; i++) {
+        if (streams[i] == handle)
+            streams[i] = streams[--stream_count];
+    }
+    pthread_mutex_unlock(&lock);
+    free(handle);
+    leave(CUPTI_DRIVER, 326, "cuStreamDestroy_v2", NULL, correlation);
+    return 0;
 }
 
 int cuStreamCreate(void **out_stream, unsigned flags)
@@ -193,7 +171,7 @@ int cuStreamCreate(void **out_stream, unsigned flags)
     (void)flags;
     pthread_mutex_lock(&lock);
     if (stream && stream_count < sizeof(streams) / sizeof(streams[0])) {
-        stream->number = FIRST_STREAM + stream_count;
+        stream->number = ++last_stream;
         stream->context = 1;
         streams[stream_count++] = stream;
         *out_stream = stream;
@@ -209,7 +187,7 @@ int cuStreamCreate(void **out_stream, unsigned flags)
 int cuGreenCtxCreate(void **out_context, void *description, int device, unsigned flags)
 {
     static uintptr_t count = 1;
-    const struct double_tool *there = tool_now();
+    const struct double_tool *there = cuda_double_tool();
     struct cupti_context record = {
         .kind = CUPTI_CONTEXT, .parent = 1, .is_green = 1, .multiprocessors = 16};
 
@@ -285,7 +263,7 @@ struct event {
 int cuEventCreate(void **out_event, unsigned flags)
 {
     static uint32_t count;
-    struct event *event = keep(calloc(1, sizeof(*event)));
+    struct event *event = cuda_double_keep(calloc(1, sizeof(*event)));
 
     (void)flags;
     if (!event)
@@ -306,7 +284,7 @@ int cuEventRecord(void *handle, void *on)
                                  .context = stream->context,
                                  .stream = stream->number,
                                  .event = event->number};
-    const struct double_tool *there = tool_now();
+    const struct double_tool *there = cuda_double_tool();
 
     event->stream = stream->number;
     event->at_ns = end_of(stream);
@@ -329,7 +307,7 @@ static void put_wait(uint32_t type, const struct event *event, uint32_t stream, 
                                       .stream = stream,
                                       .event = event->number,
                                       .event_number = event->record};
-    const struct double_tool *there = tool_now();
+    const struct double_tool *there = cuda_double_tool();
 
     if (there)
         there->put(CUPTI_SYNC, &record, record.end);
@@ -369,6 +347,7 @@ int cuCtxSynchronize(void)
 
     for (uint32_t i = 0; i < stream_count; i++)
         wait_until(end_of(streams[i]));
+    wait_until(gone_until);
     leave(CUPTI_DRIVER, 17, "cuCtxSynchronize", NULL, correlation);
     return 0;
 }
@@ -386,7 +365,7 @@ static void put_copy(struct stream *stream, uint8_t kind, uint64_t bytes, uint32
                                   .stream = stream->number,
                                   .correlation = correlation,
                                   .copy_count = 1};
-    const struct double_tool *there = tool_now();
+    const struct double_tool *there = cuda_double_tool();
 
     run(stream, bytes / NS_PER_BYTE_INVERSE, &record.start, &record.end);
     if (there)
@@ -413,32 +392,12 @@ int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *stream)
     return 0;
 }
 
-int cuMemsetD8Async(uint64_t to, unsigned char value, size_t count, void *handle)
-{
-    const uint32_t correlation = enter(CUPTI_DRIVER, 216, "cuMemsetD8Async", NULL);
-    struct stream *stream = stream_of(handle);
-    struct cupti_memset record = {.kind = CUPTI_MEMSET,
-                                  .value = value,
-                                  .bytes = count,
-                                  .context = stream->context,
-                                  .stream = stream->number,
-                                  .correlation = correlation};
-    const struct double_tool *there = tool_now();
-
-    memset((void *)(uintptr_t)to, value, count);
-    run(stream, count / NS_PER_BYTE_INVERSE, &record.start, &record.end);
-    if (there)
-        there->put(CUPTI_MEMSET, &record, record.end);
-    leave(CUPTI_DRIVER, 216, "cuMemsetD8Async", NULL, correlation);
-    return 0;
-}
-
 /* --- Kernels: a function is its name --- */
 
 int cuModuleGetFunction(void **out_function, void *module, const char *name)
 {
     (void)module;
-    *out_function = keep(strdup(name));
+    *out_function = cuda_double_keep(strdup(name));
     return *out_function ? 0 : OUT_OF_MEMORY;
 }
 
@@ -472,7 +431,7 @@ static void put_kernel(struct stream *stream, const struct node *node, uint32_t 
         .priority = -1,
         .source_graph = (uint32_t)(node->original >> 32),
         .source_node = node->original};
-    const struct double_tool *there = tool_now();
+    const struct double_tool *there = cuda_double_tool();
 
     run(stream, node->ns, &record.start, &record.end);
     record.completed = record.end;
@@ -480,9 +439,35 @@ static void put_kernel(struct stream *stream, const struct node *node, uint32_t 
         there->put(CUPTI_KERNEL, &record, record.end);
 }
 
+static void put_memset(struct stream *stream, const struct node *node, uint32_t correlation)
+{
+    struct cupti_memset record = {.kind = CUPTI_MEMSET,
+                                  .bytes = node->set_bytes,
+                                  .context = stream->context,
+                                  .stream = stream->number,
+                                  .correlation = correlation,
+                                  .graph = (uint32_t)(node->id >> 32),
+                                  .graph_node = node->id,
+                                  .source_graph = (uint32_t)(node->original >> 32),
+                                  .source_node = node->original};
+    const struct double_tool *there = cuda_double_tool();
+
+    run(stream, node->ns, &record.start, &record.end);
+    if (there)
+        there->put(CUPTI_MEMSET, &record, record.end);
+}
+
+static void put_node(struct stream *stream, const struct node *node, uint32_t correlation)
+{
+    if (node->set_bytes)
+        put_memset(stream, node, correlation);
+    else
+        put_kernel(stream, node, correlation);
+}
+
 static void capture_node(struct graph *graph, const struct node *node)
 {
-    const struct double_tool *there = tool_now();
+    const struct double_tool *there = cuda_double_tool();
     struct node *made;
 
     if (graph->count == NODES)
@@ -499,24 +484,39 @@ uint64_t cuda_double_node_id(const void *node)
     return ((const struct node *)node)->id;
 }
 
+/* Now, or when what is being captured is replayed. */
+static void put_or_capture(struct stream *stream, const struct node *node, uint32_t correlation)
+{
+    if (stream->capture)
+        capture_node(stream->capture, node);
+    else
+        put_node(stream, node, correlation);
+}
+
+int cuMemsetD8Async(uint64_t to, unsigned char value, size_t count, void *handle)
+{
+    const uint32_t correlation = enter(CUPTI_DRIVER, 216, "cuMemsetD8Async", NULL);
+    const struct node node = {.ns = count / NS_PER_BYTE_INVERSE, .set_bytes = count};
+
+    memset((void *)(uintptr_t)to, value, count);
+    put_or_capture(stream_of(handle), &node, correlation);
+    leave(CUPTI_DRIVER, 216, "cuMemsetD8Async", NULL, correlation);
+    return 0;
+}
+
 int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                    unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                    void *handle, void **params, void **extra)
 {
     const char *name = function;
     const struct node node = {
-        name, length_of(name), {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, 0, 0};
-    struct stream *stream = stream_of(handle);
+        name, length_of(name), {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, 0, 0, 0};
     const uint32_t correlation = enter(CUPTI_DRIVER, 307, "cuLaunchKernel", name);
-    struct graph *capture = stream->capture;
 
     (void)shared;
     (void)params;
     (void)extra;
-    if (!capture)
-        put_kernel(stream, &node, correlation);
-    else
-        capture_node(capture, &node);
+    put_or_capture(stream_of(handle), &node, correlation);
     leave(CUPTI_DRIVER, 307, "cuLaunchKernel", name, correlation);
     return 0;
 }
@@ -530,7 +530,7 @@ int cuStreamBeginCapture_v2(void *handle, int mode)
     (void)mode;
     if (stream->capture)
         return INVALID_VALUE;
-    stream->capture = keep(calloc(1, sizeof(*stream->capture)));
+    stream->capture = cuda_double_keep(calloc(1, sizeof(*stream->capture)));
     if (!stream->capture)
         return OUT_OF_MEMORY;
     stream->capture->number = __atomic_add_fetch(&graph_count, 1, __ATOMIC_RELAXED);
@@ -548,13 +548,13 @@ int cuStreamEndCapture(void *handle, void **out_graph)
 
 int cuGraphInstantiateWithFlags(void **out_executable, void *graph, uint64_t flags)
 {
-    const struct double_tool *there = tool_now();
+    const struct double_tool *there = cuda_double_tool();
     struct graph *original = graph, *copy;
 
     (void)flags;
     if (!original)
         return INVALID_VALUE;
-    copy = keep(malloc(sizeof(*copy)));
+    copy = cuda_double_keep(malloc(sizeof(*copy)));
     if (!copy)
         return OUT_OF_MEMORY;
     *copy = *original;
@@ -569,6 +569,26 @@ int cuGraphInstantiateWithFlags(void **out_executable, void *graph, uint64_t fla
     return 0;
 }
 
+/* What the nodes are is what those of the other graph are; they stay themselves. */
+int cuGraphExecUpdate_v2(void *executable, void *graph, void *info)
+{
+    const uint32_t correlation = enter(CUPTI_DRIVER, 696, "cuGraphExecUpdate_v2", NULL);
+    struct graph *updated = executable;
+    const struct graph *from = graph;
+    const int rc = updated->count == from->count ? 0 : INVALID_VALUE;
+
+    (void)info;
+    for (uint32_t i = 0; rc == 0 && i < updated->count; i++) {
+        const struct node before = updated->nodes[i];
+
+        updated->nodes[i] = from->nodes[i];
+        updated->nodes[i].id = before.id;
+        updated->nodes[i].original = before.original;
+    }
+    leave(CUPTI_DRIVER, 696, "cuGraphExecUpdate_v2", NULL, correlation);
+    return rc;
+}
+
 static void put_graph(struct stream *stream, const struct graph *graph, uint32_t correlation)
 {
     struct cupti_graph record = {.kind = CUPTI_GRAPH,
@@ -581,7 +601,7 @@ static void put_graph(struct stream *stream, const struct graph *graph, uint32_t
     for (uint32_t i = 0; i < graph->count; i++)
         ns += graph->nodes[i].ns;
     run(stream, ns, &record.start, &record.end);
-    tool_now()->put(CUPTI_GRAPH, &record, record.end);
+    cuda_double_tool()->put(CUPTI_GRAPH, &record, record.end);
 }
 
 int cuGraphLaunch(void *executable, void *handle)
@@ -590,11 +610,11 @@ int cuGraphLaunch(void *executable, void *handle)
     struct stream *stream = stream_of(handle);
     const uint32_t correlation = enter(CUPTI_DRIVER, 514, "cuGraphLaunch", NULL);
 
-    if (tool_now() && tool_now()->has_kind(CUPTI_GRAPH)) {
+    if (cuda_double_tool() && cuda_double_tool()->has_kind(CUPTI_GRAPH)) {
         put_graph(stream, graph, correlation);
     } else {
         for (uint32_t i = 0; i < graph->count; i++)
-            put_kernel(stream, &graph->nodes[i], correlation);
+            put_node(stream, &graph->nodes[i], correlation);
     }
     leave(CUPTI_DRIVER, 514, "cuGraphLaunch", NULL, correlation);
     return 0;

@@ -73,6 +73,33 @@ SAME(cupti_memory, bytes, LAYOUT_MEMORY, bytes);
 SAME(cupti_memory, time, LAYOUT_MEMORY, timestamp);
 SAME(cupti_memory, device, LAYOUT_MEMORY, deviceId);
 
+SAME(cupti_memory, pool_type, LAYOUT_MEMORY, memoryPoolConfig.memoryPoolType);
+SAME(cupti_memory, pool_address, LAYOUT_MEMORY, memoryPoolConfig.address);
+SAME(cupti_memory, pool_size, LAYOUT_MEMORY, memoryPoolConfig.pool.size);
+SAME(cupti_memory, utilized, LAYOUT_MEMORY, memoryPoolConfig.utilizedSize);
+
+SAME(cupti_pool, operation, LAYOUT_POOL, memoryPoolOperationType);
+SAME(cupti_pool, pool_type, LAYOUT_POOL, memoryPoolType);
+SAME(cupti_pool, correlation, LAYOUT_POOL, correlationId);
+SAME(cupti_pool, device, LAYOUT_POOL, deviceId);
+SAME(cupti_pool, address, LAYOUT_POOL, address);
+SAME(cupti_pool, bytes, LAYOUT_POOL, size);
+SAME(cupti_pool, time, LAYOUT_POOL, timestamp);
+SAME(cupti_pool, utilized, LAYOUT_POOL, utilizedSize);
+#if SIZE_JIT > 0
+SAME(cupti_jit, entry, LAYOUT_JIT, jitEntryType);
+SAME(cupti_jit, operation, LAYOUT_JIT, jitOperationType);
+SAME(cupti_jit, device, LAYOUT_JIT, deviceId);
+SAME(cupti_jit, start, LAYOUT_JIT, start);
+SAME(cupti_jit, end, LAYOUT_JIT, end);
+SAME(cupti_jit, correlation, LAYOUT_JIT, correlationId);
+_Static_assert((int)CUPTI_JIT == (int)CUPTI_ACTIVITY_KIND_JIT, "kinds have other numbers");
+_Static_assert(sizeof(LAYOUT_JIT) == SIZE_JIT, "a compilation is of another length");
+#endif
+#if SIZE_JIT >= 72
+SAME(cupti_jit, thread, LAYOUT_JIT, threadId);
+#endif
+
 SAME(cupti_call, site, CUpti_CallbackData, callbackSite);
 SAME(cupti_call, function, CUpti_CallbackData, functionName);
 SAME(cupti_call, symbol, CUpti_CallbackData, symbolName);
@@ -92,6 +119,7 @@ _Static_assert((int)CUPTI_MEMSET == (int)CUPTI_ACTIVITY_KIND_MEMSET &&
                    1 == (int)CUPTI_ACTIVITY_KIND_MEMCPY &&
                    (int)CUPTI_MEMCPY2 == (int)CUPTI_ACTIVITY_KIND_MEMCPY2 &&
                    (int)CUPTI_MEMORY == (int)CUPTI_ACTIVITY_KIND_MEMORY2 &&
+                   (int)CUPTI_POOL == (int)CUPTI_ACTIVITY_KIND_MEMORY_POOL &&
                    (int)CUPTI_GRAPH == (int)CUPTI_ACTIVITY_KIND_GRAPH_TRACE,
                "kinds have other numbers");
 _Static_assert((int)CUPTI_TAKEN == (int)CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED &&
@@ -140,6 +168,7 @@ _Static_assert(sizeof(LAYOUT_MEMSET) == SIZE_MEMSET, "a memset is of another len
 _Static_assert(sizeof(LAYOUT_GRAPH) == SIZE_GRAPH, "a graph is of another length");
 _Static_assert(sizeof(LAYOUT_SYNC) == SIZE_SYNC, "a wait is of another length");
 _Static_assert(sizeof(LAYOUT_MEMORY) == SIZE_MEMORY, "memory is of another length");
+_Static_assert(sizeof(LAYOUT_POOL) == SIZE_POOL, "a pool is of another length");
 _Static_assert(sizeof(LAYOUT_EVENT) == SIZE_EVENT, "an event is of another length");
 _Static_assert(sizeof(LAYOUT_CONTEXT) == SIZE_CONTEXT, "a context is of another length");
 _Static_assert(sizeof(LAYOUT_OVERHEAD) == SIZE_OVERHEAD, "an overhead is of another length");
