@@ -209,8 +209,8 @@ static int measure_ops(const struct report *report, const struct ops_answer *ops
 
     if (rc < 0)
         return rc;
-    rc = advice_measure_ops(ops, &machine.peaks, machine.threads ? roofline_is_of_host : NULL,
-                            facts);
+    rc = advice_measure_ops(ops, &machine.peaks,
+                            machine.threads ? roofline_is_of_host : roofline_is_timed, facts);
     return rc < 0 ? diag_set(diag, rc, "no memory for the operators") : 0;
 }
 

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/reports/roofline_machine.h"
+
 /* --- Columns. --- */
 
 LINE_CELL(get_time, struct ops_line, out_number(OUT_NS, line->time_ns))
@@ -89,7 +91,8 @@ static double rate(double amount, double time_ns)
 static bool is_computed_here(const struct ops_answer *answer, const struct op_row *op,
                              enum op_side side)
 {
-    return side == OP_DEVICE || !op->cost[OP_DEVICE].calls || answer->basis.is_flat;
+    return side == OP_DEVICE || answer->basis.is_flat ||
+           (!op->cost[OP_DEVICE].calls && roofline_is_timed(op));
 }
 
 static struct ops_line line_of(const struct ops_answer *answer, const struct op_row *op,

@@ -109,7 +109,8 @@ static int make_lines(const struct ops_answer *answer, struct filter *filter,
         if (!cost->calls || op->is_label || !filter_passes_op(filter, op))
             continue;
         line.time_ns = known_time(cost);
-        line.roofline = roofline_of(cost->computation_flop, cost->memory_bytes, line.time_ns,
+        line.roofline = roofline_of(cost->computation_flop, cost->memory_bytes,
+                                    roofline_is_timed(op) ? line.time_ns : NAN,
                                     &(struct roofline_peaks){NAN, NAN});
         if (array_push(lines, line) < 0)
             return -ENOMEM;

@@ -12,6 +12,11 @@ bool roofline_is_of_host(const struct op_row *op)
     return !op->device || strncmp(op->device, "cpu", 3) == 0;
 }
 
+bool roofline_is_timed(const struct op_row *op)
+{
+    return op->cost[OP_DEVICE].calls || roofline_is_of_host(op);
+}
+
 static const struct session_row *first_session(const struct report *report)
 {
     const struct session_row *rows = report->sessions->rows.items;

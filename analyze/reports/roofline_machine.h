@@ -16,6 +16,10 @@ struct roofline_machine {
 /** Peaks of a CPU say nothing of another device. */
 bool roofline_is_of_host(const struct op_row *op);
 
+/** Whether it is known how long it computes: of an op that says that it is a device's, what it takes on
+ *  the host is no more than what launches it, and the device's kernels have the FLOP themselves. */
+bool roofline_is_timed(const struct op_row *op);
+
 /**
  * What --peak-flops and --peak-bandwidth say, or else what was measured on the host of the report's
  * first session: with one thread, unless an operator was faster than one thread can be.

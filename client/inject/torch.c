@@ -18,6 +18,7 @@
 #include "client/inject/recorder.h"
 #include "client/inject/runs.h"
 #include "client/inject/torch_layout.h"
+#include "client/inject/cupti/work.h"
 #include "client/inject/torch_ops.h"
 
 #if defined(__x86_64__) &&                                                                         \
@@ -58,6 +59,7 @@ struct frame {
     uint32_t counted;           /* by the thread when it began */
     enum op_flop_place place;
     bool counts;
+    uint32_t cuda_calls; /* of the thread, before */
 };
 
 /* Of a thread; made with its first op. */
@@ -215,6 +217,7 @@ static void begin_key(struct frames *all, struct frame *frame, const void *funct
         return;
     key = (struct torch_key *)(void *)(all->keys + all->key_top);
     frame->key_at = all->key_top;
+    frame->cuda_calls = cupti_calls_of_thread;
     frame->key_bytes = (uint32_t)torch_key_begin(key, frame->name, inputs);
     all->key_top += TORCH_KEY_BYTES_MAX; /* room for the result */
     if (UNLIKELY(torch_layout_is_broken()))
@@ -245,6 +248,7 @@ static void end_key_of(struct frames *all, struct frame *frame, const void *func
     size_t bytes;
 
     key->counts = frame->counts;
+    key->is_launched = frame->cuda_calls != cupti_calls_of_thread;
     bytes = torch_key_end(key, frame->key_bytes, torch_layout_outputs(function));
     if (UNLIKELY(torch_layout_is_broken())) {
         give_shapes_up();

@@ -196,6 +196,8 @@ static uint64_t make_op(const void *context)
     info.input_count = key->input_count;
     info.outputs = &tensors[key->input_count];
     info.output_count = key->output_count;
+    if (key->is_launched)
+        info.device = "cuda";
     if (key->counts)
         info.computation_flop = flop_of(key, &parts);
     return recorder.op_define(&info, &op) == 0 ? op : 0;

@@ -28,7 +28,8 @@ enum { TORCH_INPUTS_MAX = 8 };
 
 /* What an op with shapes is told apart by. Tensors follow as TORCH_TENSOR_BYTES(rank) of each. */
 struct torch_key {
-    uint32_t kind; /* tells these keys from others */
+    uint16_t kind;            /* tells these keys from others */
+    uint8_t is_launched, pad; /* it called CUDA: what it computes is not done in its time */
     uint8_t input_count, output_count;
     bool counts;        /* its operations are counted here, not at another op */
     bool is_transposed; /* of a convolution that may be */

@@ -94,6 +94,11 @@ def check_roofline(store):
     rows = report(store, "roofline", "--peak-flops", "1e12", "--peak-bandwidth", "1e11")["operators"]["rows"]
     row = next(row for row in rows if row["name"] == "product")
     near("FLOP/s of the product", row["flop_per_s"], FLOP / (NS["product"] / 1e9), 1e-6)
+    # What the nodes compute is what their kernels do: it is not told twice, by the time of their launches.
+    expect("lines with FLOP/s", [row["name"] for row in rows if row["flop_per_s"]], ["product"])
+    rows = report(store, "ops", "--type", "Conv")["host"]["rows"]
+    expect("computation and FLOP/s of the node", [(row["computation_flop"] > 0, row["flop_per_s"]) for row in rows],
+           [(True, None)])
 
 
 def check_small():
@@ -118,7 +123,8 @@ def main():
         kernels = ",".join(f"{name}={ns}" for name, ns in NS.items())
         alone = run(program, RUNS, CUDA_DOUBLE_KERNELS=kernels)
         recorded = run(BUILD / "client/cli/optrace", "run", "--quiet", "--gpu", "graph", "--nodes", "all", "-o", store,
-                       "--", program, RUNS, CUDA_DOUBLE_KERNELS=kernels)
+                       "--", program, RUNS, CUDA_DOUBLE_KERNELS=kernels,
+                       ORT_NODES_PROVIDER="CUDAExecutionProvider")
         expect("what it prints", recorded, alone)
         for check in (check_kernels, check_launch, check_idle, check_op_and_kernel, check_critical, check_roofline):
             check(store)

@@ -118,7 +118,7 @@ static bool make_row(const struct brief *brief, const struct op_row *op, struct 
             continue;
         out_row->own_ns[side] = isnan(cost->end_ns) ? 0 : cost->end_ns;
         out_row->calls[side] = calls_of(brief, cost->calls);
-        if (cost->computation_flop > 0 && ns > 0) {
+        if (cost->computation_flop > 0 && ns > 0 && roofline_is_timed(op)) {
             out_row->flop += cost->computation_flop;
             out_row->flop_ns += ns;
         }

@@ -152,6 +152,7 @@ static void *name_of(const struct event *event, const char **out)
 
 static void *argument_of(const struct event *event, const char *name, const char **out)
 {
+    const char *provider = getenv("ORT_NODES_PROVIDER");
     const struct {
         const char *name, *value;
     } arguments[] = {
@@ -159,7 +160,7 @@ static void *argument_of(const struct event *event, const char *name, const char
         {"input_type_shape", event->inputs},
         {"output_type_shape", event->outputs},
         {"node_index", event->index},
-        {"provider", "CPUExecutionProvider"},
+        {"provider", provider ? provider : "CPUExecutionProvider"},
         {"activation_size", "100"},
         {"parameter_size", "20"},
         {"output_size", "3"},
