@@ -52,6 +52,47 @@ def check_questions(folder):
     expect(models.varint(300) == b"\xac\x02" and b"matmul3" in models.onnx_model(), "no model for ONNX Runtime")
 
 
+def check_cupti():
+    """Lines e and g ask CUPTI itself, by the double here: what they make of its answers."""
+    script = load_script()
+    place = {"LD_LIBRARY_PATH": str(BUILD / "tests/support"), "OPTRACE_CUPTI": "libcupti.so.13",
+             "CUDA_DOUBLE_KERNELS": "kernel=20000", "ASAN_OPTIONS": "detect_leaks=0"}
+
+    class Double:
+        sets_clock = True
+
+        @staticmethod
+        def work(what, script):
+            return subprocess.run([sys.executable, script, what, "--libcuda", BUILD / "tests/support/libcuda.so.1"],
+                                  text=True, capture_output=True, env=dict(os.environ, **place), check=False)
+
+    text = script.find_late(Double)
+    expect(re.fullmatch(r"late: enabling takes \S+ ms, the next step \S+; a step \S+ before, \S+ recorded, \S+ after;"
+                        r" primed: .*", text), f"late: {text}")
+    text = script.find_windows(Double)
+    expect(text == "windows: " + ", ".join(["120 of 120 kernels in time"] * 5) + ", 0 between", f"windows: {text}")
+    place["CUDA_DOUBLE_RECORDS"] = "backwards"
+    try:
+        expect(False, f"times that are none are taken: {script.find_windows(Double)}")
+    except script.Failed as why:
+        expect("0 of 120 kernels in time" in str(why), f"times that are none: {why}")
+    place["CUDA_DOUBLE_FAIL"] = "cuptiActivityEnable=35"
+    try:
+        expect(False, f"a refusal is taken: {script.find_late(Double)}")
+    except script.Failed as why:
+        expect(str(why) == "late: cuptiActivityEnable: error 35", f"a refusal: {why}")
+    del place["CUDA_DOUBLE_FAIL"], place["CUDA_DOUBLE_RECORDS"]
+    try:
+        expect(False, f"calls one by one, which the double lacks: {script.find_external(Double)}")
+    except script.LeftOut as why:
+        expect("12.5" in str(why), f"external: {why}")
+    problems = []
+    text = script.clock_found({"before": [[4, 4], [4, 4]], "ahead": [[0, 4], [4, 4]]}, problems)
+    expect((text, problems) == ("clock: before 4 of 4 then 4 of 4, ahead 0 of 4 then 4 of 4", []), f"clock: {text}")
+    script.clock_found({"before": [[3, 4], [4, 4]]}, problems)
+    expect(len(problems) == 1, "times that are wrong without a reason are not")
+
+
 def main():
     listed = gpu_check("--list")
     lines = re.findall(r"^([a-z])  ", listed.stdout, re.M)
@@ -79,6 +120,7 @@ def main():
         expect(f"CUDA_INJECTION64_PATH={folder.resolve()}/pack/liboptrace_inject.so" in done.stdout,
                f"a packed optrace does not find what it needs: {done}")
         check_questions(folder)
+    check_cupti()
     print("\n".join(failures) or "ok")
     return 1 if failures else 0
 
