@@ -3,7 +3,8 @@
  * What recording CUDA costs on the host, played by the double of tests/support/cuda: CPU time of the
  * thread that launches, per call, in CUPTI's two callbacks, recorded and with nobody listening; and
  * of CUPTI's worker per record of a kernel, from the buffer into the ring. What a device pays is not
- * in it.
+ * in it. Where only the host is recorded there are no callbacks: a whole launch over the double,
+ * without the library and with it.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -101,6 +102,42 @@ static double decode(void)
     return spent_ns / KERNELS / BURSTS;
 }
 
+/* A launch by the driver, all of it: what the double takes, and what is added to it. */
+static double launch_by_driver(void *function)
+{
+    double spent_ns = 0, start_ns;
+
+    for (int i = 0; i < BURSTS; i++) {
+        start_ns = thread_ns();
+        for (int k = 0; k < BURST; k++)
+            cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL);
+        spent_ns += thread_ns() - start_ns;
+    }
+    return spent_ns / BURST / BURSTS;
+}
+
+/* Without the library, and with it where only the host is recorded. */
+static int run_host(const char *library)
+{
+    struct bench_figure figure = {.name = library ? "cuda_driver_launch_host_ns"
+                                                  : "cuda_driver_launch_bare_ns",
+                                  .unit = "ns"};
+    void *function;
+
+    unsetenv("OPTRACE_GPU");
+    if (library)
+        setenv("CUDA_INJECTION64_PATH", library, 1);
+    else
+        unsetenv("CUDA_INJECTION64_PATH");
+    if (cuInit(0) != 0 || cuModuleGetFunction(&function, NULL, "kernel") != 0)
+        return 1;
+    launch_by_driver(function);
+    for (int i = 0; i < BENCH_REPEATS; i++)
+        bench_add(&figure, launch_by_driver(function));
+    bench_print(&figure);
+    return 0;
+}
+
 /* One process is recorded, another is not: what is once open stays so. */
 static int run(const char *socket, const char *word)
 {
@@ -136,15 +173,19 @@ int main(void)
     bench_print_machine();
     setenv("CUDA_INJECTION64_PATH", library, 1);
     setenv("OPTRACE_GPU", "node", 1);
-    fflush(stdout);
-    pid = fork();
-    if (pid == 0) {
-        status = run("/nonexistent/optrace.sock", "off");
+    for (int i = 0; i < 3; i++) {
         fflush(stdout);
-        _exit(status);
+        pid = fork();
+        if (pid == 0) {
+            status = i == 0   ? run_host(NULL)
+                     : i == 1 ? run_host(library)
+                              : run("/nonexistent/optrace.sock", "off");
+            fflush(stdout);
+            _exit(status);
+        }
+        if (waitpid(pid, &status, 0) != pid || status != 0)
+            return 1;
     }
-    if (waitpid(pid, &status, 0) != pid || status != 0)
-        return 1;
     optraced_init(&daemon);
     optraced_start(&daemon, NULL);
     status = run(daemon.socket, "recorded");
