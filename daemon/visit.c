@@ -16,9 +16,41 @@
 
 enum { USAGE_MINOR = 3 }; /* the minor version that brought USAGE and PACE */
 
-static int send_frame(struct visit *visit, int length)
+/* Frames of an answer are gathered, one behind the other, and sent at once: each send would wake the
+ * controller, and a page has hundreds. */
+static uint8_t *place(const struct visit *visit)
 {
-    return length < 0 ? length : visit->send(visit->context, visit->scratch, (size_t)length);
+    return visit->scratch + visit->gathered_bytes;
+}
+
+static size_t room(const struct visit *visit)
+{
+    return OT_WIRE_FRAME_BYTES_MAX - visit->gathered_bytes;
+}
+
+/* A frame of this length, or a negative errno, is at its place. */
+static int add_frame(struct visit *visit, int length)
+{
+    if (length < 0)
+        return length;
+    visit->gathered_bytes += (size_t)length;
+    return 0;
+}
+
+static int add_copy(struct visit *visit, const void *frame, size_t length)
+{
+    if (length > room(visit))
+        return -ENOBUFS;
+    memcpy(place(visit), frame, length);
+    return add_frame(visit, (int)length);
+}
+
+static int send_gathered(struct visit *visit)
+{
+    const size_t length = visit->gathered_bytes;
+
+    visit->gathered_bytes = 0;
+    return length ? visit->send(visit->context, visit->scratch, length) : 0;
 }
 
 /* --- ASK --- */
@@ -72,7 +104,7 @@ static uint64_t count_refusals(const struct visit *visit)
     return count;
 }
 
-static int send_status(struct visit *visit)
+static int add_status(struct visit *visit)
 {
     const struct visit_host *host = visit->host;
     char name[OT_WIRE_REMARK_BYTES_MAX] = "", path[OT_WIRE_SUMMARY_BYTES_MAX];
@@ -96,12 +128,11 @@ static int send_status(struct visit *visit)
 
     gethostname(name, sizeof(name) - 1);
     texts.host = cut(name, name, sizeof(name));
-    return send_frame(
-        visit, ot_wire_encode_status(&status, &texts, visit->scratch, OT_WIRE_FRAME_BYTES_MAX));
+    return add_frame(visit, ot_wire_encode_status(&status, &texts, place(visit), room(visit)));
 }
 
 /* Older controllers know nothing of it. */
-static int send_health(struct visit *visit)
+static int add_health(struct visit *visit)
 {
     const struct health *health = visit->host->health;
     const struct ot_wire_health frame = {
@@ -112,20 +143,20 @@ static int send_health(struct visit *visit)
         .watchdog_ns = health->watchdog_ns,
     };
 
-    return visit->minor < 2 ? 0 : visit->send(visit->context, &frame, sizeof(frame));
+    return visit->minor < 2 ? 0 : add_copy(visit, &frame, sizeof(frame));
 }
 
-static int send_usage(struct visit *visit)
+static int add_usage(struct visit *visit)
 {
     struct ot_wire_usage frame;
 
     if (visit->minor < USAGE_MINOR)
         return 0;
     frame = usage_look(visit->host->usage, store_bytes(visit->host));
-    return visit->send(visit->context, &frame, sizeof(frame));
+    return add_copy(visit, &frame, sizeof(frame));
 }
 
-static int send_refusals(struct visit *visit)
+static int add_refusals(struct visit *visit)
 {
     const struct refusal *item;
     int rc = 0;
@@ -136,9 +167,9 @@ static int send_refusals(struct visit *visit)
 
         if (!privacy_may_see(visit->uid, item->uid))
             continue;
-        rc = send_frame(visit, ot_wire_encode_refusal(
-                                   &refusal, (struct ot_text){item->text, strlen(item->text)},
-                                   visit->scratch, OT_WIRE_FRAME_BYTES_MAX));
+        rc = add_frame(visit, ot_wire_encode_refusal(
+                                  &refusal, (struct ot_text){item->text, strlen(item->text)},
+                                  place(visit), room(visit)));
     }
     return rc;
 }
@@ -161,7 +192,7 @@ static struct ot_text name_of(const char *name)
     return name ? (struct ot_text){name, strlen(name)} : (struct ot_text){0};
 }
 
-static int send_session(struct visit *visit, const struct session *session)
+static int add_session(struct visit *visit, const struct session *session)
 {
     const struct ot_wire_session frame = {
         .session_id = (uint64_t)session->session_id,
@@ -178,11 +209,10 @@ static int send_session(struct visit *visit, const struct session *session)
     const struct ot_wire_session_texts texts = {name_of(session->program),
                                                 name_of(session->command)};
 
-    return send_frame(
-        visit, ot_wire_encode_session(&frame, &texts, visit->scratch, OT_WIRE_FRAME_BYTES_MAX));
+    return add_frame(visit, ot_wire_encode_session(&frame, &texts, place(visit), room(visit)));
 }
 
-static int send_pace(struct visit *visit, const struct session *session)
+static int add_pace(struct visit *visit, const struct session *session)
 {
     const struct pace_view view =
         pace_look(&session->pace, ot_clock_ns(CLOCK_MONOTONIC), session->event_count);
@@ -196,7 +226,7 @@ static int send_pace(struct visit *visit, const struct session *session)
         .run_sample_count = view.run_sample_count,
     };
 
-    return visit->minor < USAGE_MINOR ? 0 : visit->send(visit->context, &frame, sizeof(frame));
+    return visit->minor < USAGE_MINOR ? 0 : add_copy(visit, &frame, sizeof(frame));
 }
 
 static int on_ask(struct visit *visit, const void *frame, size_t length, struct diag *diag)
@@ -208,21 +238,22 @@ static int on_ask(struct visit *visit, const void *frame, size_t length, struct 
     int rc = ot_wire_decode_ask(frame, length, &ask, diag);
 
     if (rc == 0 && ask.first_session == 0)
-        rc = send_status(visit);
+        rc = add_status(visit);
     if (rc == 0 && ask.first_session == 0)
-        rc = send_health(visit);
+        rc = add_health(visit);
     if (rc == 0 && ask.first_session == 0)
-        rc = send_usage(visit);
+        rc = add_usage(visit);
     if (rc == 0 && ask.first_session == 0)
-        rc = send_refusals(visit);
+        rc = add_refusals(visit);
     if (rc < 0)
         return rc;
     session = collector_next_session(collector, (int64_t)ask.first_session);
-    for (int seen = 0; rc == 0 && session && seen < OT_WIRE_PAGE_SESSIONS;) {
+    for (int seen = 0; rc == 0 && session && seen < OT_WIRE_PAGE_SESSIONS &&
+                       visit->gathered_bytes < OT_WIRE_PAGE_BYTES;) {
         if (privacy_may_see(visit->uid, session->uid)) {
-            rc = send_session(visit, session);
+            rc = add_session(visit, session);
             if (rc == 0)
-                rc = send_pace(visit, session);
+                rc = add_pace(visit, session);
             seen++;
         }
         session = collector_next_session(collector, session->session_id + 1);
@@ -230,8 +261,7 @@ static int on_ask(struct visit *visit, const void *frame, size_t length, struct 
     if (rc < 0)
         return rc;
     answer.next_session = session ? (uint64_t)session->session_id : 0;
-    return send_frame(
-        visit, ot_wire_encode_answer(&answer, NULL, visit->scratch, OT_WIRE_FRAME_BYTES_MAX));
+    return add_frame(visit, ot_wire_encode_answer(&answer, NULL, place(visit), room(visit)));
 }
 
 /* --- Commands --- */
@@ -276,8 +306,8 @@ static int on_schedule(struct visit *visit, const void *frame, size_t length, st
     log_command(visit, &schedule.plan, &result.answer);
     if (result.answer.status == OT_ANSWER_DENIED && visit->minor < 2)
         result.answer.status = OT_ANSWER_NOBODY;
-    rc = send_frame(visit, ot_wire_encode_answer(&result.answer, result.ids.items, visit->scratch,
-                                                 OT_WIRE_FRAME_BYTES_MAX));
+    rc = add_frame(
+        visit, ot_wire_encode_answer(&result.answer, result.ids.items, place(visit), room(visit)));
     array_deinit(&result.ids);
     return rc;
 }
@@ -289,8 +319,8 @@ static int refuse_save(struct visit *visit, int error, const struct diag *why)
     const struct ot_wire_saved saved = {.state = OT_SAVE_FAILED, .error = error};
     char text[OT_WIRE_REMARK_BYTES_MAX];
 
-    return send_frame(visit, ot_wire_encode_saved(&saved, cut(why->text, text, sizeof(text)),
-                                                  visit->scratch, OT_WIRE_FRAME_BYTES_MAX));
+    return add_frame(visit, ot_wire_encode_saved(&saved, cut(why->text, text, sizeof(text)),
+                                                 place(visit), room(visit)));
 }
 
 static int on_save(struct visit *visit, const void *frame, size_t length, struct diag *diag)
@@ -318,8 +348,8 @@ void visit_deinit(struct visit *visit)
     command_selects_deinit(&visit->selects);
 }
 
-int visit_take_frame(struct visit *visit, uint16_t type, const void *frame, size_t length,
-                     struct diag *diag)
+static int take_frame(struct visit *visit, uint16_t type, const void *frame, size_t length,
+                      struct diag *diag)
 {
     if (type == OT_FRAME_ASK)
         return on_ask(visit, frame, length, diag);
@@ -333,4 +363,15 @@ int visit_take_frame(struct visit *visit, uint16_t type, const void *frame, size
         return 0; /* of a newer version */
     return diag_set(diag, -EPROTO, "%s, which a controller does not send",
                     ot_wire_frame_name(type));
+}
+
+int visit_take_frame(struct visit *visit, uint16_t type, const void *frame, size_t length,
+                     struct diag *diag)
+{
+    int rc = take_frame(visit, type, frame, length, diag);
+
+    if (rc == 0)
+        rc = send_gathered(visit);
+    visit->gathered_bytes = 0;
+    return rc;
 }

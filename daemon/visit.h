@@ -38,8 +38,9 @@ struct visit {
     visit_send_fn *send;
     /* The same with a file descriptor, which stays the caller's; -EAGAIN: a moment later. */
     int (*send_fd)(void *context, const void *frame, size_t length, int fd);
-    uint8_t *scratch; /* OT_WIRE_FRAME_BYTES_MAX bytes to encode frames in, borrowed */
-    pid_t pid;        /* of the controller */
+    uint8_t *scratch;      /* OT_WIRE_FRAME_BYTES_MAX bytes to encode frames in, borrowed */
+    size_t gathered_bytes; /* of the answer so far, in scratch */
+    pid_t pid;             /* of the controller */
     uid_t uid;
     uint16_t minor;                 /* version of the wire that it knows */
     struct command_selects selects; /* for the next SCHEDULE */

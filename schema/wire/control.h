@@ -17,7 +17,8 @@ enum {
     OT_WIRE_SELECTS_MAX = 64,         /* SELECT frames before one SCHEDULE */
     OT_WIRE_COMMANDS_MAX = 64,        /* commands that also hold for clients to come */
     OT_WIRE_REFUSALS_MAX = 32,        /* refusals that the daemon remembers */
-    OT_WIRE_PAGE_SESSIONS = 16,       /* SESSION frames of one answer */
+    OT_WIRE_PAGE_SESSIONS = 128,      /* SESSION frames of one answer */
+    OT_WIRE_PAGE_BYTES = 32 << 10,    /* it has no further SESSION once it is so long */
     OT_WIRE_REMARK_BYTES_MAX = 256,   /* a name or a reason in an answer */
     OT_WIRE_SUMMARY_BYTES_MAX = 1024, /* a path or a command line in an answer */
     OT_WIRE_VISIT_SECONDS = 60,       /* a controller that says nothing is cut off after this */
