@@ -98,6 +98,7 @@ void collector_destroy(struct collector **collector_at)
     roster_deinit(&collector->roster);
     batch_spares_deinit(&collector->spares);
     batch_destroy(&collector->open);
+    free(collector->environment);
     store_close(&collector->reader);
     alarm_close(&collector->alarm, free_collector);
     alarm_close(&collector->strays_alarm, free_collector);

@@ -24,6 +24,8 @@ struct collector {
     struct store *reader;
     int64_t budget_bytes; /* of the store; 0: none */
     struct store_ids ids;
+    char *environment;       /* what machine_describe() said; NULL: nothing yet */
+    uint64_t environment_ns; /* CLOCK_MONOTONIC when it did */
     struct session_budget budget;
     struct batch *open;
     struct batch *in_flight[WRITER_QUEUE_MAX]; /* NULL: unused */

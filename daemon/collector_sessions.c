@@ -15,6 +15,9 @@
 
 enum { STRAYS_MS = 10000 }; /* look again for sessions whose client never came back */
 
+/* A crowd that comes at once is told of one look at the machine: each opens half a dozen files. */
+static const uint64_t ENVIRONMENT_NS = UINT64_C(10000000000);
+
 /* The session of this uuid: here, or from the store. Returns as session_resume(). */
 static int find_or_resume(struct collector *collector, const uint8_t uuid[16],
                           struct session **out_session, struct diag *diag)
@@ -32,6 +35,18 @@ static int find_or_resume(struct collector *collector, const uint8_t uuid[16],
     }
     *out_session = session;
     return 0;
+}
+
+static const char *environment(struct collector *collector)
+{
+    const uint64_t now_ns = alarm_now_ns(CLOCK_MONOTONIC);
+
+    if (!collector->environment || now_ns - collector->environment_ns >= ENVIRONMENT_NS) {
+        free(collector->environment);
+        collector->environment = machine_describe();
+        collector->environment_ns = now_ns;
+    }
+    return collector->environment;
 }
 
 /* Until it is in the store, nobody could say that something of it is lost. A crowd that comes at
@@ -59,12 +74,9 @@ int collector_hello(struct collector *collector, struct producer *producer,
         return 0;
     }
     if (rc == -ENOENT) {
-        char *environment = machine_describe();
-
-        peer->environment = environment;
+        peer->environment = environment(collector);
         rc = session_create(hello, peer, &collector->ids, collector->open, &session, diag);
         peer->environment = NULL;
-        free(environment);
         if (rc == 0)
             roster_add(&collector->roster, session);
         note_new_session(collector);
