@@ -299,6 +299,20 @@ static int push_rings(void)
     return rc;
 }
 
+/* Rings whose descriptors the program has closed, of threads that have not moved on to others, or
+ * have and it is not known yet what the daemon has read. Should the program die now, nobody could
+ * say what is lost: so the daemon is told that it does not know. */
+static void note_lacks(void)
+{
+    bool lacks = ot_orphan_is_left();
+
+    for (const struct ot_thread *thread = ot_session.threads; !lacks && thread;
+         thread = thread->next)
+        lacks = thread->is_cut_off && !thread->is_lent && thread->ring &&
+                (ot_thread_unread(thread) > 0 || !ot_ended_losses_are_stored(thread));
+    ot_session.frame_flags = lacks ? OT_LACKS_RINGS : 0;
+}
+
 /* How the schedule goes: at once when its state changes, now and then while runs are counted. */
 static int push_schedule(void)
 {
@@ -334,6 +348,7 @@ int ot_connect_push(void)
     rc = push_log();
     if (rc == 0)
         rc = push_rings();
+    note_lacks();
     if (rc == 0)
         rc = ot_orphan_push();
     if (rc == 0)
@@ -342,6 +357,7 @@ int ot_connect_push(void)
         rc = ot_loss_ring_push();
     if (rc == 0)
         rc = push_schedule();
+    note_lacks();
     if (rc == 0)
         ot_session.stuck = false;
     if (rc < 0 && rc != -EAGAIN) {
@@ -371,12 +387,26 @@ int ot_connect_push_waiting(void)
     return rc;
 }
 
-int ot_connect_send(const void *frame, size_t length)
+/* By a BYE all is counted. */
+static void set_flags(void *frame)
+{
+    struct ot_wire_header header;
+
+    memcpy(&header, frame, sizeof(header));
+    header.flags &= (uint16_t)~OT_LACKS_RINGS;
+    if (header.type != OT_FRAME_BYE)
+        header.flags |= ot_session.frame_flags;
+    memcpy(frame, &header, sizeof(header));
+}
+
+int ot_connect_send(void *frame, size_t length)
 {
     int rc = ot_connect_push();
 
-    if (rc == 0)
+    if (rc == 0) {
+        set_flags(frame);
         rc = ot_link_send(&ot_session.link, frame, length, -1);
+    }
     if (rc < 0 && rc != -EAGAIN && rc != -ENOTCONN) {
         failed(rc, "the daemon is gone");
         rc = -ENOTCONN;

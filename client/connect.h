@@ -24,8 +24,8 @@ int ot_connect_push(void);
 /** The same, waiting for a slow daemon: 200 ms once, then not again until it has caught up. */
 int ot_connect_push_waiting(void);
 
-/** Send one frame without variable parts, after all that ot_connect_push() sends. Errors as there.
- */
-int ot_connect_send(const void *frame, size_t length);
+/** Send one frame without variable parts, after all that ot_connect_push() sends; its header says
+ *  meanwhile whether there are rings that cannot be handed over. Errors as there. */
+int ot_connect_send(void *frame, size_t length);
 
 #endif

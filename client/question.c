@@ -7,11 +7,13 @@ enum { TROUBLE_MS = 100 };
 int ot_question_ask(struct ot_question *question)
 {
     struct ot_session *session = &ot_session;
-    const struct ot_wire_flush frame = {
+    struct ot_wire_flush frame = {
         .header = ot_wire_header(OT_FRAME_FLUSH, sizeof(frame)),
         .token = session->flush_token + 1,
     };
     int rc;
+
+    frame.header.flags = session->frame_flags;
 
     if (ot_clock_ns(CLOCK_MONOTONIC) < question->retry_ns)
         return 0;

@@ -64,6 +64,7 @@ struct ot_session {
     uint32_t saved_epoch; /* the latest that ended in a BYE: the daemon saves what its rings hold */
     uint64_t session_id;  /* the daemon's number */
     uint64_t features;    /* what both sides can do */
+    uint16_t frame_flags; /* of frames that say that all rings are handed over */
     uint32_t unknown_run_flags; /* of RUN records, to an older daemon; read without the lock */
     uint64_t refused_count;     /* records that daemons refused, of all sessions */
     int error;                  /* why there is no connection: errno, negative */

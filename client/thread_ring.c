@@ -273,7 +273,7 @@ void ot_thread_follow(uint64_t now)
 
 static void ring_doorbell(struct ot_thread *thread, uint64_t now)
 {
-    const struct ot_wire_doorbell frame = {
+    struct ot_wire_doorbell frame = {
         .header = ot_wire_header(OT_FRAME_DOORBELL, sizeof(frame)),
         .ring_id = thread->ring_id,
     };

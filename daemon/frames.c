@@ -305,14 +305,15 @@ static int on_flush(struct producer *producer, const void *frame, size_t length,
     return 0;
 }
 
-/* What a client sends that has handed over its rings; all of them, where it comes back. */
-static void note_progress(struct session *session, uint16_t type)
+/* What a client sends that has handed over its rings; all of them, where it comes back, unless it
+ * says that there are some that it cannot. */
+static void note_progress(struct session *session, uint16_t type, uint16_t flags)
 {
     const bool has_all = type == OT_FRAME_CLOCK || type == OT_FRAME_DOORBELL ||
                          type == OT_FRAME_FLUSH || type == OT_FRAME_BYE;
 
     if (has_all)
-        session->is_coming_back = false;
+        session->is_coming_back = flags & OT_LACKS_RINGS;
     if (has_all || type == OT_FRAME_RING || type == OT_FRAME_GAP)
         session->has_begun = false;
 }
@@ -324,7 +325,7 @@ static int on_bye(struct producer *producer, const void *frame, size_t length, s
 
     if (rc < 0)
         return rc;
-    note_progress(producer->session, OT_FRAME_BYE);
+    note_progress(producer->session, OT_FRAME_BYE, 0);
     collector_end(producer->group->collector, producer->session, "done", NULL);
     producer->session = NULL;
     return -ESHUTDOWN;
@@ -359,6 +360,7 @@ int frames_take(struct producer *producer, uint16_t type, const void *frame, siz
 {
     struct collector *collector = producer->group->collector;
     bool is_known = type < sizeof(frame_fns) / sizeof(frame_fns[0]) && frame_fns[type];
+    struct ot_wire_header header;
     int rc;
 
     if (producer->is_visit || (!producer->session && type == OT_FRAME_VISIT))
@@ -378,7 +380,8 @@ int frames_take(struct producer *producer, uint16_t type, const void *frame, siz
         !(type == OT_FRAME_EVENTS && collector_trouble(collector) < 0))
         return -EAGAIN;
     rc = frame_fns[type](producer, frame, length, diag);
+    memcpy(&header, frame, sizeof(header));
     if (rc == 0 && producer->session)
-        note_progress(producer->session, type);
+        note_progress(producer->session, type, header.flags);
     return rc;
 }

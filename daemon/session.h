@@ -111,7 +111,8 @@ struct session {
     ARRAY_OF(uint32_t) kept_rings; /* ids of those that the service manager keeps, see keep.h */
     uint64_t inline_next;          /* sequence number of the next inline record */
     bool is_new_to_store;          /* its client has sent records before, to another store */
-    bool is_coming_back; /* its client has not said yet that it has handed over its rings again */
+    bool is_coming_back; /* its client has not said yet that it has handed over its rings again, or
+                            says that there are some that it cannot */
     bool has_begun;      /* it records, and has not handed over a ring yet */
     int64_t complete_ns; /* CLOCK_REALTIME: all that it recorded before is taken; 0: not known */
     char process[IDENTITY_BYTES]; /* which process it is of, see identity.h */

@@ -74,7 +74,7 @@ enum ot_record_kind {
 struct ot_wire_header {
     uint32_t length;
     uint16_t type;  /* enum ot_frame_type */
-    uint16_t flags; /* reserved but in FLUSH and FLUSHED */
+    uint16_t flags; /* reserved but in FLUSH, FLUSHED, CLOCK and DOORBELL */
 };
 
 enum ot_wire_feature {
@@ -240,6 +240,12 @@ struct ot_wire_gap {
     uint64_t lost_count;
     uint64_t first_ticks;
     uint64_t last_ticks;
+};
+
+/* A bit of the flags in the header of CLOCK, DOORBELL and FLUSH. */
+enum ot_wire_rings_flag {
+    OT_LACKS_RINGS = 1u << 1, /* there are rings that the client cannot hand over: it is not known
+                                 yet what of them this daemon has. 1.3 */
 };
 
 /* Bits of the flags in the header of FLUSH and FLUSHED. */

@@ -134,6 +134,39 @@ static void standard_streams_stay_free(void **state)
     run_to_the_end("streams", 20);
 }
 
+/* The ring of a thread that does nothing more can neither be handed over nor counted while only the
+ * others come by: where the daemon that had been told of it is gone, and the program too, nobody
+ * knows what was in it. */
+static void what_an_idle_thread_left_is_said_to_be_unknown(void **state)
+{
+    const char *words[] = {"idle", NULL};
+    struct optraced daemon;
+    struct child child;
+    pid_t pid;
+
+    optraced_init(&daemon);
+    optraced_start(&daemon, NULL);
+    harsh_start(&child, &daemon, words);
+    pid = child.pid;
+    assert_true(child_wait_text(&child, "started\n", WAIT_MS));
+    optraced_wait_for(&daemon, "SELECT count(*) FROM session", 1);
+    kill(daemon.child.pid, SIGSTOP);
+    kill(pid, SIGUSR1);
+    assert_true(child_wait_text(&child, "recorded\n", WAIT_MS));
+    kill(pid, SIGUSR1);
+    assert_true(child_wait_text(&child, "closed\n", WAIT_MS));
+    optraced_kill(&daemon);
+    optraced_start(&daemon, NULL);
+    optraced_wait_for(&daemon, "SELECT count(*) > 0 FROM event", 1); /* of the other thread */
+    child_kill(&child, SIGKILL);
+    wait_for_end(&daemon, pid);
+    CHECK_U64(ask(&daemon, "SELECT count(correlation) FROM event WHERE %lld", pid), 0);
+    CHECK_U64(ask(&daemon, "SELECT count(*) FROM gap WHERE lost_count IS NULL AND %lld", pid), 1);
+    child_deinit(&child);
+    assert_int_equal(optraced_stop(&daemon), 0);
+    optraced_deinit(&daemon);
+}
+
 /* It has said its count, after which no daemon may be killed, or has ended otherwise. */
 static bool has_said_its_count(struct child *child)
 {
@@ -194,6 +227,7 @@ int main(void)
         cmocka_unit_test(sockets_in_our_place_are_left_alone),
         cmocka_unit_test(files_in_our_place_are_left_alone),
         cmocka_unit_test(standard_streams_stay_free),
+        cmocka_unit_test(what_an_idle_thread_left_is_said_to_be_unknown),
         cmocka_unit_test(random_programs_lose_nothing_silently),
         cmocka_unit_test(random_programs_and_killed_daemons_lose_nothing_silently),
     };

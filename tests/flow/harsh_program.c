@@ -3,7 +3,7 @@
  * A traced program that is hard on the library in it: closes descriptors that it does not know and
  * opens its own in their place, lowers its limits, forks.
  *
- *     harsh_program sockets | files | streams
+ *     harsh_program sockets | files | streams | idle
  *     harsh_program random SEED STEPS [killed]
  *
  * Each process says "PID COUNT" at its end: the spans that it began and ended while it recorded,
@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -69,14 +70,20 @@ static void start(void)
     op = optrace_label("work");
 }
 
-static void say_count(void)
+static void say(const char *line)
 {
-    char line[64];
-    int length =
-        snprintf(line, sizeof(line), "%d %llu\n", (int)getpid(), (unsigned long long)span_count);
+    const ssize_t length = (ssize_t)strlen(line);
 
     if (write(STDOUT_FILENO, line, (size_t)length) != length)
         failures++;
+}
+
+static void say_count(void)
+{
+    char line[64];
+
+    snprintf(line, sizeof(line), "%d %llu\n", (int)getpid(), (unsigned long long)span_count);
+    say(line);
 }
 
 /* --- What is the program's: files that must stay as they are. --- */
@@ -174,6 +181,42 @@ static void close_and_open(void (*open_own)(unsigned))
     check_files();
     optrace_stop();
     check_files();
+}
+
+static void *record_and_wait(void *context)
+{
+    record(1000);
+    say("recorded\n");
+    for (;;)
+        pause();
+    return context;
+}
+
+/* A thread records when SIGUSR1 comes, and never again; then its ring is closed. The other one goes
+ * on without end, with spans that have no correlation. */
+static void be_idle(void)
+{
+    pthread_t thread;
+    sigset_t signals;
+    int number;
+
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &signals, NULL);
+    start();
+    say("started\n");
+    sigwait(&signals, &number);
+    if (pthread_create(&thread, NULL, record_and_wait, NULL) != 0)
+        exit(EXIT_FAILURE);
+    while (__atomic_load_n(&span_count, __ATOMIC_RELAXED) < 1000)
+        usleep(1000);
+    sigwait(&signals, &number);
+    close_all();
+    say("closed\n");
+    for (;;) {
+        optrace_end(optrace_begin(op));
+        usleep(1000);
+    }
 }
 
 /* Started without standard streams: what is opened next is one. */
@@ -348,6 +391,8 @@ int main(int argc, char **argv)
         close_and_open(open_files);
     } else if (strcmp(what, "streams") == 0) {
         open_streams();
+    } else if (strcmp(what, "idle") == 0) {
+        be_idle();
     } else if (strcmp(what, "random") == 0 && argc >= 4) {
         seed = (unsigned)strtoul(argv[2], NULL, 10);
         is_killed = argc > 4;
