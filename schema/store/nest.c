@@ -76,8 +76,8 @@ static void forget_half(struct nests *nests, struct nest *nest)
     nests->open_count -= gone;
 }
 
-int store_nest_claim(struct nests *nests, uint32_t place, const struct nest_span *span,
-                     int64_t *out_nested_ns, bool *out_is_sure)
+int store_nest_claim_inner(struct nests *nests, uint32_t place, const struct nest_span *span,
+                           int64_t *out_nested_ns, bool *out_is_sure)
 {
     struct nest *nest = &nests->lanes.items[place];
     size_t count = nest->open.count;
@@ -93,7 +93,7 @@ int store_nest_claim(struct nests *nests, uint32_t place, const struct nest_span
     }
     nests->open_count -= nest->open.count - count;
     nest->open.count = count;
-    if (count >= (nests->open_count < NEST_ALL_MAX ? NEST_OPEN_MAX : NEST_OPEN_FEW))
+    if (count >= store_nest_limit(nests))
         forget_half(nests, nest);
     rc = array_push(&nest->open, *span);
     nests->open_count += rc == 0;

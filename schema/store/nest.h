@@ -38,10 +38,36 @@ struct nests {
 /** The place of a lane, which is new: floor_ns is for it. Returns 0 or -ENOMEM. */
 int store_nest_find(struct nests *nests, int64_t lane_id, int64_t floor_ns, uint32_t *out_place);
 
+/** How many spans of a lane are kept. */
+static inline size_t store_nest_limit(const struct nests *nests)
+{
+    return nests->open_count < NEST_ALL_MAX ? NEST_OPEN_MAX : NEST_OPEN_FEW;
+}
+
+/** store_nest_claim() where some lie in it, or there is no room for it. */
+int store_nest_claim_inner(struct nests *nests, uint32_t place, const struct nest_span *span,
+                           int64_t *out_nested_ns, bool *out_is_sure);
+
 /** The time of a span that earlier ones take which lie in it, at most its own. *out_is_sure: false
  *  when some may be forgotten, or are of another run. Returns 0 or -ENOMEM. */
-int store_nest_claim(struct nests *nests, uint32_t place, const struct nest_span *span,
-                     int64_t *out_nested_ns, bool *out_is_sure);
+static inline int store_nest_claim(struct nests *nests, uint32_t place,
+                                   const struct nest_span *span, int64_t *out_nested_ns,
+                                   bool *out_is_sure)
+{
+    struct nest *nest = &nests->lanes.items[place];
+    const size_t count = nest->open.count;
+
+    /* Mostly it begins behind the last one. */
+    if (count == 0 || count >= nest->open.capacity || count >= store_nest_limit(nests) ||
+        nest->open.items[count - 1].start_ns >= span->start_ns)
+        return store_nest_claim_inner(nests, place, span, out_nested_ns, out_is_sure);
+    nest->open.items[count] = *span;
+    nest->open.count = count + 1;
+    nests->open_count++;
+    *out_nested_ns = 0;
+    *out_is_sure = span->start_ns > nest->floor_ns;
+    return 0;
+}
 
 void store_nest_clear(struct nests *nests);
 void store_nest_deinit(struct nests *nests);

@@ -8,7 +8,7 @@
 
 #include "schema/store/private.h"
 
-enum { ENTRIES_MIN = 1 << 9 };
+enum { ENTRIES_MIN = 1 << 9, FEW_ENTRIES = 1 << 11 };
 #define GONE      UINT32_MAX /* the class of a place that is free */
 #define NOT_FOUND UINT32_MAX
 /* Beyond these, sums may not hold. */
@@ -672,9 +672,9 @@ static inline void fetch_ahead(const struct totals *totals, const struct total_e
         __builtin_prefetch(&entry->fresh.histogram.counts[place], 1);
 }
 
-/* With many ops, each of these places is in no cache: all are fetched before the first is used. */
-int store_total_count(struct store *store, struct total_event *events, size_t event_count,
-                      struct diag *diag)
+/* Finds the entries of events. Those of few ops are in a cache, and counted at once. */
+static int place_events(struct store *store, struct total_event *events, size_t event_count,
+                        bool are_few, struct diag *diag)
 {
     struct totals *totals = &store->totals;
     int rc = 0;
@@ -685,12 +685,24 @@ int store_total_count(struct store *store, struct total_event *events, size_t ev
             totals->sessions.items[events[i].session].is_counted = false;
             totals->sessions.items[events[i].session].is_dirty = true;
         }
-        if (rc == 0)
+        if (rc == 0 && are_few)
+            rc = count(store, &events[i], diag);
+        else if (rc == 0)
             __builtin_prefetch(&totals->entries.items[events[i].entry].fresh, 1);
     }
-    for (size_t i = 0; i < event_count && rc == 0; i++)
-        fetch_ahead(totals, &events[i]);
-    for (size_t i = 0; i < event_count && rc == 0; i++)
+    return rc;
+}
+
+/* With many ops, each of these places is in no cache: all are fetched before the first is used. */
+int store_total_count(struct store *store, struct total_event *events, size_t event_count,
+                      struct diag *diag)
+{
+    const bool are_few = store->totals.entries.count <= FEW_ENTRIES;
+    int rc = place_events(store, events, event_count, are_few, diag);
+
+    for (size_t i = 0; i < event_count && rc == 0 && !are_few; i++)
+        fetch_ahead(&store->totals, &events[i]);
+    for (size_t i = 0; i < event_count && rc == 0 && !are_few; i++)
         rc = count(store, &events[i], diag);
     return rc == -ENOMEM ? diag_set(diag, rc, "no memory for the totals of %s", store->path) : rc;
 }
