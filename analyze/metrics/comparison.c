@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyze/json/text.h"
+#include "analyze/metrics/outlying_runs.h"
 #include "base/text_buffer.h"
 
 /* A comparison while it is made. */
@@ -17,6 +18,8 @@ struct making {
     struct comparison *out;
     ARRAY_OF(struct compare_case) cases; /* beside out->lines; they own their samples */
     struct alignment alignment;
+    struct outlying_runs outlying[ALIGN_SIDES];
+    bool skips_outlying;
     uint32_t *members[ALIGN_SIDES]; /* ops, by group */
     size_t *first[ALIGN_SIDES];     /* of each group: its place in `members`; one more at the end */
 };
@@ -156,17 +159,41 @@ static int name_group(const struct making *making, size_t group, struct comparis
 
 /* --- Lines. --- */
 
-static int take_units(const struct run_samples *samples, enum sampled_part part,
-                      const uint32_t *ops, size_t op_count, double **out_units, double *out_mean)
+static void free_case(struct compare_case *one)
+{
+    free(one->base);
+    free(one->new);
+    free(one->judged_base);
+    free(one->judged_new);
+}
+
+static int take_units(const struct run_samples *samples, const struct sampled_sum *sum,
+                      double **out_units, double *out_mean)
 {
     double *units = malloc((samples->unit_count ? samples->unit_count : 1) * sizeof(*units));
-    int rc = units ? run_samples_sum(samples, part, ops, op_count, units, out_mean) : -ENOMEM;
+    int rc = units ? run_samples_sum(samples, sum, units, out_mean) : -ENOMEM;
 
     if (rc < 0)
         free(units);
     else
         *out_units = units;
     return rc;
+}
+
+/* What a side's sessions took, and what they are judged by. */
+static int take_side(const struct making *making, int side, struct sampled_sum sum,
+                     struct compare_case *one, double *out_mean)
+{
+    const struct run_samples *samples = making->samples[side];
+    double **units = side == ALIGN_BASE ? &one->base : &one->new, mean;
+    double **judged = side == ALIGN_BASE ? &one->judged_base : &one->judged_new;
+    int rc = take_units(samples, &sum, units, out_mean);
+
+    *(side == ALIGN_BASE ? &one->base_count : &one->new_count) = samples->unit_count;
+    if (rc < 0 || !making->skips_outlying)
+        return rc;
+    sum.is_skipped = making->outlying[side].is_outlying;
+    return take_units(samples, &sum, judged, &mean);
 }
 
 /* Adds a line and its case; takes both over, also after a failure. */
@@ -184,8 +211,7 @@ static int add_line(struct making *making, struct comparison_line *line, struct 
         return 0;
     if (making->cases.count > making->out->lines.count)
         making->cases.count--;
-    free(one->base);
-    free(one->new);
+    free_case(one);
     free(line->name);
     free(line->detail);
     return rc;
@@ -197,19 +223,16 @@ static int add_part(struct making *making, enum comparison_part part, const char
         [COMPARISON_RUN] = SAMPLED_RUN,
         [COMPARISON_BETWEEN] = SAMPLED_BETWEEN,
     };
-    const struct run_samples *base = making->samples[ALIGN_BASE];
-    const struct run_samples *new = making->samples[ALIGN_NEW];
     struct comparison_line line = {.part = part, .kind = ALIGN_SAME, .name = strdup(name)};
-    struct compare_case one = {.base_count = base->unit_count, .new_count = new->unit_count};
+    struct compare_case one = {0};
     int rc = line.name ? 0 : -ENOMEM;
 
-    if (rc == 0)
-        rc = take_units(base, sampled[part], NULL, 0, &one.base, &line.mean_ns[ALIGN_BASE]);
-    if (rc == 0)
-        rc = take_units(new, sampled[part], NULL, 0, &one.new, &line.mean_ns[ALIGN_NEW]);
+    for (int side = 0; side < ALIGN_SIDES && rc == 0; side++)
+        rc = take_side(making, side, (struct sampled_sum){.part = sampled[part]}, &one,
+                       &line.mean_ns[side]);
     if (rc == 0)
         return add_line(making, &line, &one);
-    free(one.base);
+    free_case(&one);
     free(line.name);
     return rc;
 }
@@ -224,7 +247,8 @@ static int add_other(struct making *making, const double folded_ns[ALIGN_SIDES])
     for (int side = 0; side < ALIGN_SIDES && rc == 0; side++) {
         double *units = NULL;
 
-        rc = take_units(making->samples[side], SAMPLED_OTHER, NULL, 0, &units, &line.mean_ns[side]);
+        rc = take_units(making->samples[side], &(struct sampled_sum){SAMPLED_OTHER}, &units,
+                        &line.mean_ns[side]);
         free(rc == 0 ? units : NULL);
         line.mean_ns[side] += folded_ns[side];
     }
@@ -246,8 +270,6 @@ static int take_group(struct making *making, size_t group, struct comparison_lin
                       struct compare_case *one)
 {
     const struct align_group *aligned = &making->alignment.groups.items[group];
-    double **units[] = {&one->base, &one->new};
-    size_t *count[] = {&one->base_count, &one->new_count};
     int rc = 0;
 
     line->kind = aligned->kind;
@@ -261,9 +283,9 @@ static int take_group(struct making *making, size_t group, struct comparison_lin
         line->op[side] = samples->ops.items[members[0]].row;
         for (size_t i = 0; i < aligned->count[side]; i++)
             line->calls[side] += samples->ops.items[members[i]].calls;
-        *count[side] = samples->unit_count;
-        rc = take_units(samples, SAMPLED_OPS, members, aligned->count[side], units[side],
-                        &line->mean_ns[side]);
+        rc = take_side(making, side,
+                       (struct sampled_sum){SAMPLED_OPS, members, aligned->count[side], NULL}, one,
+                       &line->mean_ns[side]);
     }
     return rc;
 }
@@ -278,15 +300,13 @@ static int add_groups(struct making *making, double folded_ns[ALIGN_SIDES])
         if (rc == 0 && !is_asked_for(making->options, line.mean_ns)) {
             folded_ns[ALIGN_BASE] += line.mean_ns[ALIGN_BASE];
             folded_ns[ALIGN_NEW] += line.mean_ns[ALIGN_NEW];
-            free(one.base);
-            free(one.new);
+            free_case(&one);
             continue;
         }
         if (rc == 0)
             rc = name_group(making, group, &line);
         if (rc < 0) {
-            free(one.base);
-            free(one.new);
+            free_case(&one);
             free(line.name);
             free(line.detail);
             return rc;
@@ -301,7 +321,12 @@ static int add_groups(struct making *making, double folded_ns[ALIGN_SIDES])
 /* Shares of a change that may be none, or next to none, would only mislead. */
 static bool has_shares(const struct comparison_line *run, const struct compare_gates *gates)
 {
+    double shown_ns = run->result.p50.new_ns - run->result.p50.base_ns;
+
     if (run->delta_ns == 0 || run->result.verdict == COMPARE_NO_CHANGE)
+        return false;
+    /* Of means that some runs moved, where medians tell something else: of what nobody sees. */
+    if (!(fabs(run->delta_ns - shown_ns) <= fabs(shown_ns) / 2))
         return false;
     return run->result.verdict != COMPARE_CANNOT_TELL || fabs(run->result.ratio) > gates->threshold;
 }
@@ -329,6 +354,21 @@ static int judge(struct making *making)
     return rc;
 }
 
+static int set_outlying_aside(struct making *making)
+{
+    struct comparison *out = making->out;
+    int rc = outlying_runs_find(making->samples, making->outlying);
+
+    if (rc < 0)
+        return rc;
+    out->judges_outlying = outlying_runs_are_apart(making->samples, making->outlying);
+    for (int side = 0; side < ALIGN_SIDES; side++) {
+        out->outlying_count[side] = making->outlying[side].count;
+        making->skips_outlying |= making->outlying[side].count && !out->judges_outlying;
+    }
+    return 0;
+}
+
 int comparison_make(const struct run_samples *const samples[ALIGN_SIDES],
                     const struct comparison_options *options, struct comparison *out_comparison)
 {
@@ -337,7 +377,9 @@ int comparison_make(const struct run_samples *const samples[ALIGN_SIDES],
     int rc;
 
     *out_comparison = (struct comparison){0};
-    rc = align(&making);
+    rc = set_outlying_aside(&making);
+    if (rc == 0)
+        rc = align(&making);
     if (rc == 0)
         rc = add_part(&making, COMPARISON_RUN, "one run");
     if (rc == 0)
@@ -348,15 +390,14 @@ int comparison_make(const struct run_samples *const samples[ALIGN_SIDES],
         rc = add_other(&making, folded_ns);
     if (rc == 0)
         rc = judge(&making);
-    for (size_t i = 0; i < making.cases.count; i++) {
-        free(making.cases.items[i].base);
-        free(making.cases.items[i].new);
-    }
+    for (size_t i = 0; i < making.cases.count; i++)
+        free_case(&making.cases.items[i]);
     array_deinit(&making.cases);
     alignment_deinit(&making.alignment);
     for (int side = 0; side < ALIGN_SIDES; side++) {
         free(making.members[side]);
         free(making.first[side]);
+        free(making.outlying[side].is_outlying);
     }
     return rc;
 }

@@ -43,7 +43,9 @@ struct comparison_options {
 
 struct comparison {
     ARRAY_OF(struct comparison_line) lines;
-    size_t tested; /* lines with a test */
+    size_t tested;                      /* lines with a test */
+    size_t outlying_count[ALIGN_SIDES]; /* runs: outlying_runs.h */
+    bool judges_outlying;               /* they are a matter of the programs */
 };
 
 /** samples: of the base and of the new side; they must outlive the comparison. Returns 0 or

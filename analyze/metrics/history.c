@@ -36,8 +36,9 @@ static int compare_values(const void *a, const void *b)
 static int median_of(const struct run_samples *samples, enum sampled_part part, const uint32_t *ops,
                      size_t op_count, double *out_units, double *out_ns)
 {
+    const struct sampled_sum sum = {.part = part, .ops = ops, .op_count = op_count};
     double mean;
-    int rc = run_samples_sum(samples, part, ops, op_count, out_units, &mean);
+    int rc = run_samples_sum(samples, &sum, out_units, &mean);
 
     if (rc < 0)
         return rc;

@@ -409,18 +409,17 @@ void run_samples_deinit(struct run_samples *samples)
 
 /* --- Sums. --- */
 
-static double part_ns(const struct run_samples *samples, enum sampled_part part,
-                      const uint32_t *ops, size_t op_count, size_t run)
+static double part_ns(const struct run_samples *samples, const struct sampled_sum *sum, size_t run)
 {
     const struct sampled_run *sampled = &samples->runs.items[run];
     size_t runs = samples->runs.count;
     double ns = 0;
 
-    if (part == SAMPLED_RUN || part == SAMPLED_OTHER)
-        return part == SAMPLED_RUN ? sampled->run_ns : sampled->other_ns;
-    if (part == SAMPLED_OPS) {
-        for (size_t i = 0; i < op_count; i++)
-            ns += samples->op_ns[ops[i] * runs + run];
+    if (sum->part == SAMPLED_RUN || sum->part == SAMPLED_OTHER)
+        return sum->part == SAMPLED_RUN ? sampled->run_ns : sampled->other_ns;
+    if (sum->part == SAMPLED_OPS) {
+        for (size_t i = 0; i < sum->op_count; i++)
+            ns += samples->op_ns[sum->ops[i] * runs + run];
         return ns;
     }
     for (size_t op = 0; op < samples->ops.count; op++)
@@ -428,8 +427,19 @@ static double part_ns(const struct run_samples *samples, enum sampled_part part,
     return sampled->run_ns - sampled->other_ns - ns;
 }
 
-int run_samples_sum(const struct run_samples *samples, enum sampled_part part, const uint32_t *ops,
-                    size_t op_count, double *out_units, double *out_mean)
+/* Where the unit that begins at `first` ends. */
+static size_t unit_end(const struct run_samples *samples, size_t first)
+{
+    size_t end = first + 1;
+
+    while (samples->units_are_sessions && end < samples->runs.count &&
+           samples->runs.items[end].session == samples->runs.items[first].session)
+        end++;
+    return end;
+}
+
+int run_samples_sum(const struct run_samples *samples, const struct sampled_sum *sum,
+                    double *out_units, double *out_mean)
 {
     size_t runs = samples->runs.count, unit = 0;
     double *ns = malloc((runs ? runs : 1) * sizeof(*ns));
@@ -438,18 +448,19 @@ int run_samples_sum(const struct run_samples *samples, enum sampled_part part, c
         return -ENOMEM;
     *out_mean = runs ? 0 : NAN;
     for (size_t first = 0, end; first < runs; first = end, unit++) {
-        double sum = 0;
+        size_t count = 0;
+        double all = 0;
 
-        for (end = first; end < runs && (end == first || (samples->units_are_sessions &&
-                                                          samples->runs.items[end].session ==
-                                                              samples->runs.items[first].session));
-             end++) {
-            ns[end] = part_ns(samples, part, ops, op_count, end);
-            sum += ns[end];
+        end = unit_end(samples, first);
+        for (size_t run = first; run < end; run++) {
+            if (sum->is_skipped && sum->is_skipped[run])
+                continue;
+            ns[count] = part_ns(samples, sum, run);
+            all += ns[count++];
         }
-        *out_mean += sum / (double)(end - first) / (double)samples->unit_count;
-        stats_sort(ns + first, end - first);
-        out_units[unit] = stats_percentile(ns + first, end - first, 50);
+        *out_mean += all / (double)count / (double)samples->unit_count;
+        stats_sort(ns, count);
+        out_units[unit] = stats_percentile(ns, count, 50);
     }
     free(ns);
     return 0;

@@ -67,17 +67,23 @@ void run_samples_skip(struct run_samples *samples, const bool *is_skipped);
 /* What a sum of samples is of. */
 enum sampled_part { SAMPLED_RUN, SAMPLED_OPS, SAMPLED_OTHER, SAMPLED_BETWEEN };
 
+struct sampled_sum {
+    enum sampled_part part;
+    const uint32_t *ops; /* with SAMPLED_OPS: places in `ops` */
+    size_t op_count;
+    const bool *is_skipped; /* beside `runs`: those that do not count, not all of a unit; or NULL */
+};
+
 /**
  * Sum up a part by unit.
  *
- * ops, op_count  with SAMPLED_OPS: places in `ops`
- * out_units      room for unit_count; of a session of several, the median run's sum
- * out_mean       mean of the units' means: these add up. NaN without runs
+ * out_units  room for unit_count; of a session of several, the median run's sum
+ * out_mean   mean of the units' means: these add up. NaN without runs
  *
  * Returns 0 or -ENOMEM.
  */
-int run_samples_sum(const struct run_samples *samples, enum sampled_part part, const uint32_t *ops,
-                    size_t op_count, double *out_units, double *out_mean);
+int run_samples_sum(const struct run_samples *samples, const struct sampled_sum *sum,
+                    double *out_units, double *out_mean);
 
 /** The ops as align_ops() wants them, or NULL when memory is short; the caller frees them. */
 struct align_op *run_samples_align(const struct run_samples *samples);

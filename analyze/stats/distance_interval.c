@@ -56,11 +56,42 @@ static int find_outside(size_t a_count, size_t b_count, double confidence, size_
     return 0;
 }
 
+/* The distances of all pairs in order, for free(); NULL without memory. */
+static double *sort_distances(const double *a, size_t a_count, const double *b, size_t b_count)
+{
+    double *distances = malloc(a_count * b_count * sizeof(*distances));
+    size_t at = 0;
+
+    for (size_t i = 0; i < a_count && distances; i++) {
+        for (size_t j = 0; j < b_count; j++)
+            distances[at++] = b[j] - a[i];
+    }
+    if (distances)
+        stats_sort(distances, at);
+    return distances;
+}
+
+int distance_middle(const double *a, size_t a_count, const double *b, size_t b_count,
+                    double *out_distance)
+{
+    double *distances;
+
+    *out_distance = NAN;
+    if (!a_count || !b_count || a_count > PAIRS_MAX / b_count)
+        return 0;
+    distances = sort_distances(a, a_count, b, b_count);
+    if (!distances)
+        return -ENOMEM;
+    *out_distance = stats_median(distances, a_count * b_count);
+    free(distances);
+    return 0;
+}
+
 int distance_interval(const double *a, size_t a_count, const double *b, size_t b_count,
                       double confidence, struct distance_interval *out_interval)
 {
     const struct bootstrap_interval unknown = {NAN, NAN};
-    size_t pairs, outside = 0, at = 0;
+    size_t pairs, outside = 0;
     bool has_ratio = true;
     double *distances;
 
@@ -72,15 +103,11 @@ int distance_interval(const double *a, size_t a_count, const double *b, size_t b
     if (!outside)
         return 0;
     pairs = a_count * b_count;
-    distances = malloc(pairs * sizeof(*distances));
+    distances = sort_distances(a, a_count, b, b_count);
     if (!distances)
         return -ENOMEM;
-    for (size_t i = 0; i < a_count; i++) {
+    for (size_t i = 0; i < a_count; i++)
         has_ratio &= a[i] > 0;
-        for (size_t j = 0; j < b_count; j++)
-            distances[at++] = b[j] - a[i];
-    }
-    stats_sort(distances, pairs);
     out_interval->difference =
         (struct bootstrap_interval){distances[outside - 1], distances[pairs - outside]};
     for (size_t i = 0, k = 0; i < a_count && has_ratio; i++) {

@@ -19,6 +19,11 @@ struct distance_interval {
     struct bootstrap_interval ratio;      /* b / a; NaN when a has values <= 0 */
 };
 
+/** The middle of the distances of all pairs (Hodges, Lehmann, 1963): how far b lies from a, with
+ *  half the noise of the distance of two medians. NaN without values. Returns 0 or -ENOMEM. */
+int distance_middle(const double *a, size_t a_count, const double *b, size_t b_count,
+                    double *out_distance);
+
 /** NaN where the samples are too small for this confidence: 3 and 3 values are for 95 %. Returns 0
  *  or -ENOMEM. */
 int distance_interval(const double *a, size_t a_count, const double *b, size_t b_count,

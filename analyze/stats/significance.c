@@ -101,6 +101,16 @@ static struct bootstrap_interval widened(struct bootstrap_interval interval, dou
     return (struct bootstrap_interval){fmin(interval.low, shown), fmax(interval.high, shown)};
 }
 
+static const double *judged_base(const struct compare_case *one)
+{
+    return one->judged_base ? one->judged_base : one->base;
+}
+
+static const double *judged_new(const struct compare_case *one)
+{
+    return one->judged_new ? one->judged_new : one->new;
+}
+
 /* How sure the change of the median is. Of one session a side its only value is the median run. */
 static int find_interval(struct compare_case *one)
 {
@@ -111,9 +121,9 @@ static int find_interval(struct compare_case *one)
     result->change = (struct bootstrap_interval){NAN, NAN};
     if (!one->base_count || !one->new_count || (one->base_is_one && one->new_is_one))
         return 0;
-    rc = distance_interval(one->base_is_one ? &result->p50.base_ns : one->base,
+    rc = distance_interval(one->base_is_one ? &result->p50.base_ns : judged_base(one),
                            one->base_is_one ? 1 : one->base_count,
-                           one->new_is_one ? &result->p50.new_ns : one->new,
+                           one->new_is_one ? &result->p50.new_ns : judged_new(one),
                            one->new_is_one ? 1 : one->new_count, CONFIDENCE, &found);
     if (rc == 0) {
         result->p50.difference_ns =
@@ -163,8 +173,10 @@ struct judging {
     struct permutation_line *lines; /* of the tested ones */
     size_t *case_of;                /* beside lines */
     size_t line_count;
-    double *values;   /* of lines, by session; what they point to */
-    double *named_ns; /* beside cases: median of the base sessions that were asked for */
+    double *values; /* of lines, by session; what they point to */
+    struct distances {
+        double all_ns, named_ns; /* to all of the base, and to its sessions that were asked for */
+    } * distances;               /* middles, beside cases */
 };
 
 static size_t sessions_of(size_t count, bool is_one)
@@ -199,6 +211,28 @@ static int64_t put_sessions(const double *samples, size_t count, bool is_one, do
     return median_of(samples, NULL, count, out_values) < 0 ? -ENOMEM : 1;
 }
 
+/* `values`: a line's sessions, those of the base first. */
+static int find_distances(const struct compare_case *one, const double *values, size_t base,
+                          size_t new, struct distances *out_distances)
+{
+    const bool *is_named = one->base_is_one ? NULL : one->base_is_named;
+    double *named = malloc((base ? base : 1) * sizeof(*named));
+    size_t count = 0;
+    int rc;
+
+    if (!named)
+        return -ENOMEM;
+    for (size_t i = 0; i < base; i++) {
+        if (!is_named || is_named[i])
+            named[count++] = values[i];
+    }
+    rc = distance_middle(values, base, values + base, new, &out_distances->all_ns);
+    if (rc == 0)
+        rc = distance_middle(named, count, values + base, new, &out_distances->named_ns);
+    free(named);
+    return rc;
+}
+
 static int add_line(struct judging *judging, size_t place, double *values)
 {
     const struct compare_case *one = &judging->cases[place];
@@ -207,12 +241,11 @@ static int add_line(struct judging *judging, size_t place, double *values)
     size_t new = sessions_of(one->new_count, one->new_is_one);
     double scale = 0, whole_ns[2];
 
-    if (put_sessions(one->base, one->base_count, one->base_is_one, values) < 0 ||
-        put_sessions(one->new, one->new_count, one->new_is_one, values + base) < 0 ||
+    if (put_sessions(judged_base(one), one->base_count, one->base_is_one, values) < 0 ||
+        put_sessions(judged_new(one), one->new_count, one->new_is_one, values + base) < 0 ||
         median_of(whole->base, NULL, whole->base_count, &whole_ns[0]) < 0 ||
         median_of(whole->new, NULL, whole->new_count, &whole_ns[1]) < 0 ||
-        median_of(one->base, one->base_is_one ? NULL : one->base_is_named, one->base_count,
-                  &judging->named_ns[place]) < 0)
+        find_distances(one, values, base, new, &judging->distances[place]) < 0)
         return -ENOMEM;
     scale = (whole_ns[0] * (double)base + whole_ns[1] * (double)new) / (double)(base + new);
     judging->case_of[judging->line_count] = place;
@@ -233,8 +266,8 @@ static int gather(struct judging *judging, size_t base, size_t new)
     judging->lines = calloc(count, sizeof(*judging->lines));
     judging->case_of = calloc(count, sizeof(*judging->case_of));
     judging->values = calloc(count * (base + new), sizeof(*judging->values));
-    judging->named_ns = calloc(count, sizeof(*judging->named_ns));
-    rc = judging->lines && judging->case_of && judging->values && judging->named_ns ? 0 : -ENOMEM;
+    judging->distances = calloc(count, sizeof(*judging->distances));
+    rc = judging->lines && judging->case_of && judging->values && judging->distances ? 0 : -ENOMEM;
     for (size_t i = 0; i < judging->count && rc == 0; i++) {
         const struct compare_case *one = &judging->cases[i];
 
@@ -244,17 +277,22 @@ static int gather(struct judging *judging, size_t base, size_t new)
     return rc;
 }
 
-/* The change to those of the base that were asked for is as large as it has to be, too: what
- * earlier sessions took may lie elsewhere. */
-static bool is_of_named(const struct compare_case *one, double named_ns, double gate_ns)
+/* The median's change or the middle distance, which has less noise, is as large as it has to be. To
+ * those of the base that were asked for it is, too: earlier sessions may lie elsewhere. */
+static bool is_large(const struct compare_case *one, const struct distances *distances,
+                     double gate_ns)
 {
-    double difference_ns = one->result.p50.new_ns - one->result.p50.base_ns;
-    double named_difference_ns = one->result.p50.new_ns - named_ns;
+    double median_ns = one->result.p50.new_ns - one->result.p50.base_ns;
 
-    return (difference_ns > 0) == (named_difference_ns > 0) && fabs(named_difference_ns) > gate_ns;
+    if ((median_ns > 0) != (distances->all_ns > 0) ||
+        !(fmax(fabs(median_ns), fabs(distances->all_ns)) > gate_ns))
+        return false;
+    return !one->base_is_named ||
+           ((median_ns > 0) == (distances->named_ns > 0) && fabs(distances->named_ns) > gate_ns);
 }
 
-static enum compare_verdict verdict_of(const struct compare_case *one, double named_ns,
+static enum compare_verdict verdict_of(const struct compare_case *one,
+                                       const struct distances *distances,
                                        const struct compare_gates *gates)
 {
     const struct compare_result *result = &one->result;
@@ -265,7 +303,7 @@ static enum compare_verdict verdict_of(const struct compare_case *one, double na
 
     if (!(result->p_corrected <= gates->alpha) || (sure->low <= 0 && sure->high >= 0))
         return COMPARE_NO_CHANGE;
-    if (!(fabs(difference_ns) > gate_ns) || !is_of_named(one, named_ns, gate_ns))
+    if (!is_large(one, distances, gate_ns))
         return COMPARE_SMALL;
     return difference_ns > 0 ? COMPARE_SLOWER : COMPARE_FASTER;
 }
@@ -284,7 +322,7 @@ static void judge_all(struct judging *judging, bool can_tell, const struct compa
 
         one->result.p = judging->lines[i].p;
         one->result.p_corrected = judging->lines[i].p_corrected;
-        one->result.verdict = verdict_of(one, judging->named_ns[place], gates);
+        one->result.verdict = verdict_of(one, &judging->distances[place], gates);
     }
 }
 
@@ -315,7 +353,7 @@ int compare_judge(struct compare_case *cases, size_t count, const struct compare
     free(judging.lines);
     free(judging.case_of);
     free(judging.values);
-    free(judging.named_ns);
+    free(judging.distances);
     return rc;
 }
 

@@ -7,8 +7,9 @@
  * test nothing, however many there are.
  *
  * Three gates: a difference counts when the permutation test's p among all differences
- * (permutation_test.h) is at most `alpha`, when the median changed by more than `threshold`, and
- * when the difference's own 95 % interval (distance_interval.h) has no 0 in it. Each alone
+ * (permutation_test.h) is at most `alpha`, when the median, or the middle of all distances between
+ * sessions of both sides, changed by more than `threshold`, and when the difference's own 95 %
+ * interval (distance_interval.h) has no 0 in it. Each alone
  * misleads: with many sessions a tenth of a percent is significant, and with few of them chance
  * makes ten percent.
  */
@@ -58,6 +59,9 @@ struct compare_result {
  * in the same order; they are sorted. */
 struct compare_case {
     double *base, *new; /* NULL or no samples: not there */
+    /* What is tested in their place, of the same sessions: without what disturbed them. Both, or
+     * NULL: the samples. They stay as they are. */
+    double *judged_base, *judged_new;
     size_t base_count, new_count;
     bool base_is_one, new_is_one; /* the samples are runs of one session, not sessions */
     bool is_op;

@@ -108,6 +108,41 @@ static void earlier_sessions_do_not_stand_for_the_base(void **state)
     assert_int_equal(one.result.verdict, COMPARE_SLOWER);
 }
 
+/* The median of two is the lower one: what lies between them counts, too. */
+static void the_middle_of_all_distances_counts(void **state)
+{
+    double base[] = {99.5,  99.6,  99.7,  99.8,  99.9,  100, 100,
+                     100.1, 100.2, 100.3, 100.4, 100.5, 100};
+    double high[] = {102.9, 107}, low[] = {102.8, 103};
+    struct compare_case one = case_of(base, 13, high, 2);
+
+    (void)state;
+    CHECK_OK(compare_judge(&one, 1, &(struct compare_gates){0.05, 0.03}));
+    assert_true(one.result.ratio < 0.03);
+    assert_int_equal(one.result.verdict, COMPARE_SLOWER);
+    one = case_of(base, 13, low, 2);
+    CHECK_OK(compare_judge(&one, 1, &(struct compare_gates){0.05, 0.03}));
+    assert_int_equal(one.result.verdict, COMPARE_SMALL);
+}
+
+/* Verdicts stand on what is given for them, times on all. */
+static void what_is_judged_is_not_what_is_shown(void **state)
+{
+    double shown[] = {100, 101, 102, 103, 104}, as_shown[] = {100, 101, 102, 103, 104};
+    double judged_base[] = {100, 100, 101, 101, 100}, judged_new[] = {110, 110, 111, 111, 110};
+    struct compare_case one = case_of(shown, 5, as_shown, 5);
+
+    (void)state;
+    one.judged_base = judged_base;
+    one.judged_new = judged_new;
+    CHECK_OK(compare_judge(&one, 1, &(struct compare_gates){0.05, 0.03}));
+    CHECK_NEAR(one.result.ratio, 0, 1e-12);
+    CHECK_NEAR(one.result.p, 2.0 / 252, 1e-12);
+    /* What is shown lies within its interval: of no change it has none. */
+    assert_true(one.result.change.low <= 0 && one.result.change.high > 0.08);
+    assert_int_equal(one.result.verdict, COMPARE_NO_CHANGE);
+}
+
 /* Ops that overlap in time leave a negative rest, which is no whole of anything. */
 static void a_negative_rest_has_no_shares(void **state)
 {
@@ -207,6 +242,8 @@ int main(void)
         cmocka_unit_test(the_same_program_is_seldom_called_different),
         cmocka_unit_test(runs_of_one_session_tell_nothing),
         cmocka_unit_test(earlier_sessions_do_not_stand_for_the_base),
+        cmocka_unit_test(the_middle_of_all_distances_counts),
+        cmocka_unit_test(what_is_judged_is_not_what_is_shown),
         cmocka_unit_test(a_negative_rest_has_no_shares),
         cmocka_unit_test(a_slower_op_is_found_and_no_other),
         cmocka_unit_test(both_gates_must_be_passed),

@@ -51,9 +51,10 @@ static void check_sum(const struct run_samples *samples, enum sampled_part part,
                       const double *wanted_ms, double mean_ms)
 {
     uint32_t op = name ? find_op(samples, name) : 0;
+    const struct sampled_sum sum = {.part = part, .ops = &op, .op_count = name ? 1 : 0};
     double units[8], mean;
 
-    CHECK_OK(run_samples_sum(samples, part, &op, name ? 1 : 0, units, &mean));
+    CHECK_OK(run_samples_sum(samples, &sum, units, &mean));
     for (size_t i = 0; i < samples->unit_count; i++)
         CHECK_NEAR(units[i], wanted_ms[i] * MS, 1e-3);
     CHECK_NEAR(mean, mean_ms * MS, 1e-3);

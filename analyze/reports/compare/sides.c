@@ -181,7 +181,8 @@ static int measure_runs(struct compare_side *side, struct diag *diag)
     int rc;
 
     side->run_ns = malloc((count ? count : 1) * sizeof(*side->run_ns));
-    rc = side->run_ns ? run_samples_sum(&side->samples, SAMPLED_RUN, NULL, 0, side->run_ns, &mean)
+    rc = side->run_ns ? run_samples_sum(&side->samples, &(struct sampled_sum){SAMPLED_RUN},
+                                        side->run_ns, &mean)
                       : -ENOMEM;
     if (rc == 0)
         rc = spread_of(side->run_ns, count, &side->spread);

@@ -521,6 +521,22 @@ static void note_disturbed(const struct report *report,
     text_buffer_deinit(&text);
 }
 
+static void note_outlying(const struct report *report, const struct compare_side sides[ALIGN_SIDES],
+                          const struct comparison *comparison)
+{
+    const size_t *count = comparison->outlying_count;
+
+    if (!count[ALIGN_BASE] && !count[ALIGN_NEW])
+        return;
+    out_note(report->out, comparison->judges_outlying ? OUT_NOTE_WARNING : OUT_NOTE_PLAIN,
+             "%zu of %zu runs of %s and %zu of %zu of %s stand out of their sessions%s",
+             count[ALIGN_BASE], sides[ALIGN_BASE].samples.runs.count, side_names[ALIGN_BASE],
+             count[ALIGN_NEW], sides[ALIGN_NEW].samples.runs.count, side_names[ALIGN_NEW],
+             comparison->judges_outlying
+                 ? ": too different to be chance, so that verdicts stand on all."
+                 : " as slow: times count them, verdicts do not.");
+}
+
 static int64_t start_of(const struct compare_side *side, int64_t session_id)
 {
     for (size_t i = 0; i < side->rows->rows.count; i++) {
@@ -583,8 +599,10 @@ void compare_emit_notes(const struct report *report, const struct compare_side s
 {
     note_method(report, sides, comparison, gates);
     note_disturbed(report, sides);
-    if (comparison->tested)
+    if (comparison->tested) {
+        note_outlying(report, sides, comparison);
         note_order(report, sides);
+    }
     for (int side = 0; side < ALIGN_SIDES; side++) {
         note_noise(report, &sides[side], side_names[side], gates);
         note_losses(report, &sides[side], side_names[side]);
