@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "analyze/command.h"
+#include "analyze/export/export.h"
 #include "analyze/export/file.h"
 #include "analyze/import/folded.h"
 #include "analyze/output_check.h"
@@ -265,9 +266,12 @@ static int check_output(const struct analyze_options *options, const char *const
     const char *output = options->import   ? options->into
                          : options->append ? options->append
                                            : options->output;
+    struct diag unknown = {0};
+    const struct export_kind *kind =
+        options->export ? export_kind_of(options->export, &unknown) : NULL;
     int rc = output ? output_check_inputs(output, inputs, count, diag) : 0;
 
-    if (rc == 0 && options->output)
+    if (rc == 0 && options->output && !(kind && kind->makes_file)) /* which replaces nothing */
         rc = output_check_store(options->output, options->force, diag);
     return rc;
 }

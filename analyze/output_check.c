@@ -42,17 +42,39 @@ static int check_input(const char *path, const struct stat *output, const char *
     return 0;
 }
 
+/* A file that is not there yet: whether it would be what SQLite looks for beside a store. */
+static int check_new_file(const char *path, const char *input, struct diag *diag)
+{
+    char real[PATH_MAX], folder[PATH_MAX], beside[PATH_MAX + 16], wanted[2 * PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    char *copy = strndup(path, slash ? (size_t)(slash - path) + 1 : 0);
+    bool is_known = copy && realpath(*copy ? copy : ".", folder) && realpath(input, real);
+
+    free(copy);
+    if (!is_known)
+        return 0;
+    snprintf(wanted, sizeof(wanted), "%s/%s", folder, name);
+    for (size_t i = 0; i < sizeof(companions) / sizeof(companions[0]); i++) {
+        snprintf(beside, sizeof(beside), "%s%s", real, companions[i]);
+        if (strcmp(beside, wanted) == 0)
+            return diag_set(diag, -EINVAL, "%s belongs to %s, which is read: name another file",
+                            path, input);
+    }
+    return 0;
+}
+
 int output_check_inputs(const char *path, const char *const *inputs, size_t count,
                         struct diag *diag)
 {
     struct stat status;
+    bool is_there = stat(path, &status) == 0;
     int rc = 0;
 
-    if (stat(path, &status) < 0)
-        return 0;
     for (size_t i = 0; i < count && rc == 0; i++) {
         if (inputs[i])
-            rc = check_input(path, &status, inputs[i], diag);
+            rc = is_there ? check_input(path, &status, inputs[i], diag)
+                          : check_new_file(path, inputs[i], diag);
     }
     return rc;
 }

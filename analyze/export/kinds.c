@@ -55,6 +55,9 @@ int export_check_options(const struct analyze_options *options, struct diag *dia
         return diag_set(diag, -EINVAL, "--export %s cannot be appended to a file", kind->name);
     if (options->append && options->output)
         return diag_set(diag, -EINVAL, "--append names the file already: leave out --output");
+    if (kind->makes_file && options->force)
+        return diag_set(diag, -EINVAL, "--force has no effect on --export %s: it replaces no file",
+                        kind->name);
     if (kind->makes_file && !options->output)
         return diag_set(diag, -EINVAL, "--export %s needs -o FILE", kind->name);
     if (options->format != 0 || options->wiki || options->ascii)
