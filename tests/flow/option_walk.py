@@ -162,4 +162,5 @@ def main():
         print(f"{len(reports)} reports, {len(OPTIONS)} options, {walk.count} commands")
 
 
-main()
+if __name__ == "__main__":
+    main()
