@@ -6,9 +6,13 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "analyze/out/kernel_name.h"
 #include "analyze/out/out.h"
 #include "base/amount.h"
+#include "base/text.h"
 
 static double share_of(const struct advice_facts *facts, double ns)
 {
@@ -35,7 +39,7 @@ static struct duration duration_of(double ns)
 {
     struct duration duration;
 
-    out_duration_text(duration.text, sizeof(duration.text), ns);
+    out_duration_short(duration.text, sizeof(duration.text), ns);
     return duration;
 }
 
@@ -54,6 +58,42 @@ static struct amount amount_of(double bytes)
 }
 
 #define BYTES(bytes) (amount_of(bytes).text)
+
+enum { NAME_COLUMNS = 60 };
+struct short_name {
+    char text[NAME_COLUMNS * 4 + 4];
+};
+
+/* Of a kernel its beginning says which it is. */
+static struct short_name short_name_of(const char *name)
+{
+    struct short_name shorter = {""};
+    char *whole = strdup(name);
+    size_t at = 0, length;
+
+    if (!whole)
+        return shorter;
+    if (text_columns(whole, strlen(whole)) > NAME_COLUMNS) {
+        kernel_name_strip_signature(whole);
+        kernel_name_strip_scopes(whole);
+    }
+    length = strlen(whole);
+    while (at < length) {
+        uint32_t code;
+        size_t bytes = text_decode(whole + at, length - at, &code);
+
+        bytes = bytes ? bytes : 1;
+        if (at + bytes > NAME_COLUMNS * 4 || text_columns(whole, at + bytes) > NAME_COLUMNS)
+            break;
+        at += bytes;
+    }
+    snprintf(shorter.text, sizeof(shorter.text), "%.*s%s", (int)at, whole,
+             at < length ? "..." : "");
+    free(whole);
+    return shorter;
+}
+
+#define NAME(name) (short_name_of(name).text)
 
 /* --- Copies. --- */
 
@@ -117,13 +157,14 @@ static bool one_dominates(const struct advice_facts *facts, struct advice_findin
     if (facts->top_op && facts->top_op_ns > least_ns) {
         finding->op = facts->top_op;
         return say(finding, share_of(facts, facts->top_op_ns),
-                   "The operator %.80s takes %s, %.1f%% of the self time of all operators.",
-                   facts->top_op, NS(facts->top_op_ns), 100 * facts->top_op_ns / facts->own_ns);
+                   "The operator %s takes %s, %.1f %% of the self time of all operators.",
+                   NAME(facts->top_op), NS(facts->top_op_ns),
+                   100 * facts->top_op_ns / facts->own_ns);
     }
     finding->type = facts->top_type;
     return facts->top_type && facts->type_count > 1 && facts->top_type_ns > least_ns &&
            say(finding, share_of(facts, facts->top_type_ns),
-               "Operators of type %.80s take %s, %.1f%% of the self time of all operators.",
+               "Operators of type %.80s take %s, %.1f %% of the self time of all operators.",
                facts->top_type, NS(facts->top_type_ns), 100 * facts->top_type_ns / facts->own_ns);
 }
 
@@ -134,7 +175,7 @@ static bool is_below_roof(const struct advice_facts *facts, struct advice_findin
     return facts->bound_count && best_ns < ADVICE_ROOF_SHARE * facts->bound_ns &&
            share > ADVICE_ROOF_WIN_SHARE &&
            say(finding, share,
-               "%zu operator%s take%s %s where the machine allows %s: %.1f%% of it is reached.",
+               "%zu operator%s take%s %s where the machine allows %s: %.1f %% of it is reached.",
                facts->bound_count, facts->bound_count == 1 ? "" : "s",
                facts->bound_count == 1 ? "s" : "", NS(facts->bound_ns), NS(best_ns),
                100 * best_ns / facts->bound_ns);
@@ -145,7 +186,7 @@ static bool layout_changes(const struct advice_facts *facts, struct advice_findi
     return facts->layout_ns > ADVICE_LAYOUT_SHARE * facts->own_ns &&
            say(finding, share_of(facts, facts->layout_ns),
                "Changes of layout (Reorder, Transpose; %" PRIu64
-               ") take %s, %.1f%% of the self time "
+               ") take %s, %.1f %% of the self time "
                "of all operators.",
                facts->layout_calls, NS(facts->layout_ns), 100 * facts->layout_ns / facts->own_ns);
 }
@@ -176,7 +217,7 @@ static bool runs_vary(const struct advice_facts *facts, struct advice_finding *f
 {
     return facts->run_count >= ADVICE_RUNS_MIN && facts->spread.variation > ADVICE_VARIATION &&
            say(finding, share_of(facts, facts->excess_ns),
-               "%zu runs vary by %.1f%% (standard deviation of their mean); what exceeds their "
+               "%zu runs vary by %.1f %% (standard deviation of their mean); what exceeds their "
                "median is %s in all.",
                facts->run_count, 100 * facts->spread.variation, NS(facts->excess_ns));
 }
@@ -185,7 +226,7 @@ static bool runs_drift(const struct advice_facts *facts, struct advice_finding *
 {
     return facts->run_count >= ADVICE_RUNS_MIN && spread_drifts(&facts->spread, ADVICE_DRIFT) &&
            say(finding, share_of(facts, facts->drift_ns),
-               "The later half of %zu runs is %.1f%% %s than the earlier (medians, p = %.2g).",
+               "The later half of %zu runs is %.1f %% %s than the earlier (medians, p = %.2g).",
                facts->run_count, 100 * fabs(facts->spread.drift),
                facts->spread.drift > 0 ? "slower" : "faster", facts->spread.drift_p);
 }
@@ -194,7 +235,7 @@ static bool memory_grows(const struct advice_facts *facts, struct advice_finding
 {
     finding->device = facts->memory_device;
     return facts->growth.low > 0 &&
-           say(finding, NAN, "The memory of %s grows by %s from run to run (95%% sure: %s to %s).",
+           say(finding, NAN, "The memory of %s grows by %s from run to run (95 %% sure: %s to %s).",
                facts->memory_device ? facts->memory_device : "the host", BYTES(facts->growth.slope),
                BYTES(facts->growth.low), BYTES(facts->growth.high));
 }

@@ -31,6 +31,12 @@ static bool is_layout(const struct op_row *op)
     return strstr(op->name, "nchwToNhwc") || strstr(op->name, "nhwcToNchw");
 }
 
+/* Whether its type tells what it does; "span" is what no importer knows better. */
+static bool has_telling_type(const struct op_row *op)
+{
+    return op_is_grouped_by_type(op) && strcmp(op->type, "span") != 0;
+}
+
 /* Self times by a text, and the text of each group. */
 struct totals {
     struct groups groups;
@@ -85,6 +91,7 @@ int advice_measure_ops(const struct ops_answer *ops, const struct roofline_peaks
 {
     enum op_side side = side_of(ops);
     struct totals names = {0}, types = {0};
+    bool has_untold = false;
     int rc = 0;
 
     for (size_t i = 0; i < ops->rows.count && rc == 0; i++) {
@@ -103,10 +110,12 @@ int advice_measure_ops(const struct ops_answer *ops, const struct roofline_peaks
             hold_against_roof(op, cost, peaks, facts);
         if (op_class_of(op) == OP_CLASS_WORK)
             rc = add_total(&names, op->name, cost->end_ns);
-        if (rc == 0 && op_is_grouped_by_type(op))
+        if (rc == 0 && has_telling_type(op))
             rc = add_total(&types, op->type, cost->end_ns);
+        else
+            has_untold |= op_is_grouped_by_type(op);
     }
-    facts->type_count = types.texts.count;
+    facts->type_count = types.texts.count + has_untold;
     if (rc == 0)
         rc = find_top(&names, &facts->top_op, &facts->top_op_ns);
     if (rc == 0)

@@ -323,6 +323,33 @@ const char *out_duration_text(char *text, size_t bytes, double ns)
     return text;
 }
 
+const char *out_duration_short(char *text, size_t bytes, double ns)
+{
+    const double size = fabs(ns);
+    const struct {
+        double ns;
+        const char *unit;
+    } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, is_ascii ? "us" : "µs"}};
+
+    if (out_counts_samples())
+        return format_samples(text, bytes, ns);
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        const double value = size / units[i].ns;
+
+        /* What would be rounded to 1000 is 1.00 of the next unit. */
+        if (value >= 0.9995) {
+            snprintf(text, bytes, "%.*f %s",
+                     value < 9.995   ? 2
+                     : value < 99.95 ? 1
+                                     : 0,
+                     ns / units[i].ns, units[i].unit);
+            return text;
+        }
+    }
+    snprintf(text, bytes, "%.0f ns", ns);
+    return text;
+}
+
 void out_format_compact(struct text_buffer *buffer, const struct out_value *value)
 {
     const struct scale *scale = scale_of(value->kind, ' ');

@@ -81,6 +81,9 @@ struct out_value out_part(int64_t part, int64_t whole);
  *  bytes are enough. */
 const char *out_duration_text(char *text, size_t bytes, double ns);
 
+/** The same with three figures, for sentences: "4.72 ms", "652 ms". */
+const char *out_duration_short(char *text, size_t bytes, double ns);
+
 struct out_column {
     const char *name;     /* in JSON and CSV: a word with its unit, "time_ns" */
     const char *title;    /* head in tables; NULL: stands below the column before, in its cell */

@@ -64,7 +64,7 @@ void out_format_cell(struct text_buffer *buffer, const struct out_value *value);
  * then of their middle, which becomes three dots, and names that differ look different: for want of
  * room they end in a number. A name with less than 8 columns is left as it is.
  *
- *  texts  each from malloc(); what is shown takes their place. As they were after a failure
+ *  texts  each from malloc(); what is shown takes their place, after a failure of some
  *
  *  Returns 0 or -ENOMEM. */
 int out_shorten(char **texts, size_t count, size_t columns);

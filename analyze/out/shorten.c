@@ -2,7 +2,8 @@
 /*
  * Names that must fit a column lose what they have in common, never what tells them apart.
  *
- * In the order of names, those that share a beginning stand together, and where two part is the
+ * Functions lose what they take and return first, then their namespaces, unless they then look like
+ * others. In the order of names, those that share a beginning stand together, and where two part is the
  * length of what neighbours have in common. The characters at these places are kept first, then
  * the words that they are in, then the end, then what is around them; the rest becomes three dots.
  * Names that still look alike, as there is no room for more, get a number.
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/out/kernel_name.h"
 #include "analyze/out/private.h"
 #include "base/text.h"
 
@@ -523,6 +525,80 @@ static int copy_shown(char **texts, size_t count, const struct name *names, size
     return 0;
 }
 
+/* --- Names of functions. --- */
+
+/* A text and what may stand for it; the same where nothing can be taken off. */
+struct stripped {
+    const char *text;
+    char *taken;
+    bool is_kept; /* as it is */
+};
+
+static const char *chosen_of(const struct stripped *name)
+{
+    return name->is_kept ? name->text : name->taken;
+}
+
+static int compare_chosen(const void *a, const void *b)
+{
+    const struct stripped *left = *(struct stripped *const *)a;
+    const struct stripped *right = *(struct stripped *const *)b;
+    int order = strcmp(chosen_of(left), chosen_of(right));
+
+    return order ? order : strcmp(left->text, right->text);
+}
+
+/* Those that look like another one stay as they are. Returns how many. */
+static size_t keep_alike(struct stripped **sorted, size_t count)
+{
+    size_t kept = 0;
+
+    qsort(sorted, count, sizeof(struct stripped *), compare_chosen);
+    for (size_t i = 0, end; i < count; i = end) {
+        bool differ = false;
+
+        for (end = i + 1; end < count && strcmp(chosen_of(sorted[end]), chosen_of(sorted[i])) == 0;
+             end++)
+            differ |= strcmp(sorted[end]->text, sorted[i]->text) != 0;
+        for (size_t k = i; k < end && differ; k++) {
+            kept += !sorted[k]->is_kept;
+            sorted[k]->is_kept = true;
+        }
+    }
+    return kept;
+}
+
+/* What `take_off` leaves of those that are too wide takes their place. */
+static int strip(char **texts, size_t count, size_t columns, bool (*take_off)(char *name))
+{
+    struct stripped *names = calloc(count + 1, sizeof(*names));
+    struct stripped **sorted = calloc(count + 1, sizeof(*sorted));
+    size_t changed = 0;
+    int rc = names && sorted ? 0 : -ENOMEM;
+
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        names[i] = (struct stripped){.text = texts[i], .taken = strdup(texts[i])};
+        sorted[i] = &names[i];
+        if (!names[i].taken)
+            rc = -ENOMEM;
+        else if (text_columns(texts[i], strlen(texts[i])) > columns)
+            changed += take_off(names[i].taken);
+    }
+    while (rc == 0 && changed && keep_alike(sorted, count))
+        continue;
+    for (size_t i = 0; i < count && names; i++) {
+        if (rc == 0 && changed && !names[i].is_kept) {
+            free(texts[i]);
+            texts[i] = names[i].taken;
+        } else {
+            free(names[i].taken);
+        }
+    }
+    free(names);
+    free(sorted);
+    return rc;
+}
+
 int out_shorten(char **texts, size_t count, size_t columns)
 {
     struct name *names = calloc(count + 1, sizeof(*names));
@@ -531,6 +607,10 @@ int out_shorten(char **texts, size_t count, size_t columns)
     size_t narrow_count, name_count = 0;
     int rc = names && narrow && copies ? 0 : -ENOMEM;
 
+    if (rc == 0 && columns >= COLUMNS_MIN)
+        rc = strip(texts, count, columns, kernel_name_strip_signature);
+    if (rc == 0 && columns >= COLUMNS_MIN)
+        rc = strip(texts, count, columns, kernel_name_strip_scopes);
     if (rc == 0 && columns >= COLUMNS_MIN)
         name_count = sort_names(texts, count, columns, names, narrow, &narrow_count);
     if (name_count)

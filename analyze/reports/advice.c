@@ -133,16 +133,17 @@ static const struct report_kind *find_kind(const struct report *report, const ch
 }
 
 void report_advice_command(const struct report *report, const struct advice_finding *finding,
-                           const char *source, struct text_buffer *command)
+                           enum report_command_form form, struct text_buffer *command)
 {
     const struct analyze_options *options = report->options;
 
-    text_buffer_print(command, "profile_analyze");
-    if (source)
-        text_buffer_print(command, " %s", source);
-    else if (!report->source->is_default)
-        add_word(command, report->source->name);
-    text_buffer_print(command, " --report %s", finding->report);
+    if (form == REPORT_COMMAND) {
+        text_buffer_print(command, "profile_analyze");
+        if (!report->source->is_default)
+            add_word(command, report->source->name);
+        text_buffer_print(command, " ");
+    }
+    text_buffer_print(command, "--report %s", finding->report);
     add_option(command, "order-by", finding->order_by);
     add_sessions(report, command);
     add_option(command, "runs", options->runs);
@@ -226,7 +227,7 @@ static int emit_findings(const struct report *report, const struct advice_findin
 
     for (size_t i = 0; i < findings->count && !failed; i++) {
         lines[i].finding = &findings->items[i];
-        report_advice_command(report, lines[i].finding, NULL, &lines[i].command);
+        report_advice_command(report, lines[i].finding, REPORT_COMMAND, &lines[i].command);
         failed = lines[i].command.failed;
     }
     if (failed)

@@ -33,10 +33,13 @@ int report_advice_find_last(const struct report *report, struct report_selection
                             struct report_advice *advice, struct diag *diag);
 void report_advice_deinit(struct report_advice *advice);
 
-/** Appends the command that shows a finding, of the same selection, as a shell reads it. `source`
- *  stands for the source's name where that is too long; NULL: the name, none of the default store.
- */
+enum report_command_form {
+    REPORT_COMMAND,         /* as a shell reads it; without the name of the default store */
+    REPORT_COMMAND_OPTIONS, /* what stands behind the program and the name of its source */
+};
+
+/** Appends the command that shows a finding, of the same selection. */
 void report_advice_command(const struct report *report, const struct advice_finding *finding,
-                           const char *source, struct text_buffer *command);
+                           enum report_command_form form, struct text_buffer *command);
 
 #endif

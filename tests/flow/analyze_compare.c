@@ -374,6 +374,40 @@ static void mistakes_get_one_sentence(void **state)
     check_cases(*state, cases, sizeof(cases) / sizeof(cases[0]));
 }
 
+/* Two products of one name, of which the second takes `more_us` more, and an op beside them. */
+static void write_twins(const struct fixture *fixture, const char *name, int more_us)
+{
+    char *text;
+
+    assert_true(
+        asprintf(&text,
+                 "{\"traceEvents\": ["
+                 "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"mm\",\"pid\":1,\"tid\":1,\"ts\":0,"
+                 "\"dur\":%d,\"args\":{\"Input Dims\":[[64,32]]}},"
+                 "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"mm\",\"pid\":1,\"tid\":1,"
+                 "\"ts\":2000,\"dur\":%d,\"args\":{\"Input Dims\":[[8,16]]}},"
+                 "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"add\",\"pid\":1,\"tid\":1,"
+                 "\"ts\":4000,\"dur\":%d,\"args\":{\"Input Dims\":[[8,16]]}}]}",
+                 700 + more_us, 900 + more_us, 800 + more_us) > 0);
+    free(temp_write(fixture->dir, name, text, strlen(text)));
+    free(text);
+}
+
+static void ops_of_one_name_are_told_apart(void **state)
+{
+    const char *const arguments[ARGUMENTS_MAX] = {"--compare", "twins.json", "more.json"};
+    struct child_result result;
+
+    write_twins(*state, "twins.json", 0);
+    write_twins(*state, "more.json", 300);
+    result = run(*state, arguments);
+    assert_int_equal(result.status, 0);
+    CHECK_CONTAINS(result.out, "\nmm 64x32 ");
+    CHECK_CONTAINS(result.out, "\nmm 8x16 ");
+    CHECK_CONTAINS(result.out, "\nadd  ");
+    child_result_deinit(&result);
+}
+
 static void reports_look_as_agreed(void **state)
 {
     static const struct {
@@ -412,6 +446,7 @@ int main(void)
         cmocka_unit_test(one_session_a_side_cannot_tell),
         cmocka_unit_test(earlier_sessions_show_how_processes_differ),
         cmocka_unit_test(disturbed_runs_are_set_aside),
+        cmocka_unit_test(ops_of_one_name_are_told_apart),
         cmocka_unit_test(mistakes_get_one_sentence),
         cmocka_unit_test(reports_look_as_agreed),
     };

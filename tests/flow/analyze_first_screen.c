@@ -52,8 +52,22 @@ static const char *const names[][NAMES] = {
      "at::detail::Array<char*, 1>>(int, at::native::MulFunctor<float>, at::detail::Array<char*, "
      "1>)",
      "void", "void ()", "void (((", "void )))", "void x("},
+    {"ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*, unsigned long, ncclWork*)",
+     "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclDevComm*, unsigned long, ncclWork*)",
+     "void cudnn::bn_fw_tr_1C11_kernel_NCHW<float, float, int, 512, true, 1>(cudnnTensorStruct, "
+     "float const*, cudnn::reduced_divisor)",
+     "void at::native::elementwise_kernel<128, 2, at::native::gpu_kernel_impl<at::native::"
+     "(anonymous namespace)::CopyFunctor<float> > >(int, at::native::CopyFunctor<float>)",
+     "<built-in method conv2d of type object at 0x7f569d72d1e0 and more of it to be long>",
+     "<built-in method max_pool2d of type object at 0x7f569d72d1e0 and more of it to be long>",
+     "void cutlass::Kernel<cutlass_80_simt_sgemm_256x128_8x4_nt_align1>(cutlass_80_simt::Params)",
+     "void cutlass::Kernel<cutlass_80_simt_sgemm_256x128_8x4_nn_align1>(cutlass_80_simt::Params)"},
 };
-enum { SETS = sizeof(names) / sizeof(names[0]) };
+enum { KERNELS = 5, SETS = sizeof(names) / sizeof(names[0]) };
+
+/* Ops that differ in their shapes alone. */
+static const char *const alike[NAMES] = {"all_reduce", "all_reduce", "all_reduce", "all_reduce",
+                                         "conv",       "conv",       "conv",       "conv"};
 
 static void put_op(struct store *store, int64_t id, const char *name, const char *type)
 {
@@ -175,6 +189,8 @@ static void fill_runs_only(struct store *store, const char *const *set)
     }
 }
 
+#define LONG_NAME "a-recording-of-the-second-of-may-with-everything-switched-on-but-the-light.db"
+
 static int start(void **state)
 {
     struct analyze_scene *scene = analyze_scene_create();
@@ -191,6 +207,8 @@ static int start(void **state)
         snprintf(name, sizeof(name), "names%zu.db", i);
         make_store(scene, name, fill, names[i]);
     }
+    make_store(scene, "alike.db", fill, alike);
+    make_store(scene, LONG_NAME, fill, alike);
     make_store(scene, "ops.db", fill_ops_only, NULL);
     make_store(scene, "runs.db", fill_runs_only, NULL);
     *state = scene;
@@ -293,6 +311,67 @@ static void different_names_stay_different(void **state)
             free(text);
         }
     }
+}
+
+/* Not what all take and return, but what each does. */
+static void kernels_are_told_by_what_they_do(void **state)
+{
+    static const char *const told[] = {
+        "AllReduce",  "SendRecv",   "bn_fw_tr_1C11_kernel", "elementwise_kern",
+        "nt_align1>", "nn_align1>", "method conv2d",        "method max_pool2d"};
+    char name[32], *text, *rows;
+
+    snprintf(name, sizeof(name), "names%d.db", KERNELS);
+    text = RUN(state, name, "--width", "100");
+    rows = strstr(text, "\ndearest ops ");
+    assert_non_null(rows);
+    *strstr(rows, "\n\n") = '\0';
+    assert_non_null(strstr(rows, "3 more"));
+    for (size_t i = 0, found = 0; i < sizeof(told) / sizeof(told[0]); i++) {
+        found += strstr(rows, told[i]) != NULL;
+        if (i + 1 == sizeof(told) / sizeof(told[0]) && found < 5)
+            fail_msg("five rows, of which %zu say what they are:%s", found, rows);
+    }
+    free(text);
+}
+
+/* How often a word stands in the paragraph that begins so. */
+static size_t count_in(const char *text, const char *head, const char *end, const char *word)
+{
+    const char *at = strstr(text, head), *last;
+    size_t count = 0;
+
+    assert_non_null(at);
+    last = strstr(at, end);
+    assert_non_null(last);
+    for (; (at = strstr(at, word)) && at < last; at++)
+        count++;
+    return count;
+}
+
+static void what_reads_alike_is_said_once(void **state)
+{
+    char *text = RUN(state, "alike.db", "--width", "120");
+
+    assert_int_equal(count_in(text, "\n  slowest", "\n\n", "all_reduce"), 1);
+    assert_int_equal(count_in(text, "\n  slowest", "\n\n", "conv"), 1);
+    assert_int_equal(count_in(text, "\n  memory", "\n  slowest", "all_reduce ("), 1);
+    assert_int_equal(count_in(text, "\n  memory", "\n  slowest", "conv ("), 1);
+    free(text);
+}
+
+/* A command is whole, or says for all alike what stands behind the file's name. */
+static void commands_have_one_form(void **state)
+{
+    char *text = RUN(state, "alike.db", "--width", "80");
+    char *long_one = RUN(state, LONG_NAME, "--width", "80");
+
+    CHECK_CONTAINS(text, "\n     profile_analyze alike.db --report ");
+    CHECK_LACKS(text, "\n     --report ");
+    CHECK_CONTAINS(long_one, "\n     --report ");
+    CHECK_LACKS(long_one, "profile_analyze");
+    free(long_one);
+    free(text);
 }
 
 static void it_looks_the_same_everywhere(void **state)
@@ -415,6 +494,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_line_is_wider_than_the_screen),
         cmocka_unit_test(different_names_stay_different),
+        cmocka_unit_test(kernels_are_told_by_what_they_do),
+        cmocka_unit_test(what_reads_alike_is_said_once),
+        cmocka_unit_test(commands_have_one_form),
         cmocka_unit_test(it_looks_the_same_everywhere),
         cmocka_unit_test(what_is_missing_comes_first),
         cmocka_unit_test(stores_with_little_in_them),

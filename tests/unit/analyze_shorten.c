@@ -49,6 +49,45 @@ static char *make_path(void)
     return text;
 }
 
+/* Functions that differ in their namespaces, their arguments, what they take or return. */
+static char *make_kernel(void)
+{
+    static const char *const scopes[] = {"", "at::native::", "cub::", "(anonymous namespace)::"};
+    static const char *const takes[] = {"", "(int, float*)", "(Params<int>)", "(int)"};
+    char *text;
+
+    assert_true(asprintf(&text, "%s%s%s<%u, %sFunctor<%s> >%s", random_below(2) ? "void " : "",
+                         scopes[random_below(4)],
+                         random_below(2) ? "elementwise_kernel" : "reduce_kernel", random_below(3),
+                         scopes[random_below(4)], random_below(2) ? "float" : "c10::Half",
+                         takes[random_below(4)]) > 0);
+    return text;
+}
+
+static void kernels_fit_and_stay_apart(void **state)
+{
+    (void)state;
+    for (int i = 0; i < ROUNDS; i++) {
+        const size_t columns = 8 + random_below(COLUMNS_MAX), count = 1 + random_below(NAMES_MAX);
+        char *names[NAMES_MAX], *shown[NAMES_MAX];
+
+        for (size_t k = 0; k < count; k++)
+            shown[k] = strdup(names[k] = make_kernel());
+        assert_int_equal(out_shorten(shown, count, columns), 0);
+        for (size_t k = 0; k < count; k++) {
+            assert_true(text_columns(shown[k], strlen(shown[k])) <= columns);
+            if (text_columns(names[k], strlen(names[k])) <= columns)
+                assert_string_equal(names[k], shown[k]);
+            for (size_t n = 0; n < k; n++)
+                assert_int_equal(strcmp(names[k], names[n]) == 0, strcmp(shown[k], shown[n]) == 0);
+        }
+        for (size_t k = 0; k < count; k++) {
+            free(names[k]);
+            free(shown[k]);
+        }
+    }
+}
+
 static char **make_names(size_t count)
 {
     const bool odd = random_below(2);
@@ -155,6 +194,16 @@ static void names_lose_what_they_have_in_common(void **state)
                                        "        aten::convolution_transposed_"};
     static const char *const short_tree[] = {"     ...overr...", "     ...trans..."};
 
+    static const char *const kernels[] = {
+        "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float> >(int)",
+        "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float> >(int)",
+        "ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*, unsigned long, ncclWork*)"};
+    static const char *const short_kernels[] = {
+        "vectorized_elementwise_kernel<4, FillFunctor<float> >",
+        "vectorized_elementwise_kernel<4, AddFunctor<float> >",
+        "ncclKernel_AllReduce_RING_LL_Sum_float"};
+
+    check_shown(kernels, short_kernels, 3, 55);
     check_shown(layers, short_layers, 4, 16);
     check_shown(one, short_one, 1, 16);
     check_shown(tree, short_tree, 2, 16);
@@ -180,6 +229,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_fit_and_stay_apart),
+        cmocka_unit_test(kernels_fit_and_stay_apart),
         cmocka_unit_test(names_lose_what_they_have_in_common),
         cmocka_unit_test(long_names_take_no_longer),
     };

@@ -135,7 +135,8 @@ op_tops AS (
                                   WHERE is_work AND (side = 'device') = on_device GROUP BY name))
            AS op_ns,
            (SELECT max(ns) FROM (SELECT sum(own_ns) AS ns FROM own
-                                  WHERE has_type AND (side = 'device') = on_device GROUP BY type))
+                                  WHERE has_type AND type <> 'span'
+                                        AND (side = 'device') = on_device GROUP BY type))
            AS type_ns),
 /* Runs in their order; a slow first one is told of once. */
 ran AS (

@@ -15,13 +15,32 @@ static void print_finding(struct brief_text *text, size_t number, const char *se
     brief_wrap(&text->page, COMMAND_COLUMN, command);
 }
 
-/* As one line where that is possible: the whole command, that of any file, that of all ops. */
-static void print_advice(struct brief_text *text, size_t number,
-                         const struct advice_finding *finding)
+static size_t room_of(const struct brief_text *text)
 {
-    enum { WHOLE, OF_A_FILE, OF_ALL_OPS, UNORDERED };
+    return text->page.width - COMMAND_COLUMN;
+}
+
+/* Whether the whole command that shows a finding fits a line. */
+static bool fits(struct brief_text *text, const struct advice_finding *finding)
+{
+    struct text_buffer command = {0};
+    const char *words;
+    bool is_fit;
+
+    report_advice_command(text->brief->report, finding, REPORT_COMMAND, &command);
+    words = text_buffer_text(&command);
+    is_fit = text_columns(words, strlen(words)) <= room_of(text);
+    text->page.line.failed |= command.failed;
+    text_buffer_deinit(&command);
+    return is_fit;
+}
+
+/* As one line where that is possible: of what was found, of all ops. */
+static void print_advice(struct brief_text *text, size_t number,
+                         const struct advice_finding *finding, enum report_command_form form)
+{
+    enum { WHOLE, OF_ALL_OPS, UNORDERED };
     struct advice_finding shorter = *finding;
-    size_t room = text->page.width - COMMAND_COLUMN;
     bool is_shown = false;
 
     for (int way = WHOLE; way <= UNORDERED && !is_shown; way++) {
@@ -32,10 +51,9 @@ static void print_advice(struct brief_text *text, size_t number,
             shorter.op = shorter.type = shorter.device = NULL;
         if (way == UNORDERED)
             shorter.order_by = NULL;
-        report_advice_command(text->brief->report, &shorter, way == WHOLE ? NULL : "FILE",
-                              &command);
+        report_advice_command(text->brief->report, &shorter, form, &command);
         words = text_buffer_text(&command);
-        is_shown = text_columns(words, strlen(words)) <= room || way == UNORDERED;
+        is_shown = text_columns(words, strlen(words)) <= room_of(text) || way == UNORDERED;
         if (is_shown)
             print_finding(text, number, finding->text, words);
         text->page.line.failed |= command.failed;
@@ -53,9 +71,18 @@ void brief_print_findings(struct brief_text *text)
 {
     const struct brief *brief = text->brief;
     const struct advice_findings *findings = &brief->advice.findings;
+    enum report_command_form form = REPORT_COMMAND;
     bool asks_for_peaks = false;
     size_t shown = 0;
 
+    /* All in one form: where a name is too long, what stands behind it is enough. */
+    for (size_t i = 0; i < findings->count && shown < FINDINGS_SHOWN; i++) {
+        if (is_said(&findings->items[i]))
+            continue;
+        shown++;
+        form = fits(text, &findings->items[i]) ? form : REPORT_COMMAND_OPTIONS;
+    }
+    shown = 0;
     for (size_t i = 0; i < brief->names.count && !brief->knows_peaks; i++)
         asks_for_peaks |= brief->names.items[i].flop > 0;
     brief_end(&text->page);
@@ -64,7 +91,7 @@ void brief_print_findings(struct brief_text *text)
     brief_end(&text->page);
     for (size_t i = 0; i < findings->count && shown < FINDINGS_SHOWN; i++) {
         if (!is_said(&findings->items[i]))
-            print_advice(text, ++shown, &findings->items[i]);
+            print_advice(text, ++shown, &findings->items[i], form);
     }
     if (shown < FINDINGS_SHOWN && asks_for_peaks)
         print_finding(text, ++shown, "What this machine can do at best is not known.",

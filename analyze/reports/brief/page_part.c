@@ -2,6 +2,7 @@
 /* Lines, numbers and tables of a first screen. */
 #include "analyze/reports/brief/page_part.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -11,7 +12,6 @@
 #include <string.h>
 
 #include "analyze/reports/brief/brief.h"
-#include "base/array.h"
 #include "base/text.h"
 
 enum { GAP = 2, NAME_COLUMNS_MIN = 12, NAME_COLUMNS = 36 };
@@ -149,6 +149,24 @@ void brief_end(struct brief_page *page)
         line->text[0] = '\0';
 }
 
+/* Bytes of the word here, with the unit behind a number, which is never alone on a line. */
+static size_t word_bytes(const char *text)
+{
+    static const char *const units[] = {"ns",  "us",  "µs",  "ms", "s", "min",
+                                        "KiB", "MiB", "GiB", "B",  "%"};
+    size_t length = strcspn(text, " "), own;
+
+    if (!length || !text[length] || text[length - 1] < '0' || text[length - 1] > '9')
+        return length;
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        own = strlen(units[i]);
+        if (strncmp(text + length + 1, units[i], own) == 0 &&
+            !isalnum((unsigned char)text[length + 1 + own]))
+            return length + 1 + strcspn(text + length + 1, " ");
+    }
+    return length;
+}
+
 void brief_wrap(struct brief_page *page, size_t indent, const char *text)
 {
     char *shown = brief_shown(text);
@@ -157,7 +175,7 @@ void brief_wrap(struct brief_page *page, size_t indent, const char *text)
     page->line.failed |= !shown;
     brief_pad(page, indent);
     for (const char *at = shown; at && *at;) {
-        size_t length = strcspn(at, " ");
+        size_t length = word_bytes(at);
 
         if (!is_first && brief_columns(page) + 1 + text_columns(at, length) > page->width) {
             brief_end(page);
@@ -275,156 +293,30 @@ const char *brief_bar(double value, double low, double high, bool ascii)
     return ascii ? letters[level] : blocks[level];
 }
 
-/* --- Names. --- */
-
-static void free_names(char **names, size_t count)
+bool brief_shape(const char *json, char *shape, size_t bytes)
 {
-    for (size_t i = 0; i < count; i++) {
-        free(names[i]);
-        names[i] = NULL;
+    const char *at = json ? strchr(json, '[') : NULL;
+    const char *start;
+    size_t used = 0;
+
+    at = at ? strchr(at + 1, '[') : NULL;
+    shape[0] = '\0';
+    if (!at || at[1] == ']')
+        return false;
+    start = ++at;
+    if (strncmp(at, "1,", 2) == 0 && strcspn(at, "]") > 4)
+        at += 2;
+    for (; *at && *at != ']' && used + 8 < bytes; at++) {
+        if (*at == ',')
+            shape[used++] = 'x';
+        else if (*at == 'n') {
+            shape[used++] = '?';
+            at += 3;
+        } else if (*at != ' ')
+            shape[used++] = *at;
     }
-}
-
-static bool are_different(char *const *whole, char *const *cut, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        for (size_t k = 0; k < i; k++) {
-            if (strcmp(cut[i], cut[k]) == 0 && strcmp(whole[i], whole[k]) != 0)
-                return false;
-        }
-    }
-    return true;
-}
-
-/* Numbers behind those that still look alike. */
-static int number_names(char *const *whole, char **cut, size_t count, size_t columns)
-{
-    for (size_t i = 0; i < count; i++) {
-        bool is_alike = false;
-        char mark[16], *numbered, *shorter;
-
-        for (size_t k = 0; k < count; k++)
-            is_alike |= k != i && strcmp(cut[i], cut[k]) == 0 && strcmp(whole[i], whole[k]) != 0;
-        if (!is_alike)
-            continue;
-        snprintf(mark, sizeof(mark), "#%zu", i + 1);
-        shorter = brief_cut(cut[i], columns > strlen(mark) ? columns - strlen(mark) : 0, 0);
-        if (!shorter || asprintf(&numbered, "%s%s", shorter, mark) < 0) {
-            free(shorter);
-            return -ENOMEM;
-        }
-        free(shorter);
-        free(cut[i]);
-        cut[i] = numbered;
-    }
-    return 0;
-}
-
-/* Cuts all of them in each way until they stay different. */
-static int cut_names(char *const *whole, size_t count, size_t columns, char **out_shown)
-{
-    const size_t tails[] = {columns / 2, columns * 3 / 4, columns / 4, 0, columns};
-
-    for (size_t way = 0; way < sizeof(tails) / sizeof(tails[0]); way++) {
-        bool failed = false;
-
-        free_names(out_shown, count);
-        for (size_t i = 0; i < count; i++) {
-            out_shown[i] = brief_cut(whole[i], columns, tails[way]);
-            failed |= !out_shown[i];
-        }
-        if (failed)
-            return -ENOMEM;
-        if (are_different(whole, out_shown, count))
-            return 0;
-    }
-    return number_names(whole, out_shown, count, columns);
-}
-
-/* Of a kernel what it is called: not that it returns nothing, nor what it takes. */
-static void strip_signature(char *name)
-{
-    size_t length = strlen(name), at = length, depth = 0;
-
-    if (strncmp(name, "void ", 5) != 0 || name[length - 1] != ')')
-        return;
-    while (at-- > 5) {
-        depth += name[at] == ')';
-        depth -= name[at] == '(';
-        if (!depth)
-            break;
-    }
-    if (depth || at <= 5)
-        return;
-    name[at] = '\0';
-    memmove(name, name + 5, at - 4);
-}
-
-/* Strips all, or none where some would be alike. */
-static int strip_signatures(char **whole, size_t count)
-{
-    char *stripped[BRIEF_ROWS_MAX] = {NULL};
-    bool failed = false;
-
-    for (size_t i = 0; i < count; i++) {
-        stripped[i] = strdup(whole[i]);
-        if (stripped[i])
-            strip_signature(stripped[i]);
-        failed |= !stripped[i];
-    }
-    if (!failed && are_different(whole, stripped, count)) {
-        for (size_t i = 0; i < count; i++)
-            strcpy(whole[i], stripped[i]); /* which is no longer */
-    }
-    free_names(stripped, count);
-    return failed ? -ENOMEM : 0;
-}
-
-/* Bytes that all names begin with, up to behind a separator; their own tails stay. */
-static size_t common_head(char *const *names, size_t count)
-{
-    size_t common = 0, kept = 0;
-
-    if (count < 2)
-        return 0;
-    for (;; common++) {
-        for (size_t i = 0; i < count; i++) {
-            if (!names[i][common] || names[i][common] != names[0][common])
-                return kept;
-        }
-        if (strchr("/.:", names[0][common]))
-            kept = common + 1;
-    }
-}
-
-/* Names as they fit into so many columns: different ones stay different. The caller frees each;
- * returns 0 or -ENOMEM, then none is left. */
-static int fit_names(const char *const *names, size_t count, size_t columns, char **out_shown)
-{
-    char *whole[BRIEF_ROWS_MAX] = {NULL};
-    size_t widest = 0, head;
-    bool failed = false;
-    int rc = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        out_shown[i] = NULL;
-        whole[i] = brief_shown(names[i] ? names[i] : "(no name)");
-        failed |= !whole[i];
-        if (whole[i] && text_columns(whole[i], strlen(whole[i])) > widest)
-            widest = text_columns(whole[i], strlen(whole[i]));
-    }
-    if (!failed && widest > columns)
-        failed = strip_signatures(whole, count) < 0;
-    head = failed || widest <= columns ? 0 : common_head(whole, count);
-    for (size_t i = 0; i < count && head > 3; i++) {
-        memmove(whole[i] + 3, whole[i] + head, strlen(whole[i] + head) + 1);
-        memcpy(whole[i], "...", 3);
-    }
-    rc = failed ? -ENOMEM : cut_names(whole, count, columns, out_shown);
-    free_names(whole, count);
-    if (rc < 0)
-        free_names(out_shown, count);
-    return rc;
+    shape[used] = '\0';
+    return at > start;
 }
 
 /* --- Tables. --- */
@@ -507,7 +399,7 @@ int brief_print_table(struct brief_page *page, struct brief_table *table)
             widest = columns_of(table->names[i]);
     }
     room = make_room(table, page->width, widest);
-    if (fit_names(table->names, cut, room, names) < 0)
+    if (brief_fit_names(table->names, cut, room, names) < 0)
         return -ENOMEM;
     widest = columns_of(table->title);
     for (size_t i = 0; i < table->row_count; i++) {
@@ -531,6 +423,7 @@ int brief_print_table(struct brief_page *page, struct brief_table *table)
         }
         brief_end(page);
     }
-    free_names(names, cut);
+    for (size_t i = 0; i < cut; i++)
+        free(names[i]);
     return 0;
 }

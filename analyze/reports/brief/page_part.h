@@ -38,6 +38,11 @@ char *brief_cut(const char *text, size_t columns, size_t tail_columns);
 /** A text as it may be shown, for free(). */
 char *brief_shown(const char *text);
 
+/** At most BRIEF_ROWS_MAX names as they fit into so many columns, as they may be shown: different
+ *  ones stay different. NULL: without a name. The caller frees each; returns 0 or -ENOMEM, then
+ *  there is none. */
+int brief_fit_names(const char *const *names, size_t count, size_t columns, char **out_shown);
+
 /* --- Numbers. --- */
 
 struct brief_unit {
@@ -57,6 +62,10 @@ const char *brief_number(char *text, size_t bytes, double value);
 const char *brief_time(char *text, size_t bytes, double ns, bool ascii);
 const char *brief_size(char *text, size_t bytes, double size_bytes);
 const char *brief_count(char *text, size_t bytes, double count);
+
+/** "512x28x28" of [[1,512,28,28],...], the first of the shapes; a batch of one is not worth its
+ *  room. Returns whether there is any. */
+bool brief_shape(const char *json, char *shape, size_t bytes);
 
 /** Eight heights for values from `low` to `high`. */
 const char *brief_bar(double value, double low, double high, bool ascii);

@@ -95,7 +95,7 @@ static void emit_tables(const struct brief *brief)
         const struct advice_finding *finding = &brief->advice.findings.items[i];
         struct text_buffer command = {0};
 
-        report_advice_command(report, finding, NULL, &command);
+        report_advice_command(report, finding, REPORT_COMMAND, &command);
         out_row(report->out, (struct out_value[]){out_text(finding->rule), out_text(finding->text),
                                                   out_text(text_buffer_text(&command))});
         text_buffer_deinit(&command);

@@ -7,38 +7,14 @@
 
 #include "analyze/reports/brief/private.h"
 
-/* "512x28x28" of [[1,512,28,28],...]; a batch of one is not worth its room. */
-static bool describe_shape(const char *json, char *shape, size_t bytes)
-{
-    const char *at = json ? strchr(json, '[') : NULL;
-    const char *start;
-    size_t used = 0;
-
-    at = at ? strchr(at + 1, '[') : NULL;
-    shape[0] = '\0';
-    if (!at || at[1] == ']')
-        return false;
-    start = ++at;
-    if (strncmp(at, "1,", 2) == 0 && strcspn(at, "]") > 4)
-        at += 2;
-    for (; *at && *at != ']' && used + 8 < bytes; at++) {
-        if (*at == ',')
-            shape[used++] = 'x';
-        else if (*at == 'n') {
-            shape[used++] = '?';
-            at += 3;
-        } else if (*at != ' ')
-            shape[used++] = *at;
-    }
-    shape[used] = '\0';
-    return at > start;
-}
+/* Types that we give are shorter: "python_function". */
+enum { TYPE_COLUMNS = 16 };
 
 static void describe_shapes(const struct brief_row *row, char *cell, size_t bytes)
 {
     char input[28], output[28];
-    bool has_input = describe_shape(row->op->input_shapes, input, sizeof(input));
-    bool has_output = describe_shape(row->op->output_shapes, output, sizeof(output));
+    bool has_input = brief_shape(row->op->input_shapes, input, sizeof(input));
+    bool has_output = brief_shape(row->op->output_shapes, output, sizeof(output));
 
     cell[0] = '\0';
     if (row->has_other_shapes)
@@ -93,7 +69,7 @@ static void add_shares(const struct brief_text *text, struct brief_table *table,
     const struct brief *brief = text->brief;
     struct brief_column *share = brief_add_column(table, "share", 0);
     struct brief_column *bar = with_bars ? brief_add_column(table, "", 9) : NULL;
-    double whole = brief->own_ns[brief->side], rest = 1;
+    double whole = brief->own_ns[brief->side], rest = 1, others = 0;
 
     for (size_t i = 0; i < shown->count && whole > 0; i++) {
         double part = shown->rows->items[i].own_ns[brief->side] / whole;
@@ -107,7 +83,9 @@ static void add_shares(const struct brief_text *text, struct brief_table *table,
             memset(bar->cells[i], '#', (size_t)length);
         }
     }
-    if (shown->count < shown->rows->count && whole > 0)
+    for (size_t i = shown->count; i < shown->rows->count; i++)
+        others += shown->rows->items[i].own_ns[brief->side];
+    if (others > 0 && whole > 0)
         snprintf(share->cells[shown->count], BRIEF_CELL_BYTES, "%.1f", fmax(0, rest) * 100);
 }
 
@@ -158,7 +136,7 @@ static void add_row_texts(struct brief_table *table, const struct rows_shown *sh
         type->is_left = shape->is_left = true;
         if (shown->rows->items[i].type) {
             char *whole = brief_shown(shown->rows->items[i].type);
-            char *cut = whole ? brief_cut(whole, 12, 0) : NULL;
+            char *cut = whole ? brief_cut(whole, TYPE_COLUMNS, 0) : NULL;
 
             snprintf(type->cells[i], BRIEF_CELL_BYTES, "%s", cut ? cut : "");
             free(cut);

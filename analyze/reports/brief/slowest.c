@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "analyze/containers/text_order.h"
 #include "analyze/metrics/run_parts.h"
 #include "analyze/reports/brief/brief.h"
 
@@ -65,30 +66,65 @@ static int choose_runs(const struct brief *brief, struct run_key *keys)
     return (int)chosen;
 }
 
-/* Those parts that took most more. */
-static void name_causes(struct brief_slowest *slowest, const double *more_ns)
+static int compare_causes(const void *a, const void *b)
+{
+    const struct brief_cause *left = a, *right = b;
+    int order = compare_texts(left->name, right->name);
+
+    return order ? order : compare_texts(left->where, right->where);
+}
+
+/* Causes that read alike, such as one op with several shapes, are one. Returns how many are left. */
+static size_t merge_causes(struct brief_cause *causes, size_t count)
+{
+    size_t kept = 0;
+
+    if (count)
+        qsort(causes, count, sizeof(*causes), compare_causes);
+    for (size_t i = 0; i < count; i++) {
+        if (kept && compare_causes(&causes[kept - 1], &causes[i]) == 0)
+            causes[kept - 1].more_ns += causes[i].more_ns;
+        else
+            causes[kept++] = causes[i];
+    }
+    return kept;
+}
+
+/* Those parts that took most more. Returns 0 or -ENOMEM. */
+static int name_causes(struct brief_slowest *slowest, const double *more_ns)
 {
     static const char *const where[RUN_PARTS] = {"on the device", "waiting on the device", NULL};
     const struct spans_answer *spans = &slowest->spans;
-    size_t ops = spans->ops.count;
+    size_t ops = spans->ops.count, count = 0;
+    struct brief_cause *causes = malloc(run_part_count(ops) * sizeof(*causes));
 
+    if (!causes)
+        return -ENOMEM;
     for (size_t part = 0; part < run_part_count(ops); part++) {
         struct brief_cause cause = {NULL, NULL, more_ns[part]};
-        size_t at = slowest->cause_count;
 
-        if (!(cause.more_ns > 0) || part == run_part_unshown(ops))
+        if (part == run_part_unshown(ops))
             continue;
         if (part < run_part_unshown(ops)) {
             cause.name = spans->ops.items[part / RUN_PARTS].name;
             cause.where = part % RUN_PARTS == RUN_PART_WAIT ? where[RUN_PART_WAIT] : NULL;
         }
-        if (at == BRIEF_CAUSES && cause.more_ns <= slowest->causes[at - 1].more_ns)
+        causes[count++] = cause;
+    }
+    count = merge_causes(causes, count);
+    for (size_t i = 0; i < count; i++) {
+        size_t at = slowest->cause_count;
+
+        if (!(causes[i].more_ns > 0) ||
+            (at == BRIEF_CAUSES && causes[i].more_ns <= slowest->causes[at - 1].more_ns))
             continue;
         at = at < BRIEF_CAUSES ? slowest->cause_count++ : at - 1;
-        for (; at > 0 && slowest->causes[at - 1].more_ns < cause.more_ns; at--)
+        for (; at > 0 && slowest->causes[at - 1].more_ns < causes[i].more_ns; at--)
             slowest->causes[at] = slowest->causes[at - 1];
-        slowest->causes[at] = cause;
+        slowest->causes[at] = causes[i];
     }
+    free(causes);
+    return 0;
 }
 
 static bool is_slowest(const struct brief_slowest *slowest, const struct run_row *run)
@@ -116,7 +152,7 @@ static int compare_parts(struct brief_slowest *slowest, size_t usual_count)
     for (size_t i = 0; i < count && rc == 0; i++)
         slow[i] -= usual[i] / (double)usual_count;
     if (rc == 0)
-        name_causes(slowest, slow);
+        rc = name_causes(slowest, slow);
     run_index_deinit(&index);
     free(usual);
     free(slow);

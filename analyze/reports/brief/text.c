@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "schema/store/store.h"
 
-enum { LABEL_COLUMN = 12, CURVE_COLUMNS = 20, TYPES_SHOWN = 4, NAMES_SHOWN = 5 };
+enum { LABEL_COLUMN = 12, CURVE_COLUMNS = 20, NAME_COLUMNS = 36, TYPES_SHOWN = 4, NAMES_SHOWN = 5 };
 enum { YEAR_2000 = 946684800 };
 
 static const char *dot(const struct brief_text *text)
@@ -397,6 +397,29 @@ static void print_coverage(struct brief_text *text)
         brief_end(&text->page);
 }
 
+/* Behind what stands between them and the sentence so far. */
+static void put_causes(struct brief_text *text, const char *before, struct text_buffer *line)
+{
+    const struct brief_slowest *slowest = &text->brief->slowest;
+    const char *names[BRIEF_CAUSES];
+    char *shown[BRIEF_CAUSES];
+
+    for (size_t i = 0; i < slowest->cause_count; i++)
+        names[i] = slowest->causes[i].name ? slowest->causes[i].name : "between ops";
+    if (brief_fit_names(names, slowest->cause_count, NAME_COLUMNS, shown) < 0) {
+        line->failed = true;
+        return;
+    }
+    for (size_t i = 0; i < slowest->cause_count; i++) {
+        const struct brief_cause *cause = &slowest->causes[i];
+
+        text_buffer_print(line, "%s %s%s%s +%s", i ? "," : before, shown[i],
+                          cause->where ? " " : "", cause->where ? cause->where : "",
+                          brief_time(text->number[1], 32, cause->more_ns, text->page.ascii));
+        free(shown[i]);
+    }
+}
+
 static void print_slowest(struct brief_text *text)
 {
     const struct brief_slowest *slowest = &text->brief->slowest;
@@ -420,19 +443,7 @@ static void print_slowest(struct brief_text *text)
                           told_ns * 2 < slowest->ns - p50_ns && slowest->cause_count
                               ? ", spread over many: most"
                               : "");
-        for (size_t i = 0; i < slowest->cause_count; i++) {
-            const struct brief_cause *cause = &slowest->causes[i];
-            char *name = brief_cut(cause->name ? cause->name : "between ops", 32, 16);
-
-            text_buffer_print(&line, "%s %s%s%s +%s",
-                              i                                    ? ","
-                              : told_ns * 2 < slowest->ns - p50_ns ? ""
-                                                                   : ":",
-                              name ? name : "", cause->where ? " " : "",
-                              cause->where ? cause->where : "",
-                              brief_time(text->number[1], 32, cause->more_ns, text->page.ascii));
-            free(name);
-        }
+        put_causes(text, told_ns * 2 < slowest->ns - p50_ns ? "" : ":", &line);
     }
     brief_wrap(&text->page, LABEL_COLUMN, text_buffer_text(&line));
     text->page.line.failed |= line.failed;
@@ -441,30 +452,79 @@ static void print_slowest(struct brief_text *text)
 
 /* --- What holds memory. --- */
 
+enum { HOLDERS = 2 };
 struct holder {
     const char *name;
     int64_t bytes;
 };
 
-/* The two that hold most at the peak of a pool. */
-static size_t find_holders(const struct memory_view *view, uint32_t pool, struct holder *holders)
+static int compare_holders(const void *a, const void *b)
 {
-    size_t count = 0;
+    const struct holder *left = a, *right = b;
 
+    return strcmp(left->name, right->name);
+}
+
+/* The two that hold most at the peak of a pool, each name once. Returns how many, or -ENOMEM. */
+static int find_holders(const struct memory_view *view, uint32_t pool, struct holder *out_holders)
+{
+    struct holder *all = malloc((view->lines.count + 1) * sizeof(*all));
+    size_t count = 0, kept = 0;
+    int found = 0;
+
+    if (!all)
+        return -ENOMEM;
     for (size_t i = 0; i < view->lines.count; i++) {
         const struct memory_line *line = &view->lines.items[i];
-        size_t at = count;
 
-        if (line->pool != pool || line->peak_bytes <= 0 ||
-            (count == 2 && line->peak_bytes <= holders[1].bytes))
-            continue;
-        at = count < 2 ? count++ : 1;
-        for (; at > 0 && holders[at - 1].bytes < line->peak_bytes; at--)
-            holders[at] = holders[at - 1];
-        holders[at] =
-            (struct holder){line->name ? line->name : "what no op owns", line->peak_bytes};
+        if (line->pool == pool && line->peak_bytes > 0)
+            all[count++] =
+                (struct holder){line->name ? line->name : "what no op owns", line->peak_bytes};
     }
-    return count;
+    qsort(all, count, sizeof(*all), compare_holders);
+    for (size_t i = 0; i < count; i++) {
+        if (kept && compare_holders(&all[kept - 1], &all[i]) == 0)
+            all[kept - 1].bytes += all[i].bytes;
+        else
+            all[kept++] = all[i];
+    }
+    for (size_t i = 0; i < kept; i++) {
+        int at = found;
+
+        if (found == HOLDERS && all[i].bytes <= out_holders[HOLDERS - 1].bytes)
+            continue;
+        at = found < HOLDERS ? found++ : HOLDERS - 1;
+        for (; at > 0 && out_holders[at - 1].bytes < all[i].bytes; at--)
+            out_holders[at] = out_holders[at - 1];
+        out_holders[at] = all[i];
+    }
+    free(all);
+    return found;
+}
+
+static void put_holders(struct brief_text *text, uint32_t pool, struct text_buffer *line)
+{
+    const struct memory_view *view = &text->brief->advice.view;
+    struct holder holders[HOLDERS];
+    const char *names[HOLDERS], *before;
+    char *shown[HOLDERS];
+    int count = find_holders(view, pool, holders);
+    int64_t held = 0;
+
+    for (int i = 0; i < count; i++) {
+        names[i] = holders[i].name;
+        held += holders[i].bytes;
+    }
+    if (count < 0 || brief_fit_names(names, (size_t)count, NAME_COLUMNS, shown) < 0) {
+        line->failed = true;
+        return;
+    }
+    before = held * 2 > view->peaks[pool].bytes ? "; most of it " : "; the largest parts ";
+    for (int i = 0; i < count; i++) {
+        text_buffer_print(line, "%s%s (%s)", i ? " and " : before, shown[i],
+                          brief_size(text->number[1], 32, (double)holders[i].bytes));
+        free(shown[i]);
+    }
 }
 
 static void print_pool(struct brief_text *text, uint32_t pool, bool is_alone, bool is_first)
@@ -472,28 +532,19 @@ static void print_pool(struct brief_text *text, uint32_t pool, bool is_alone, bo
     const struct memory_view *view = &text->brief->advice.view;
     const char *device = view->blocks.pools.items[pool].device;
     const char *op = memory_view_peak_op(view, pool);
-    struct holder holders[2];
-    size_t count = find_holders(view, pool, holders);
     struct text_buffer line = {0};
+    char *shown;
 
     put_label(text, is_first ? "memory" : "");
     text_buffer_print(&line, "%s at the peak",
                       brief_size(text->number[0], 32, (double)view->peaks[pool].bytes));
     if (!is_alone || device)
         text_buffer_print(&line, " of %s", device ? device : "the host");
-    if (op) {
-        char *cut = brief_cut(op, 40, 20);
-
-        text_buffer_print(&line, ", in %s", cut ? cut : "");
-        free(cut);
+    if (op && brief_fit_names(&op, 1, NAME_COLUMNS, &shown) == 0) {
+        text_buffer_print(&line, ", in %s", shown);
+        free(shown);
     }
-    for (size_t i = 0; i < count; i++) {
-        char *cut = brief_cut(holders[i].name, 32, 16);
-
-        text_buffer_print(&line, "%s%s (%s)", i ? " and " : "; most of it ", cut ? cut : "",
-                          brief_size(text->number[1], 32, (double)holders[i].bytes));
-        free(cut);
-    }
+    put_holders(text, pool, &line);
     brief_wrap(&text->page, LABEL_COLUMN, text_buffer_text(&line));
     text->page.line.failed |= line.failed;
     text_buffer_deinit(&line);

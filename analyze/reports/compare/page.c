@@ -202,6 +202,37 @@ static void add_others(const struct compare_page *asked, struct brief_table *tab
     table->fixed_count = 1;
 }
 
+/* What is shown, and how it is called where others are called so, too. */
+struct shown_lines {
+    const struct comparison_line *items[BRIEF_ROWS_MAX];
+    char *named[BRIEF_ROWS_MAX];
+    size_t count;
+};
+
+/* Ops of one name with what else tells them apart: their shape, or their type. */
+static int tell_apart(struct shown_lines *lines, struct brief_table *table)
+{
+    for (size_t i = 0; i < lines->count; i++) {
+        const struct comparison_line *line = lines->items[i];
+        const struct op_row *op = line->op[ALIGN_NEW] ? line->op[ALIGN_NEW] : line->op[ALIGN_BASE];
+        bool has_twin = false;
+        char shape[40];
+
+        for (size_t k = 0; k < lines->count; k++)
+            has_twin |= k != i && strcmp(lines->items[k]->name, line->name) == 0;
+        if (!has_twin || !op)
+            continue;
+        if (!brief_shape(op->input_shapes, shape, sizeof(shape)))
+            snprintf(shape, sizeof(shape), "%s", op->type);
+        if (asprintf(&lines->named[i], "%s %s", line->name, shape) < 0) {
+            lines->named[i] = NULL;
+            return -ENOMEM;
+        }
+        table->names[i] = lines->named[i];
+    }
+    return 0;
+}
+
 static int print_changes(struct brief_page *page, const struct compare_page *asked)
 {
     const struct comparison *comparison = asked->comparison;
@@ -210,9 +241,10 @@ static int print_changes(struct brief_page *page, const struct compare_page *ask
         brief_time_unit(fmax(run->p50.base_ns, run->p50.new_ns), is_ascii(asked));
     struct brief_table *table = calloc(1, sizeof(*table));
     bool *shown = calloc(comparison->lines.count, sizeof(*shown));
+    struct shown_lines lines = {.count = 0};
     char others[BRIEF_CELL_BYTES];
     struct change_cells cells;
-    int rc = -1;
+    int rc = -ENOMEM;
 
     if (table && shown) {
         table->title = "what changed";
@@ -225,12 +257,17 @@ static int print_changes(struct brief_page *page, const struct compare_page *ask
                 continue;
             shown[asked->ranked[i]] = true;
             table->names[table->row_count] = line->name;
+            lines.items[lines.count++] = line;
             set_row(&cells, table->row_count++, ns, line->share, unit.factor, word_of(line));
         }
+        rc = tell_apart(&lines, table);
         add_others(asked, table, &cells, unit.factor, shown, others);
         brief_end(page);
-        rc = brief_print_table(page, table);
+        if (rc == 0)
+            rc = brief_print_table(page, table);
     }
+    for (size_t i = 0; i < lines.count; i++)
+        free(lines.named[i]);
     free(table);
     free(shown);
     return rc;

@@ -21,7 +21,7 @@ static int emit_finding(const struct report *report, const struct advice_finding
     struct text_buffer command = {0};
     int rc;
 
-    report_advice_command(report, finding, NULL, &command);
+    report_advice_command(report, finding, REPORT_COMMAND, &command);
     out_row(report->out, (struct out_value[]){
                              out_text(finding->rule),
                              out_number(OUT_SHARE, finding->share),
