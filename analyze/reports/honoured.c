@@ -61,7 +61,7 @@ static bool has_columns(const struct report_kind *kind)
 
 static bool has_sql(const struct report_kind *kind)
 {
-    return explain_query_of(kind->name, "") != NULL;
+    return kind->name && explain_query_of(kind->name, "") != NULL; /* an import has none */
 }
 
 static bool takes(const struct report_kind *kind, const struct given_option *option)

@@ -140,6 +140,7 @@ static const struct error_case cases[] = {
     {2, "--import needs files to import", {"--import", "--into", "new.db"}},
     {2, "--into has no effect without --import", {"store.db", "--into", "new.db"}},
     {2, "--list has no effect on --import", {"--import", "a.json", "--into", "new.db", "--list"}},
+    {2, "--explain has no effect on --import", {"--import", "a.json", "--explain"}},
     {3, "cannot open nowhere.json", {"--import", "nowhere.json", "--into", "new.db"}},
     {3, "cut.json: the file ends at byte 25", {"--import", "cut.json", "--into", "new.db"}},
     {2, "max|min|sum|mean", {"store.db", "--aggregate", "median"}},
