@@ -84,6 +84,29 @@ static inline uint8_t type_of(int64_t value)
     return type_of_bits[64 - __builtin_clrsbll(value)];
 }
 
+/* A value that ends before `end`, with its type before those of the columns behind it. Returns its
+ * first byte. */
+static inline __attribute__((always_inline)) uint8_t *layout_value(const char *at, bool is_real,
+                                                                   uint64_t *types, uint8_t *end)
+{
+    int64_t value;
+    uint8_t type;
+
+    memcpy(&value, at, sizeof(value));
+    type = type_of(value);
+    if (is_real)
+        type = is_nan(value) ? TYPE_NULL : TYPE_REAL;
+    put_u64_before(end, __builtin_bswap64((uint64_t)value));
+    *types = *types << 8 | type;
+    return end - bytes_of_type[type];
+}
+
+/* Written out, as compilers do not unroll a loop of so few turns unless they are told to. */
+#define LAYOUT_COLUMN(i)                                                                           \
+    if (column_count > (i))                                                                        \
+    at = layout_value(values + (size_t)(i) * sizeof(int64_t),                                      \
+                      last_is_real && (i) == column_count - 1, &types, at)
+
 /* One table leaf cell that ends before `end`: length of the record, rowid, record. Returns its
  * first byte. From the last value to the first byte, because then each value can be stored as 8
  * bytes, of which those that are too many lie below it, where what comes next overwrites them. */
@@ -93,18 +116,14 @@ layout_cell(int column_count, bool last_is_real, uint32_t rowid, const char *val
     uint8_t *at = end;
     uint64_t types = 0;
 
-    for (int i = column_count - 1; i >= 0; i--) {
-        int64_t value;
-        uint8_t type;
-
-        memcpy(&value, values + (size_t)i * sizeof(value), sizeof(value));
-        type = type_of(value);
-        if (last_is_real && i == column_count - 1)
-            type = is_nan(value) ? TYPE_NULL : TYPE_REAL;
-        put_u64_before(at, __builtin_bswap64((uint64_t)value));
-        at -= bytes_of_type[type];
-        types = types << 8 | type;
-    }
+    LAYOUT_COLUMN(7);
+    LAYOUT_COLUMN(6);
+    LAYOUT_COLUMN(5);
+    LAYOUT_COLUMN(4);
+    LAYOUT_COLUMN(3);
+    LAYOUT_COLUMN(2);
+    LAYOUT_COLUMN(1);
+    LAYOUT_COLUMN(0);
     put_u64_before(at, htole64(types << (64 - 8 * column_count)));
     at -= column_count;
     *--at = (uint8_t)(1 + column_count);
