@@ -206,6 +206,18 @@ static int add_sums(struct total_sums *into, const struct total_sums *from)
     return 0;
 }
 
+/* Entries of open runs are mostly added to once: what is fresh becomes the total as it is. */
+static int add_fresh(struct total_entry *entry)
+{
+    const struct total_sums before = entry->all;
+
+    if (before.event_count > 0)
+        return add_sums(&entry->all, &entry->fresh);
+    entry->all = entry->fresh;
+    entry->fresh = before;
+    return 0;
+}
+
 /* What is fresh of an entry, to its total and the roll-up of its bucket. */
 static int fold_entry(struct store *store, uint32_t place, struct diag *diag)
 {
@@ -229,7 +241,7 @@ static int fold_entry(struct store *store, uint32_t place, struct diag *diag)
                                                          .lane_kind = entry->lane_kind},
                                    diag);
     if (rc == 0 && entry->op_kind <= TOTAL_OP_LABEL) {
-        if (add_sums(&entry->all, fresh) < 0)
+        if (add_fresh(entry) < 0)
             rc = diag_set(diag, -ENOMEM, "no memory for the totals of %s", store->path);
         touch(totals, entry);
     }
