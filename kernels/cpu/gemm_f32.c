@@ -14,9 +14,6 @@ enum {
     GRAIN = 1 << 16, /* elements of b that are worth a second thread */
 };
 
-/* Sixteen floats, in as many registers as the instruction set needs for them. */
-typedef float lanes __attribute__((vector_size(64), aligned(4), may_alias));
-
 struct gemv {
     float *y;
     const float *a, *b, *c;
@@ -31,53 +28,67 @@ ISA_BODY float finish(const struct gemv *p, float sum, int64_t column)
     return sum;
 }
 
-ISA_BODY float sum_lanes(const lanes *v)
-{
-    float sum = 0.0f;
-
-    for (int i = 0; i < 16; i++)
-        sum += (*v)[i];
-    return sum;
-}
-
-/* b is [n, k]: dot products with a, `ROWS` rows at once. */
-ISA_BODY void gemv_rows(const struct gemv *p, int64_t begin, int64_t end)
-{
-    int64_t k = p->shape->k, whole = k / 16 * 16, row = begin;
-
-    for (; row + ROWS <= end; row += ROWS) {
-        const float *b = p->b + row * k;
-        lanes sum0 = {0}, sum1 = {0}, sum2 = {0}, sum3 = {0};
-        float tails[ROWS] = {0};
-
-        for (int64_t i = 0; i < whole; i += 16) {
-            lanes a = *(const lanes *)(p->a + i);
-
-            sum0 += a * *(const lanes *)(b + i);
-            sum1 += a * *(const lanes *)(b + k + i);
-            sum2 += a * *(const lanes *)(b + 2 * k + i);
-            sum3 += a * *(const lanes *)(b + 3 * k + i);
-        }
-        for (int64_t i = whole; i < k; i++)
-            for (int r = 0; r < ROWS; r++)
-                tails[r] += p->a[i] * b[r * k + i];
-        p->y[row] = finish(p, sum_lanes(&sum0) + tails[0], row);
-        p->y[row + 1] = finish(p, sum_lanes(&sum1) + tails[1], row + 1);
-        p->y[row + 2] = finish(p, sum_lanes(&sum2) + tails[2], row + 2);
-        p->y[row + 3] = finish(p, sum_lanes(&sum3) + tails[3], row + 3);
+/* b is [n, k]: dot products with a, `ROWS` rows at once, each summed in two registers. */
+#define GEMV_ROWS(isa)                                                                             \
+    typedef float lanes_##isa                                                                      \
+        __attribute__((vector_size(ISA_BYTES_##isa), aligned(4), may_alias));                      \
+                                                                                                   \
+    ISA_BODY float sum_lanes_##isa(const lanes_##isa *v, const lanes_##isa *w)                     \
+    {                                                                                              \
+        float sum = 0.0f;                                                                          \
+                                                                                                   \
+        for (int i = 0; i < ISA_BYTES_##isa / 4; i++)                                              \
+            sum += (*v)[i] + (*w)[i];                                                              \
+        return sum;                                                                                \
+    }                                                                                              \
+                                                                                                   \
+    /* rows: 1 or ROWS, a number that the compiler knows. */                                       \
+    ISA_BODY void dot_rows_##isa(float *sums, const float *x, const float *b, int64_t k, int rows) \
+    {                                                                                              \
+        enum { LANES = ISA_BYTES_##isa / 4 };                                                      \
+        int64_t i = 0;                                                                             \
+        lanes_##isa s00 = {0}, s01 = {0}, s10 = {0}, s11 = {0};                                    \
+        lanes_##isa s20 = {0}, s21 = {0}, s30 = {0}, s31 = {0};                                    \
+                                                                                                   \
+        for (; i + 2 * LANES <= k; i += 2 * LANES) {                                               \
+            lanes_##isa left = *(const lanes_##isa *)(x + i);                                      \
+            lanes_##isa right = *(const lanes_##isa *)(x + i + LANES);                             \
+                                                                                                   \
+            s00 += left * *(const lanes_##isa *)(b + i);                                           \
+            s01 += right * *(const lanes_##isa *)(b + i + LANES);                                  \
+            if (rows == 1)                                                                         \
+                continue;                                                                          \
+            s10 += left * *(const lanes_##isa *)(b + k + i);                                       \
+            s11 += right * *(const lanes_##isa *)(b + k + i + LANES);                              \
+            s20 += left * *(const lanes_##isa *)(b + 2 * k + i);                                   \
+            s21 += right * *(const lanes_##isa *)(b + 2 * k + i + LANES);                          \
+            s30 += left * *(const lanes_##isa *)(b + 3 * k + i);                                   \
+            s31 += right * *(const lanes_##isa *)(b + 3 * k + i + LANES);                          \
+        }                                                                                          \
+        sums[0] = sum_lanes_##isa(&s00, &s01);                                                     \
+        sums[1] = sum_lanes_##isa(&s10, &s11);                                                     \
+        sums[2] = sum_lanes_##isa(&s20, &s21);                                                     \
+        sums[3] = sum_lanes_##isa(&s30, &s31);                                                     \
+        for (; i < k; i++)                                                                         \
+            for (int r = 0; r < rows; r++)                                                         \
+                sums[r] += x[i] * b[r * k + i];                                                    \
+    }                                                                                              \
+                                                                                                   \
+    ISA_BODY void gemv_rows_##isa(const struct gemv *p, int64_t row, int64_t end)                  \
+    {                                                                                              \
+        int64_t k = p->shape->k;                                                                   \
+        float sums[ROWS];                                                                          \
+                                                                                                   \
+        for (; row + ROWS <= end; row += ROWS) {                                                   \
+            dot_rows_##isa(sums, p->a, p->b + row * k, k, ROWS);                                   \
+            for (int r = 0; r < ROWS; r++)                                                         \
+                p->y[row + r] = finish(p, sums[r], row + r);                                       \
+        }                                                                                          \
+        for (; row < end; row++) {                                                                 \
+            dot_rows_##isa(sums, p->a, p->b + row * k, k, 1);                                      \
+            p->y[row] = finish(p, sums[0], row);                                                   \
+        }                                                                                          \
     }
-    for (; row < end; row++) {
-        const float *b = p->b + row * k;
-        lanes sum0 = {0};
-        float tail = 0.0f;
-
-        for (int64_t i = 0; i < whole; i += 16)
-            sum0 += *(const lanes *)(p->a + i) * *(const lanes *)(b + i);
-        for (int64_t i = whole; i < k; i++)
-            tail += p->a[i] * b[i];
-        p->y[row] = finish(p, sum_lanes(&sum0) + tail, row);
-    }
-}
 
 /* b is [k, n]: sums of its rows, `ROWS` at once, for the columns [begin, end). */
 ISA_BODY void gemv_columns(const struct gemv *p, int64_t begin, int64_t end)
@@ -159,9 +170,11 @@ static void gemm_batch(float *y, const float *a, const float *b, const float *c,
 }
 
 #define GEMM(isa)                                                                                  \
+    GEMV_ROWS(isa)                                                                                 \
+                                                                                                   \
     ISA_TARGET_##isa static void rows_##isa(void *argument, int64_t begin, int64_t end)            \
     {                                                                                              \
-        gemv_rows(argument, begin, end);                                                           \
+        gemv_rows_##isa(argument, begin, end);                                                     \
     }                                                                                              \
                                                                                                    \
     ISA_TARGET_##isa static void columns_##isa(void *argument, int64_t begin, int64_t end)         \

@@ -11,14 +11,9 @@
 enum {
     LINES = 16 * 1024, /* numbers of a band */
     ACC = 2048,        /* outputs that are summed before they are stored */
-    LANES = 16,        /* of a vector */
-    VECTORS = 4,       /* that are summed together */
-    STEP = LANES * VECTORS,
-    AREA = 256, /* of a filter: sums of so many products are exact in f32 */
+    STEP = 64,         /* outputs that are summed together */
+    AREA = 256,        /* of a filter: sums of so many products are exact in f32 */
 };
-
-typedef float vector __attribute__((vector_size(4 * LANES), aligned(4)));
-typedef int32_t integers __attribute__((vector_size(4 * LANES), aligned(4)));
 
 struct filter {
     int64_t area, offsets[AREA];
@@ -101,39 +96,64 @@ ISA_BODY void widen_band(float *restrict lines, const struct int8_depth *d, cons
     }
 }
 
-/* `vectors` of them, a number that the compiler knows. */
-ISA_BODY void sum_vectors(int32_t *acc, const float *lines, const struct filter *filter,
-                          int vectors)
-{
-    vector sums[VECTORS] = {{0}};
-
-    for (int64_t i = 0; i < filter->area; i++) {
-        for (int v = 0; v < vectors; v++) {
-            vector x;
-
-            memcpy(&x, lines + filter->offsets[i] + (size_t)v * LANES, sizeof(x));
-            sums[v] += x * filter->weights[i];
-        }
+/* As many outputs as four registers hold, or as one. Written out, not loops: what a compiler unrolls
+ * late stays an array in memory. */
+#define SUMS(isa)                                                                                  \
+    typedef float vector_##isa                                                                     \
+        __attribute__((vector_size(ISA_BYTES_##isa), aligned(4), may_alias));                      \
+    typedef int32_t integers_##isa                                                                 \
+        __attribute__((vector_size(ISA_BYTES_##isa), aligned(4), may_alias));                      \
+                                                                                                   \
+    ISA_BODY void store_##isa(int32_t *acc, const vector_##isa *sums)                              \
+    {                                                                                              \
+        *(integers_##isa *)acc = __builtin_convertvector(*sums, integers_##isa);                   \
+    }                                                                                              \
+                                                                                                   \
+    ISA_BODY void sum_four_##isa(int32_t *acc, const float *lines, const struct filter *filter)    \
+    {                                                                                              \
+        enum { LANES = ISA_BYTES_##isa / 4 };                                                      \
+        vector_##isa a = {0}, b = {0}, c = {0}, d = {0};                                           \
+                                                                                                   \
+        for (int64_t i = 0; i < filter->area; i++) {                                               \
+            const float *x = lines + filter->offsets[i];                                           \
+                                                                                                   \
+            a += *(const vector_##isa *)x * filter->weights[i];                                    \
+            b += *(const vector_##isa *)(x + LANES) * filter->weights[i];                          \
+            c += *(const vector_##isa *)(x + 2 * LANES) * filter->weights[i];                      \
+            d += *(const vector_##isa *)(x + 3 * LANES) * filter->weights[i];                      \
+        }                                                                                          \
+        store_##isa(acc, &a);                                                                      \
+        store_##isa(acc + LANES, &b);                                                              \
+        store_##isa(acc + 2 * LANES, &c);                                                          \
+        store_##isa(acc + 3 * LANES, &d);                                                          \
+    }                                                                                              \
+                                                                                                   \
+    ISA_BODY void sum_one_##isa(int32_t *acc, const float *lines, const struct filter *filter)     \
+    {                                                                                              \
+        vector_##isa a = {0};                                                                      \
+                                                                                                   \
+        for (int64_t i = 0; i < filter->area; i++)                                                 \
+            a += *(const vector_##isa *)(lines + filter->offsets[i]) * filter->weights[i];         \
+        store_##isa(acc, &a);                                                                      \
+    }                                                                                              \
+                                                                                                   \
+    /* A row of outputs, and up to STEP - 1 beyond it. */                                          \
+    ISA_TARGET_##isa static void sum_row_##isa(int32_t *acc, const float *lines,                   \
+                                               const struct filter *filter, int64_t count)         \
+    {                                                                                              \
+        enum { LANES = ISA_BYTES_##isa / 4 };                                                      \
+        int64_t o = 0;                                                                             \
+                                                                                                   \
+        for (; count - o > 2 * LANES; o += 4 * LANES)                                              \
+            sum_four_##isa(acc + o, lines + o, filter);                                            \
+        for (; o < count; o += LANES)                                                              \
+            sum_one_##isa(acc + o, lines + o, filter);                                             \
     }
-    for (int v = 0; v < vectors; v++) {
-        integers whole = __builtin_convertvector(sums[v], integers);
 
-        memcpy(acc + (size_t)v * LANES, &whole, sizeof(whole));
-    }
-}
+ISA_VERSIONS(SUMS)
 
-/* A row of outputs, and up to STEP - 1 beyond it. */
-ISA_BODY void sum_row(int32_t *acc, const float *lines, const struct filter *filter, int64_t count)
-{
-    for (int64_t o = 0; o < count; o += STEP) {
-        if (count - o > STEP / 2)
-            sum_vectors(acc + o, lines + o, filter, VECTORS);
-        else if (count - o > STEP / 4)
-            sum_vectors(acc + o, lines + o, filter, VECTORS / 2);
-        else
-            sum_vectors(acc + o, lines + o, filter, VECTORS / 4);
-    }
-}
+typedef void sum_row_fn(int32_t *acc, const float *lines, const struct filter *filter,
+                        int64_t count);
 
 static int32_t byte_of(const void *x, int64_t i, bool is_signed)
 {
@@ -167,7 +187,7 @@ static void find_offsets(struct filter *out_filter, const struct kernel_window *
 
 /* Planes [begin, end) of y. */
 ISA_BODY void do_planes(const struct int8_depth *d, int64_t begin, int64_t end,
-                        int8_finish_fn *finish)
+                        int8_finish_fn *finish, sum_row_fn *sum_row)
 {
     const struct kernel_convolve *s = d->shape;
     const struct kernel_window *w = &s->window;
@@ -202,7 +222,7 @@ ISA_BODY void do_planes(const struct int8_depth *d, int64_t begin, int64_t end,
 #define DEPTH(isa)                                                                                 \
     ISA_TARGET_##isa void int8_depth_##isa(void *argument, int64_t begin, int64_t end)             \
     {                                                                                              \
-        do_planes(argument, begin, end, int8_finish_##isa);                                        \
+        do_planes(argument, begin, end, int8_finish_##isa, sum_row_##isa);                         \
     }
 
 ISA_VERSIONS(DEPTH)

@@ -13,6 +13,11 @@
 
 #define ISA_TARGET_portable
 
+/* Bytes of a register. Vectors of that size stay in registers; GCC keeps larger ones in memory. */
+#define ISA_BYTES_portable 16
+#define ISA_BYTES_avx2     32
+#define ISA_BYTES_avx512   64
+
 #if defined(__x86_64__)
 #define ISA_TARGET_avx2 __attribute__((target("avx2,fma")))
 #if defined(__clang__)

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix products of f64 and int32: four rows by two registers of columns at a time, both matrices
- * as they lie. Transposed ones, sums and other types are the reference's. */
+/* Matrix products of f64 and int32: four rows by two registers of columns at a time, from columns
+ * that are copied together first. Transposed ones, sums and other types are the reference's. */
+#include <string.h>
+
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
 
 enum {
     ROWS = 4,
-    GRAIN = 1 << 16, /* products that are worth a second thread */
+    DEPTH = 256,           /* of the columns that are copied at once */
+    COPY = DEPTH * 2 * 64, /* bytes of these, at most */
+    GRAIN = 1 << 16,       /* products that are worth a second thread */
 };
-
-typedef double doubles __attribute__((vector_size(64), aligned(8), may_alias));
-typedef uint32_t wholes __attribute__((vector_size(64), aligned(4), may_alias));
 
 struct product {
     void *y;
@@ -19,25 +20,27 @@ struct product {
     const struct kernel_product *shape;
 };
 
-/* Rows [begin, end) of one product, `lanes` elements in a register. */
-#define MATRIX(name, type, vector, lanes)                                                          \
-    ISA_BODY void name##_tile(type *y, const type *a, const type *b, int64_t n, int64_t k)         \
+/* The sums of four rows of a, `line` apart, by `depth` rows of copied columns go on in y. */
+#define TILE(name, type, vector, lanes)                                                            \
+    ISA_BODY void name##_tile(type *y, int64_t n, const type *a, int64_t line, const type *b,      \
+                              int64_t depth)                                                       \
     {                                                                                              \
-        vector s00 = {0}, s01 = {0}, s10 = {0}, s11 = {0};                                         \
-        vector s20 = {0}, s21 = {0}, s30 = {0}, s31 = {0};                                         \
+        vector s00 = *(const vector *)y, s01 = *(const vector *)(y + (lanes));                     \
+        vector s10 = *(const vector *)(y + n), s11 = *(const vector *)(y + n + (lanes));           \
+        vector s20 = *(const vector *)(y + 2 * n), s21 = *(const vector *)(y + 2 * n + (lanes));   \
+        vector s30 = *(const vector *)(y + 3 * n), s31 = *(const vector *)(y + 3 * n + (lanes));   \
                                                                                                    \
-        for (int64_t p = 0; p < k; p++) {                                                          \
-            vector left = *(const vector *)(b + p * n);                                            \
-            vector right = *(const vector *)(b + p * n + (lanes));                                 \
+        for (int64_t p = 0; p < depth; p++, b += 2 * (lanes)) {                                    \
+            vector left = *(const vector *)b, right = *(const vector *)(b + (lanes));              \
                                                                                                    \
             s00 += a[p] * left;                                                                    \
             s01 += a[p] * right;                                                                   \
-            s10 += a[k + p] * left;                                                                \
-            s11 += a[k + p] * right;                                                               \
-            s20 += a[2 * k + p] * left;                                                            \
-            s21 += a[2 * k + p] * right;                                                           \
-            s30 += a[3 * k + p] * left;                                                            \
-            s31 += a[3 * k + p] * right;                                                           \
+            s10 += a[line + p] * left;                                                             \
+            s11 += a[line + p] * right;                                                            \
+            s20 += a[2 * line + p] * left;                                                         \
+            s21 += a[2 * line + p] * right;                                                        \
+            s30 += a[3 * line + p] * left;                                                         \
+            s31 += a[3 * line + p] * right;                                                        \
         }                                                                                          \
         *(vector *)y = s00;                                                                        \
         *(vector *)(y + (lanes)) = s01;                                                            \
@@ -47,7 +50,14 @@ struct product {
         *(vector *)(y + 2 * n + (lanes)) = s21;                                                    \
         *(vector *)(y + 3 * n) = s30;                                                              \
         *(vector *)(y + 3 * n + (lanes)) = s31;                                                    \
-    }                                                                                              \
+    }
+
+/* Rows [begin, end) of one product. */
+#define MATRIX(name, type, bytes)                                                                  \
+    typedef type name##_vector                                                                     \
+        __attribute__((vector_size(bytes), aligned(sizeof(type)), may_alias));                     \
+    enum { name##_lanes = (bytes) / sizeof(type), name##_wide = 2 * name##_lanes };                \
+    TILE(name, type, name##_vector, name##_lanes)                                                  \
                                                                                                    \
     /* One row of the columns [first, n). */                                                       \
     ISA_BODY void name##_row(type *restrict y, const type *restrict a, const type *restrict b,     \
@@ -60,25 +70,36 @@ struct product {
                 y[j] += a[p] * b[p * n + j];                                                       \
     }                                                                                              \
                                                                                                    \
+    /* Two registers of columns of `rows` rows, a multiple of ROWS. */                             \
+    ISA_BODY void name##_columns(type *y, const type *a, const type *b, int64_t rows, int64_t n,   \
+                                 int64_t k)                                                        \
+    {                                                                                              \
+        type copy[COPY / sizeof(type)];                                                            \
+                                                                                                   \
+        for (int64_t i = 0; i < rows; i++)                                                         \
+            memset(y + i * n, 0, name##_wide * sizeof(*y));                                        \
+        for (int64_t p = 0; p < k; p += DEPTH) {                                                   \
+            int64_t depth = k - p < DEPTH ? k - p : DEPTH;                                         \
+                                                                                                   \
+            for (int64_t q = 0; q < depth; q++)                                                    \
+                memcpy(copy + q * name##_wide, b + (p + q) * n, name##_wide * sizeof(*copy));      \
+            for (int64_t i = 0; i < rows; i += ROWS)                                               \
+                name##_tile(y + i * n, n, a + i * k + p, k, copy, depth);                          \
+        }                                                                                          \
+    }                                                                                              \
+                                                                                                   \
     ISA_BODY void name##_rows(const struct product *m, int64_t begin, int64_t end)                 \
     {                                                                                              \
-        int64_t n = m->shape->n, k = m->shape->k, whole = n / (2 * (lanes)) * (2 * (lanes));       \
-        type *y = m->y;                                                                            \
-        const type *a = m->a, *b = m->b;                                                           \
+        int64_t n = m->shape->n, k = m->shape->k, rows = (end - begin) / ROWS * ROWS;              \
+        int64_t columns = n / name##_wide * name##_wide;                                           \
+        type *y = (type *)m->y + begin * n;                                                        \
+        const type *a = (const type *)m->a + begin * k, *b = m->b;                                 \
                                                                                                    \
-        for (int64_t i = begin; i < end;) {                                                        \
-            int64_t rows = end - i < ROWS ? 1 : ROWS;                                              \
-                                                                                                   \
-            for (int64_t j = 0; rows == ROWS && j < whole; j += 2 * (lanes))                       \
-                name##_tile(y + i * n + j, a + i * k, b + j, n, k);                                \
-            for (int64_t r = i; r < i + rows; r++)                                                 \
-                name##_row(y + r * n, a + r * k, b, rows == ROWS ? whole : 0, n, k);               \
-            i += rows;                                                                             \
-        }                                                                                          \
+        for (int64_t j = 0; rows > 0 && j < columns; j += name##_wide)                             \
+            name##_columns(y + j, a, b + j, rows, n, k);                                           \
+        for (int64_t i = 0; i < end - begin; i++)                                                  \
+            name##_row(y + i * n, a + i * k, b, i < rows ? columns : 0, n, k);                     \
     }
-
-MATRIX(f64, double, doubles, 8)
-MATRIX(i32, uint32_t, wholes, 16)
 
 static bool fits(const struct kernel_product_data *d, const struct kernel_product *s)
 {
@@ -111,14 +132,17 @@ static void multiply(const struct kernel_product_data *d, const struct kernel_pr
 }
 
 #define PRODUCT(isa)                                                                               \
+    MATRIX(f64_##isa, double, ISA_BYTES_##isa)                                                     \
+    MATRIX(i32_##isa, uint32_t, ISA_BYTES_##isa)                                                   \
+                                                                                                   \
     ISA_TARGET_##isa static void f64_part_##isa(void *argument, int64_t begin, int64_t end)        \
     {                                                                                              \
-        f64_rows(argument, begin, end);                                                            \
+        f64_##isa##_rows(argument, begin, end);                                                    \
     }                                                                                              \
                                                                                                    \
     ISA_TARGET_##isa static void i32_part_##isa(void *argument, int64_t begin, int64_t end)        \
     {                                                                                              \
-        i32_rows(argument, begin, end);                                                            \
+        i32_##isa##_rows(argument, begin, end);                                                    \
     }                                                                                              \
                                                                                                    \
     void product_##isa(const struct kernel_product_data *data, const struct kernel_product *shape) \

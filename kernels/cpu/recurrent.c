@@ -10,11 +10,8 @@
 
 enum {
     PANEL = 64, /* columns that are summed side by side */
-    LANES = 16,
+    ALIGN = 16, /* floats that a part of the workspace begins at a multiple of */
 };
-
-/* Sixteen floats, in as many registers as the instruction set needs for them. */
-typedef float lanes __attribute__((vector_size(64), aligned(4), may_alias));
 
 static int64_t padded(int64_t hidden)
 {
@@ -66,7 +63,7 @@ static int64_t make_room(const struct kernel_recurrent *s, float *workspace, str
 
     out_room->inputs = workspace;
     out_room->sums =
-        out_room->inputs + (s->steps * s->batch * gates * s->hidden + LANES - 1) / LANES * LANES;
+        out_room->inputs + (s->steps * s->batch * gates * s->hidden + ALIGN - 1) / ALIGN * ALIGN;
     out_room->h = out_room->sums + gates * state;
     out_room->c = out_room->h + state;
     out_room->reset = out_room->c + state;
@@ -83,38 +80,87 @@ struct cell {
     struct room room;
 };
 
-/* sums = bias + h * panel for up to two rows of the batch. */
-ISA_BODY void add_panel(float *y, int64_t y_line, const float *h, int64_t hidden,
-                        const float *panel, const float *bias, int rows)
-{
-    lanes sums[2][PANEL / LANES];
-    const float *second = h + (rows > 1 ? hidden : 0);
+/* Columns of a panel, summed in registers: sums = bias + h * panel for some rows of the batch. Written
+ * out, not loops: what a compiler unrolls late stays an array in memory. */
+struct strip {
+    float *y; /* rows y_line apart */
+    int64_t y_line;
+    const float *h; /* rows `hidden` apart */
+    int64_t hidden;
+    const float *panel, *bias;
+};
 
-    for (int i = 0; i < PANEL / LANES; i++)
-        sums[0][i] = sums[1][i] = ((const lanes *)bias)[i];
-    for (int64_t k = 0; k < hidden; k++, panel += PANEL) {
-        const lanes *b = (const lanes *)panel;
+typedef void panel_fn(const struct strip *strip);
 
-        sums[0][0] += h[k] * b[0];
-        sums[0][1] += h[k] * b[1];
-        sums[0][2] += h[k] * b[2];
-        sums[0][3] += h[k] * b[3];
-        if (rows > 1) {
-            sums[1][0] += second[k] * b[0];
-            sums[1][1] += second[k] * b[1];
-            sums[1][2] += second[k] * b[2];
-            sums[1][3] += second[k] * b[3];
-        }
+/* By the number of rows. */
+struct panels {
+    panel_fn *one, *two, *four;
+};
+
+#define ROWS_1(DO, i) DO(0, i)
+#define ROWS_2(DO, i) ROWS_1(DO, i) DO(1, i)
+#define ROWS_4(DO, i) ROWS_2(DO, i) DO(2, i) DO(3, i)
+#define EACH_2(DO)    DO(0) DO(1)
+#define EACH_4(DO)    EACH_2(DO) DO(2) DO(3)
+#define EACH_8(DO)    EACH_4(DO) DO(4) DO(5) DO(6) DO(7)
+
+#define BEGIN(r, i) sums[r][i] = *(const vector *)(strip->bias + at + (i)*LANES);
+#define ADD(r, i)   sums[r][i] += h[(r)*strip->hidden] * b[i];
+#define STORE(r, i) *(vector *)(strip->y + (r)*strip->y_line + at + (i)*LANES) = sums[r][i];
+
+#define PANEL_ROWS(isa, rows, count)                                                               \
+    ISA_TARGET_##isa static void panel_##isa##_##rows(const struct strip *strip)                   \
+    {                                                                                              \
+        enum { LANES = ISA_BYTES_##isa / 4 };                                                      \
+        typedef float vector __attribute__((vector_size(4 * LANES), aligned(4), may_alias));       \
+                                                                                                   \
+        for (int64_t at = 0; at < PANEL; at += (count)*LANES) {                                    \
+            const float *h = strip->h, *end = h + strip->hidden, *panel = strip->panel + at;       \
+            vector sums[rows][count], b[count];                                                    \
+                                                                                                   \
+            EACH_##count(BEGIN_##rows) for (; h < end; h++, panel += PANEL){                       \
+                EACH_##count(ADD_##rows)} EACH_##count(STORE_##rows)                               \
+        }                                                                                          \
     }
-    for (int i = 0; i < PANEL / LANES; i++) {
-        ((lanes *)y)[i] = sums[0][i];
-        if (rows > 1)
-            ((lanes *)(y + y_line))[i] = sums[1][i];
+
+#define BEGIN_1(i) ROWS_1(BEGIN, i)
+#define BEGIN_2(i) ROWS_2(BEGIN, i)
+#define BEGIN_4(i) ROWS_4(BEGIN, i)
+#define LOAD(i)    b[i] = *(const vector *)(panel + (i)*LANES);
+#define ADD_1(i)   LOAD(i) ROWS_1(ADD, i)
+#define ADD_2(i)   LOAD(i) ROWS_2(ADD, i)
+#define ADD_4(i)   LOAD(i) ROWS_4(ADD, i)
+#define STORE_1(i) ROWS_1(STORE, i)
+#define STORE_2(i) ROWS_2(STORE, i)
+#define STORE_4(i) ROWS_4(STORE, i)
+
+/* How many registers a row takes where there are one, two or four. */
+#define PANELS(isa, one_row, two_rows, four_rows)                                                  \
+    PANEL_ROWS(isa, 1, one_row)                                                                    \
+    PANEL_ROWS(isa, 2, two_rows)                                                                   \
+    PANEL_ROWS(isa, 4, four_rows)                                                                  \
+    static const struct panels panels_##isa = {panel_##isa##_1, panel_##isa##_2, panel_##isa##_4};
+
+PANELS(portable, 8, 4, 2)
+#if defined(__x86_64__)
+PANELS(avx2, 8, 4, 2)
+PANELS(avx512, 4, 4, 4)
+#endif
+
+/* A panel for the whole batch. */
+static void add_panel(struct strip *strip, int64_t batch, const struct panels *panels)
+{
+    for (int64_t rows; batch > 0; batch -= rows) {
+        rows = batch >= 4 ? 4 : batch >= 2 ? 2 : 1;
+        (rows == 4 ? panels->four : rows == 2 ? panels->two : panels->one)(strip);
+        strip->y += rows * strip->y_line;
+        strip->h += rows * strip->hidden;
     }
 }
 
 /* The gates [first, end) of the whole batch from its states. */
-ISA_BODY void multiply_state(const struct cell *q, const float *h, int first, int end)
+static void multiply_state(const struct cell *q, const float *h, int first, int end,
+                           const struct panels *panels)
 {
     const struct kernel_recurrent *s = q->shape;
     int64_t hidden = s->hidden, wide = padded(hidden), gates = kernel_cell_gates(s->cell);
@@ -127,16 +173,12 @@ ISA_BODY void multiply_state(const struct cell *q, const float *h, int first, in
             int64_t columns = hidden - at < PANEL ? hidden - at : PANEL;
             const float *panel = q->packed + (g * wide + at) * hidden;
             float start[PANEL] = {0};
-            int64_t b = 0;
 
             if (bias)
                 memcpy(start, bias + g * hidden + at, (size_t)columns * sizeof(*start));
-            for (; b + 2 <= s->batch; b += 2)
-                add_panel(q->room.sums + (b * gates + g) * wide + at, gates * wide, h + b * hidden,
-                          hidden, panel, start, 2);
-            if (b < s->batch)
-                add_panel(q->room.sums + (b * gates + g) * wide + at, gates * wide, h + b * hidden,
-                          hidden, panel, start, 1);
+            add_panel(&(struct strip){q->room.sums + g * wide + at, gates * wide, h, hidden, panel,
+                                      start},
+                      s->batch, panels);
         }
     }
 }
@@ -215,14 +257,14 @@ static int64_t length_of(const struct cell *q, int64_t b)
 }
 
 /* Step i of each sequence that has one. */
-ISA_BODY void do_step(const struct cell *q, int64_t step)
+ISA_BODY void do_step(const struct cell *q, int64_t step, const struct panels *panels)
 {
     const struct kernel_recurrent *s = q->shape;
     const struct room *room = &q->room;
     int64_t hidden = s->hidden, gates = kernel_cell_gates(s->cell), line = gates * padded(hidden);
     bool is_reset_first = s->cell == CELL_GRU && !s->is_reset_last;
 
-    multiply_state(q, room->h, 0, is_reset_first ? 2 : (int)gates);
+    multiply_state(q, room->h, 0, is_reset_first ? 2 : (int)gates, panels);
     for (int pass = is_reset_first ? 0 : 1; pass < 2; pass++) {
         for (int64_t b = 0; b < s->batch; b++) {
             int64_t length = length_of(q, b);
@@ -247,7 +289,7 @@ ISA_BODY void do_step(const struct cell *q, int64_t step)
                 memcpy((float *)q->data->y + y_at(q, b, t), h, (size_t)hidden * sizeof(*h));
         }
         if (pass == 0)
-            multiply_state(q, room->reset, 2, 3);
+            multiply_state(q, room->reset, 2, 3, panels);
     }
 }
 
@@ -364,7 +406,7 @@ size_t kernel_recurrent_room(const struct kernel_recurrent *shape)
 #define RECURRENT(isa)                                                                             \
     ISA_TARGET_##isa static void step_##isa(const struct cell *q, int64_t step)                    \
     {                                                                                              \
-        do_step(q, step);                                                                          \
+        do_step(q, step, &panels_##isa);                                                           \
     }                                                                                              \
                                                                                                    \
     int recurrent_##isa(const struct kernel_recurrent_data *data,                                  \
