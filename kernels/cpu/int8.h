@@ -23,6 +23,8 @@ enum {
     INT8_LINE = 64,     /* bytes: a unit's four k; also the columns of a panel */
     INT8_MAX_ROWS = 6,  /* of a tile */
     INT8_MAX_K = 32768, /* sums that int32 holds */
+    INT8_WIDE_K = 1024, /* that are widened at once */
+    INT8_WIDE = INT8_WIDE_K * INT8_MAX_ROWS,
 };
 
 /** What a tile is the product of. */
@@ -32,8 +34,14 @@ struct int8_sides {
     const uint8_t *b;
     int64_t unit;           /* bytes from one unit of b to the next */
     const int32_t *offsets; /* of each four k, in bytes: where their line of a unit begins */
+    const int16_t *wide; /* the rows of a as int8_widen_fn lays them out, where the tile has one */
     bool a_is_signed;
+    bool is_begun; /* sums go on from acc; the same tiles */
 };
+
+/** Lay out up to INT8_WIDE_K of k of some rows of a as a tile reads them. out: 64-byte aligned,
+ *  INT8_WIDE numbers. */
+typedef void int8_widen_fn(int16_t *out, const struct int8_sides *sides, int rows);
 
 /** Offsets of a packed matrix: multiples of INT8_LINE. Outside of its file, for tests. */
 extern const int32_t int8_packed_offsets[INT8_MAX_K / INT8_QUAD];
@@ -43,7 +51,8 @@ typedef void int8_tile_fn(int32_t *acc, const struct int8_sides *sides, int rows
 
 struct int8_tile {
     int8_tile_fn *fn;
-    int rows, units; /* at most so many at once */
+    int rows, units;      /* at most so many at once */
+    int8_widen_fn *widen; /* NULL: it takes a as it is, and all of k at once */
 };
 
 /** The best one for an instruction set: with VNNI where the CPU has it, too. */

@@ -169,12 +169,13 @@ struct piece {
 struct panel {
     int64_t begin;
     int columns;
-    bool is_finite;                 /* the scales */
+    bool is_finite, is_plain;       /* the scales */
     struct piece pieces[INT8_LINE]; /* that are kept */
     int piece_count;
     uint32_t zero[INT8_LINE];    /* of the column */
     uint32_t minus_a[INT8_LINE]; /* to be taken off for each unit of a's zero point */
     double scale[INT8_LINE];
+    float scale_f32[INT8_LINE];
 };
 
 /* Which columns go where. */
@@ -194,29 +195,62 @@ static void find_pieces(const struct int8_product *p, struct panel *panel)
     }
 }
 
-ISA_BODY void begin_panel(const struct int8_product *p, int64_t begin, int64_t end,
-                          struct panel *out_panel)
+/* Numbers of the columns from `begin` on, 0 behind them; step: 0 or 1. */
+static void take_columns(uint32_t *out, const int32_t *from, int64_t step, int columns)
 {
-    *out_panel = (struct panel){0};
-    out_panel->begin = begin;
-    out_panel->columns = (int)(end - begin < INT8_LINE ? end - begin : INT8_LINE);
-    for (int c = 0; c < out_panel->columns; c++) {
-        out_panel->zero[c] = p->b_zero ? (uint32_t)p->b_zero[(begin + c) * p->b_zero_step] : 0;
-        out_panel->minus_a[c] = p->b_sums ? (uint32_t)p->b_sums[begin + c] : 0;
-        out_panel->minus_a[c] -= (uint32_t)p->k * out_panel->zero[c];
+    if (step == 1)
+        memcpy(out, from, (size_t)columns * sizeof(*out));
+    else
+        for (int c = 0; c < columns; c++)
+            out[c] = (uint32_t)*from;
+    memset(out + columns, 0, (size_t)(INT8_LINE - columns) * sizeof(*out));
+}
+
+/* Whether f32 holds a scale as well as any other number. */
+static bool is_plain(double scale)
+{
+    return scale > 1e-30 && scale < 1e30;
+}
+
+ISA_BODY void take_scales(const struct int8_product *p, struct panel *panel)
+{
+    const double *from = p->column_scale + panel->begin * p->column_scale_step;
+
+    for (int c = 0; c < INT8_LINE; c++) {
+        panel->scale[c] = c < panel->columns ? from[c * p->column_scale_step] : 0.0;
+        panel->scale_f32[c] = (float)panel->scale[c];
     }
-    out_panel->is_finite = true;
-    for (int c = 0; p->is_quantised && c < out_panel->columns; c++) {
-        out_panel->scale[c] = p->column_scale[(begin + c) * p->column_scale_step];
-        out_panel->is_finite = out_panel->is_finite && isfinite(out_panel->scale[c]);
+    for (int c = 0; c < panel->columns; c++) {
+        panel->is_finite = panel->is_finite && isfinite(panel->scale[c]);
+        panel->is_plain = panel->is_plain && is_plain(panel->scale[c]);
     }
-    find_pieces(p, out_panel);
+}
+
+ISA_BODY void begin_panel(const struct int8_product *p, int64_t begin, int64_t end,
+                          struct panel *panel)
+{
+    static const int32_t none = 0;
+
+    panel->begin = begin;
+    panel->columns = (int)(end - begin < INT8_LINE ? end - begin : INT8_LINE);
+    panel->piece_count = 0;
+    panel->is_finite = panel->is_plain = true;
+    take_columns(panel->zero, p->b_zero ? p->b_zero + begin * p->b_zero_step : &none,
+                 p->b_zero ? p->b_zero_step : 0, panel->columns);
+    take_columns(panel->minus_a, p->b_sums ? p->b_sums + begin : &none, p->b_sums != NULL,
+                 panel->columns);
+    for (int c = 0; c < INT8_LINE; c++)
+        panel->minus_a[c] -= (uint32_t)p->k * panel->zero[c];
+    if (p->is_quantised)
+        take_scales(p, panel);
+    find_pieces(p, panel);
 }
 
 /* To the nearest, ties to even, within [low, high]: adding a large number rounds, in the lowest bits.
  * The scales are finite. */
-ISA_BODY void quantise(int32_t *restrict sums, const struct panel *panel, double scale,
-                       int32_t zero, double low, double high)
+ISA_BODY void quantise(int32_t *restrict out, const int32_t *restrict sums,
+                       const struct panel *panel, double scale, int32_t zero, double low,
+                       double high)
 {
     const double magic = 0x1.8p52;
 
@@ -227,20 +261,45 @@ ISA_BODY void quantise(int32_t *restrict sums, const struct panel *panel, double
         number = number > low - zero ? number : low - zero;
         number = (number < high - zero ? number : high - zero) + magic;
         memcpy(&bits, &number, sizeof(bits));
-        sums[c] = (int32_t)bits + zero;
+        out[c] = (int32_t)bits + zero;
     }
 }
 
+/* The same in f32, unless one of them lies so near to the middle between two integers that f32 may
+ * round it to the wrong one: five roundings of up to 383 make less than 1.2e-4. */
+ISA_BODY bool quantise_f32(int32_t *restrict out, const int32_t *restrict sums,
+                           const struct panel *panel, float scale, int32_t zero, float low,
+                           float high)
+{
+    const float magic = 0x1.8p23f, safe = 0.4998f;
+    float least = low - (float)zero, most = high - (float)zero;
+    int32_t none, is_near = 0;
+
+    memcpy(&none, &magic, sizeof(none));
+    for (int c = 0; c < INT8_LINE; c++) {
+        float number = (float)sums[c] * (scale * panel->scale_f32[c]), rounded;
+        int32_t bits;
+
+        number = number < least ? least : number; /* NaN stays, and is no distance */
+        number = number > most ? most : number;
+        rounded = number + magic;
+        memcpy(&bits, &rounded, sizeof(bits));
+        out[c] = bits - none + zero;
+        is_near |= !(__builtin_fabsf(number - (rounded - magic)) <= safe);
+    }
+    return is_near == 0;
+}
+
 /* The same where a scale is infinite or no number. */
-static void quantise_any(int32_t *sums, const struct panel *panel, double scale, int32_t zero,
-                         double low, double high)
+static void quantise_any(int32_t *out, const int32_t *sums, const struct panel *panel, double scale,
+                         int32_t zero, double low, double high)
 {
     for (int c = 0; c < INT8_LINE; c++) {
         double number = nearbyint((double)sums[c] * (scale * panel->scale[c])) + zero;
 
         number = number < low ? low : number;
         number = number > high ? high : number;
-        sums[c] = isnan(number) ? 0 : (int32_t)number;
+        out[c] = isnan(number) ? 0 : (int32_t)number;
     }
 }
 
@@ -258,6 +317,21 @@ static void store_row(const struct int8_product *p, const struct panel *panel, i
     }
 }
 
+/* Sums that are not quantised. */
+ISA_BODY void store_sums(const struct int8_product *p, const struct panel *panel, int64_t row,
+                         const int32_t *restrict acc)
+{
+    uint8_t bytes[INT8_LINE];
+
+    if (p->y_type == KERNEL_I32) {
+        store_row(p, panel, row, acc, sizeof(*acc));
+        return;
+    }
+    for (int c = 0; c < INT8_LINE; c++)
+        bytes[c] = (uint8_t)acc[c];
+    store_row(p, panel, row, bytes, 1);
+}
+
 /* A whole line each time, though not all of its columns may be there. */
 ISA_BODY void finish_row(const struct int8_product *p, const struct panel *panel, int64_t row,
                          int32_t *restrict acc)
@@ -268,24 +342,32 @@ ISA_BODY void finish_row(const struct int8_product *p, const struct panel *panel
     int32_t y_zero = p->y_zero ? p->y_zero[row * p->y_zero_step] : 0;
     bool is_signed = p->y_type == KERNEL_I8;
     double low = is_signed ? -128 : 0, high = is_signed ? 127 : 255, scale;
+    int32_t numbers[INT8_LINE];
     uint8_t bytes[INT8_LINE];
 
-    for (int c = 0; c < INT8_LINE; c++)
-        acc[c] = (int32_t)((uint32_t)acc[c] + bias - a_sum * panel->zero[c] -
-                           a_zero * panel->minus_a[c]);
-    if (!p->is_quantised && p->y_type == KERNEL_I32) {
-        store_row(p, panel, row, acc, sizeof(*acc));
+    if (bias)
+        for (int c = 0; c < INT8_LINE; c++)
+            acc[c] = (int32_t)((uint32_t)acc[c] + bias);
+    if (a_sum)
+        for (int c = 0; c < INT8_LINE; c++)
+            acc[c] = (int32_t)((uint32_t)acc[c] - a_sum * panel->zero[c]);
+    if (a_zero)
+        for (int c = 0; c < INT8_LINE; c++)
+            acc[c] = (int32_t)((uint32_t)acc[c] - a_zero * panel->minus_a[c]);
+    if (!p->is_quantised) {
+        store_sums(p, panel, row, acc);
         return;
     }
-    if (p->is_quantised) {
-        scale = p->row_scale[row * p->row_scale_step];
+    scale = p->row_scale[row * p->row_scale_step];
+    if (!panel->is_plain || !is_plain(scale) ||
+        !quantise_f32(numbers, acc, panel, (float)scale, y_zero, (float)low, (float)high)) {
         if (panel->is_finite && isfinite(scale))
-            quantise(acc, panel, scale, y_zero, low, high);
+            quantise(numbers, acc, panel, scale, y_zero, low, high);
         else
-            quantise_any(acc, panel, scale, y_zero, low, high);
+            quantise_any(numbers, acc, panel, scale, y_zero, low, high);
     }
     for (int c = 0; c < INT8_LINE; c++)
-        bytes[c] = (uint8_t)acc[c];
+        bytes[c] = (uint8_t)numbers[c];
     store_row(p, panel, row, bytes, 1);
 }
 
@@ -294,23 +376,32 @@ ISA_BODY void do_panel(const struct int8_product *p, const struct int8_tile *til
 {
     int units = (panel->columns + INT8_UNIT - 1) / INT8_UNIT;
     int32_t acc[INT8_MAX_ROWS * INT8_LINE] = {0};
+    int16_t wide[INT8_WIDE] __attribute__((aligned(64)));
+    int64_t step = tile->widen ? INT8_WIDE_K : p->k;
+    const int32_t *offsets = p->offsets ? p->offsets : int8_packed_offsets;
     struct int8_sides sides = {.a_line = p->a_line,
-                               .k = p->k,
                                .unit = p->offsets ? INT8_LINE : int8_packed_bytes(1, p->k),
-                               .offsets = p->offsets ? p->offsets : int8_packed_offsets,
+                               .wide = wide,
                                .a_is_signed = p->a_is_signed};
     const uint8_t *b = p->b + panel->begin / INT8_UNIT * sides.unit;
 
     for (; row < row_end; row += tile->rows) {
         int rows = (int)(row_end - row < tile->rows ? row_end - row : tile->rows);
 
-        sides.a = p->a + row * p->a_line;
-        for (int u = 0; u < units;) {
-            int width = units - u >= tile->units ? tile->units : 1;
+        for (int64_t at = 0; at < p->k; at += step) {
+            sides.a = p->a + row * p->a_line + at;
+            sides.k = p->k - at < step ? p->k - at : step;
+            sides.offsets = offsets + at / INT8_QUAD;
+            sides.is_begun = at > 0;
+            if (tile->widen)
+                tile->widen(wide, &sides, rows);
+            for (int u = 0; u < units;) {
+                int width = units - u >= tile->units ? tile->units : 1;
 
-            sides.b = b + u * sides.unit;
-            tile->fn(acc + (int64_t)u * INT8_UNIT, &sides, rows, width);
-            u += width;
+                sides.b = b + u * sides.unit;
+                tile->fn(acc + (int64_t)u * INT8_UNIT, &sides, rows, width);
+                u += width;
+            }
         }
         for (int r = 0; r < rows; r++)
             finish_row(p, panel, row + r, acc + (int64_t)r * INT8_LINE);
@@ -321,14 +412,19 @@ ISA_BODY void do_panel(const struct int8_product *p, const struct int8_tile *til
 ISA_BODY void finish_line(const struct int8_product *p, int64_t row, int64_t at, int32_t *sums,
                           int64_t count)
 {
-    struct panel panel = {.is_finite = true, .piece_count = 1};
+    struct panel panel;
     struct int8_product line = *p;
 
+    memset(panel.zero, 0, sizeof(panel.zero));
+    memset(panel.minus_a, 0, sizeof(panel.minus_a));
+    panel.begin = 0;
+    panel.columns = INT8_LINE;
+    panel.piece_count = 1;
+    panel.is_finite = panel.is_plain = true;
     line.y_line = 0;
+    line.column_scale_step = 0;
     if (p->is_quantised)
-        panel.is_finite = isfinite(p->column_scale[0]);
-    for (int c = 0; p->is_quantised && c < INT8_LINE; c++)
-        panel.scale[c] = p->column_scale[0];
+        take_scales(&line, &panel);
     for (int64_t first = 0; first < count; first += INT8_LINE) {
         int64_t columns = count - first < INT8_LINE ? count - first : INT8_LINE;
 

@@ -34,7 +34,7 @@ static void tile_portable(int32_t *acc, const struct int8_sides *at, int rows, i
 
 struct int8_tile int8_tile_portable(void)
 {
-    return (struct int8_tile){tile_portable, 4, 1};
+    return (struct int8_tile){tile_portable, 4, 1, NULL};
 }
 
 #if defined(__x86_64__)
@@ -107,26 +107,69 @@ struct place {
 
 #define QUAD(bits, r) _mm##bits##_set1_epi32(quad_at(sides->a + (r)*sides->a_line + p, count))
 
-/* Four k of all rows, `count` of which are there. */
-INLINE(AVX2)
-void add_avx2(__m256i sums[][2], const struct place *at, int64_t p, int64_t count)
+/* Sixteen numbers of each row side by side, then the next sixteen; of four k the first and third, the
+ * second and fourth stand together, because a tile broadcasts two. */
+enum { WIDE_STEP = 16 };
+
+__attribute__((target(AVX2))) static void widen_avx2(int16_t *out, const struct int8_sides *sides,
+                                                     int rows)
 {
-    const struct int8_sides *sides = at->sides;
-    const uint8_t *b = sides->b + sides->offsets[p / INT8_QUAD];
-    __m256i low = _mm256_loadu_si256((const void *)b);
-    __m256i high = _mm256_loadu_si256((const void *)(b + 32));
-    __m256i low_even = EVEN(256, low, !at->a_is_signed), low_odd = ODD(256, low, !at->a_is_signed);
-    __m256i high_even = EVEN(256, high, !at->a_is_signed);
-    __m256i high_odd = ODD(256, high, !at->a_is_signed);
+    const __m128i order = _mm_setr_epi8(0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15);
+
+    for (int r = 0; r < rows; r++, out += WIDE_STEP) {
+        const uint8_t *a = sides->a + r * sides->a_line;
+
+        for (int64_t p = 0; p < sides->k; p += WIDE_STEP) {
+            uint8_t rest[WIDE_STEP] = {0};
+            const uint8_t *from = a + p;
+            __m128i bytes;
+
+            if (sides->k - p < WIDE_STEP)
+                from = memcpy(rest, from, (size_t)(sides->k - p));
+            bytes = _mm_shuffle_epi8(_mm_loadu_si128((const void *)from), order);
+            _mm256_store_si256((void *)(out + p * INT8_MAX_ROWS),
+                               sides->a_is_signed ? _mm256_cvtepi8_epi16(bytes)
+                                                  : _mm256_cvtepu8_epi16(bytes));
+        }
+    }
+}
+
+/* What is at x, which the compiler may not know: loaded twice it takes no register in between. */
+#define FORGET(x) __asm__("" : "+r"(x))
+
+/* sum + the products of pairs. gcc 12 would do all products first, which no registers are left for. */
+#define ADD_PAIRS(sum, x, y)                                                                       \
+    {                                                                                              \
+        __m256i pairs;                                                                             \
+                                                                                                   \
+        __asm__("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0"                                         \
+                : "+x"(sum), "=&x"(pairs)                                                          \
+                : "x"(x), "x"(y));                                                                 \
+    }
+
+/* Four k of all rows. */
+INLINE(AVX2)
+void add_avx2(__m256i sums[][2], const struct place *at, const int16_t *wide, const uint8_t *b)
+{
+    __m256i low, high;
 
 #define ADD_ROW(r)                                                                                 \
     {                                                                                              \
-        __m256i quad = QUAD(256, r);                                                               \
-        __m256i even = EVEN(256, quad, at->a_is_signed), odd = ODD(256, quad, at->a_is_signed);    \
+        int32_t two;                                                                               \
+        __m256i x;                                                                                 \
                                                                                                    \
-        sums[r][0] = ADD_QUAD(256, sums[r][0], even, odd, low_even, low_odd);                      \
-        sums[r][1] = ADD_QUAD(256, sums[r][1], even, odd, high_even, high_odd);                    \
+        memcpy(&two, wide + (r)*WIDE_STEP, sizeof(two));                                           \
+        x = _mm256_set1_epi32(two);                                                                \
+        ADD_PAIRS(sums[r][0], x, low)                                                              \
+        ADD_PAIRS(sums[r][1], x, high)                                                             \
     }
+    low = EVEN(256, _mm256_loadu_si256((const void *)b), !at->a_is_signed);
+    high = EVEN(256, _mm256_loadu_si256((const void *)(b + 32)), !at->a_is_signed);
+    EACH_ROW(at->rows, ADD_ROW)
+    FORGET(b);
+    wide += 2;
+    low = ODD(256, _mm256_loadu_si256((const void *)b), !at->a_is_signed);
+    high = ODD(256, _mm256_loadu_si256((const void *)(b + 32)), !at->a_is_signed);
     EACH_ROW(at->rows, ADD_ROW)
 #undef ADD_ROW
 }
@@ -208,6 +251,8 @@ void add_vnni(__m512i sums[][4], const struct place *at, int64_t p, int64_t coun
 #define ZERO_512(r, i)  sums[r][i] = _mm512_setzero_si512();
 #define STORE_256(r, i) _mm256_storeu_si256((void *)(acc + (r)*INT8_LINE + (i)*8), sums[r][i]);
 #define STORE_512(r, i) _mm512_storeu_si512((void *)(acc + (r)*INT8_LINE + (i)*16), sums[r][i]);
+#define LOAD_256(r, i)  sums[r][i] = _mm256_loadu_si256((const void *)(acc + (r)*INT8_LINE + (i)*8));
+#define LOAD_avx2(r)    EACH_2(2, LOAD_256, r)
 #define ZERO_avx2(r)    EACH_2(2, ZERO_256, r)
 #define STORE_avx2(r)   EACH_2(2, STORE_256, r)
 #define ZERO_avx512(r)  EACH_2(place->units, ZERO_512, r)
@@ -215,7 +260,27 @@ void add_vnni(__m512i sums[][4], const struct place *at, int64_t p, int64_t coun
 #define ZERO_vnni(r)    EACH_4(place->units, ZERO_512, r)
 #define STORE_vnni(r)   EACH_4(place->units, STORE_512, r)
 
-TILE(avx2, AVX2, __m256i, 2)
+INLINE(AVX2)
+void sum_avx2(int32_t *acc, const struct place *place)
+{
+    const struct int8_sides *sides = place->sides;
+    const int16_t *wide = sides->wide;
+    const int32_t *offsets = sides->offsets;
+    const uint8_t *b = sides->b;
+    __m256i sums[INT8_MAX_ROWS][2];
+
+    if (sides->is_begun) {
+        EACH_ROW(place->rows, LOAD_avx2)
+    } else {
+        EACH_ROW(place->rows, ZERO_avx2)
+    }
+    for (int64_t p = 0; p < sides->k; wide += (INT8_MAX_ROWS - 1) * WIDE_STEP)
+        for (int64_t end = p + WIDE_STEP; p < sides->k && p < end;
+             p += INT8_QUAD, wide += INT8_QUAD)
+            add_avx2(sums, place, wide, b + *offsets++);
+    EACH_ROW(place->rows, STORE_avx2)
+}
+
 TILE(avx512, AVX512, __m512i, 2)
 TILE(vnni, VNNI, __m512i, 4)
 
@@ -245,23 +310,23 @@ TILE(vnni, VNNI, __m512i, 4)
         }                                                                                          \
     }
 
-SWITCH(avx2, AVX2, 1, )
+SWITCH(avx2, AVX2, 1, ROWS(avx2, 5, 1) ROWS(avx2, 6, 1))
 SWITCH(avx512, AVX512, 2, ROWS(avx512, 5, 2) ROWS(avx512, 6, 2))
 SWITCH(vnni, VNNI, 4, ROWS(vnni, 5, 4) ROWS(vnni, 6, 4))
 
 struct int8_tile int8_tile_avx2(void)
 {
-    return (struct int8_tile){tile_avx2, 4, 1};
+    return (struct int8_tile){tile_avx2, 6, 1, widen_avx2};
 }
 
 struct int8_tile int8_tile_avx512bw(void)
 {
-    return (struct int8_tile){tile_avx512, 6, 2};
+    return (struct int8_tile){tile_avx512, 6, 2, NULL};
 }
 
 struct int8_tile int8_tile_avx512(void)
 {
-    return __builtin_cpu_supports("avx512vnni") ? (struct int8_tile){tile_vnni, 6, 4}
+    return __builtin_cpu_supports("avx512vnni") ? (struct int8_tile){tile_vnni, 6, 4, NULL}
                                                 : int8_tile_avx512bw();
 }
 

@@ -192,47 +192,76 @@ static void check_convolve(struct test *test, const struct kernel_table *table)
     test_compare_bytes(test, data.y, want, count);
 }
 
-/* Tiles that no table on this machine takes, because it has better ones. */
+/* One that this machine can run, also if its table has a better one. */
+static struct int8_tile any_tile(struct test *test)
+{
+#if defined(__x86_64__)
+    if (kernel_best_level() >= KERNEL_LEVEL_AVX512 && test_chance(test, 2))
+        return int8_tile_avx512bw();
+    if (kernel_best_level() >= KERNEL_LEVEL_AVX2 && !test_chance(test, 4))
+        return int8_tile_avx2();
+#else
+    (void)test;
+#endif
+    return int8_tile_portable();
+}
+
+/* All of k at once, or, where a tile can go on, some of it after the other. */
+static void run_tile(struct test *test, const struct int8_tile *tile, struct int8_sides *sides,
+                     int32_t *acc, int rows, int units)
+{
+    int64_t k = sides->k, step = k;
+    int16_t *wide = test_output(test, INT8_WIDE * sizeof(*wide));
+
+    sides->wide = wide;
+    if (tile->widen)
+        step = test_range(test, 1, INT8_WIDE_K / INT8_QUAD) * INT8_QUAD;
+    for (int64_t at = 0; at < k; at += step) {
+        sides->k = k - at < step ? k - at : step;
+        sides->is_begun = at > 0;
+        if (tile->widen)
+            tile->widen(wide, sides, rows);
+        if (at == 0)
+            TEST_RUN(test, TEST_NEW, tile->fn(acc, sides, rows, units));
+        else /* once: sums go on */
+            tile->fn(acc, sides, rows, units);
+        sides->a += step;
+        sides->offsets += step / INT8_QUAD;
+    }
+}
+
 static void check_tile(struct test *test, const struct kernel_table *table)
 {
-    int64_t k = test_range(test, 1, 300), line = k + test_range(test, 0, 5);
-    bool a_is_signed = test_chance(test, 2);
-    struct int8_tile plain = int8_tile_portable(), tile = plain;
-    uint8_t *a, *b;
+    int64_t k = test_range(test, 1, test_chance(test, 4) ? 3 * INT8_WIDE_K : 300);
+    int64_t line = k + test_range(test, 0, 5);
+    struct int8_tile plain = int8_tile_portable(), tile = any_tile(test);
+    struct int8_sides sides = {.a_line = line,
+                               .k = k,
+                               .unit = int8_packed_bytes(1, k),
+                               .offsets = int8_packed_offsets,
+                               .a_is_signed = test_chance(test, 2)};
     int32_t *want = test_output(test, INT8_MAX_ROWS * INT8_LINE * sizeof(*want));
     int32_t *got = test_output(test, INT8_MAX_ROWS * INT8_LINE * sizeof(*got));
-    int rows, units;
+    int rows = (int)test_range(test, 1, tile.rows);
+    int units = test_chance(test, 2) ? tile.units : 1;
+    uint8_t *a, *b;
 
     (void)table;
-#if defined(__x86_64__)
-    if (kernel_best_level() >= KERNEL_LEVEL_AVX512)
-        tile = int8_tile_avx512bw();
-#endif
-    rows = (int)test_range(test, 1, tile.rows);
-    units = test_chance(test, 2) ? tile.units : 1;
     test_describe(test, "%d rows, %d units, %lld deep", rows, units, (long long)k);
     a = test_input_bytes(test, (size_t)(rows * line));
     b = test_input_bytes(test, (size_t)int8_packed_bytes((int64_t)units * INT8_UNIT, k));
-    for (int r = 0; r < rows; r++)
-        for (int u = 0; u < units; u++)
-            TEST_RUN(test, TEST_REF,
-                     plain.fn(want + (int64_t)r * INT8_LINE + (int64_t)u * INT8_UNIT,
-                              &(struct int8_sides){.a = a + r * line,
-                                                   .k = k,
-                                                   .b = b + u * int8_packed_bytes(1, k),
-                                                   .offsets = int8_packed_offsets,
-                                                   .a_is_signed = a_is_signed},
-                              1, 1));
-    TEST_RUN(test, TEST_NEW,
-             tile.fn(got,
-                     &(struct int8_sides){.a = a,
-                                          .a_line = line,
-                                          .k = k,
-                                          .b = b,
-                                          .unit = int8_packed_bytes(1, k),
-                                          .offsets = int8_packed_offsets,
-                                          .a_is_signed = a_is_signed},
-                     rows, units));
+    for (int r = 0; r < rows; r++) {
+        for (int u = 0; u < units; u++) {
+            sides.a = a + r * line;
+            sides.b = b + u * int8_packed_bytes(1, k);
+            TEST_RUN(
+                test, TEST_REF,
+                plain.fn(want + (int64_t)r * INT8_LINE + (int64_t)u * INT8_UNIT, &sides, 1, 1));
+        }
+    }
+    sides.a = a;
+    sides.b = b;
+    run_tile(test, &tile, &sides, got, rows, units);
     test_compare_bytes(test, got, want, INT8_MAX_ROWS * INT8_LINE * sizeof(*want));
 }
 
