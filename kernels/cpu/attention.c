@@ -125,6 +125,7 @@ ISA_BODY void mend_row(float *y, const float *scores, const float *v, int64_t v_
 {
     float sum = 0.0f;
 
+#pragma omp simd reduction(+ : sum)
     for (int64_t c = 0; c < channels; c++)
         sum += y[c] - y[c];
     if (sum == 0.0f)

@@ -23,6 +23,9 @@ struct rows {
     atomic_bool is_bad;
 };
 
+/* Instructions that gather are slower than loads, but compilers take them where they can. */
+#define ONE_BY_ONE(place) __asm__("" : "+r"(place))
+
 /* name(): a row; false where an index is out of range. */
 #define ROW(name, type, index_type)                                                                \
     ISA_BODY bool name(const struct rows *r, int64_t row, int64_t base)                            \
@@ -31,21 +34,25 @@ struct rows {
         const type *x = (const type *)(const void *)r->x + base;                                   \
         const index_type *indices = (const index_type *)(const void *)r->indices + row * r->count; \
         int64_t limit = r->limit, stride = r->stride, step = r->step;                              \
+        bool is_dense = step == 0 && stride == 1;                                                  \
                                                                                                    \
         for (int64_t first = 0; first < r->count; first += BLOCK) {                                \
             int64_t last = r->count - first < BLOCK ? r->count : first + BLOCK;                    \
             uint64_t above = 0;                                                                    \
+            int64_t places[BLOCK];                                                                 \
                                                                                                    \
             for (int64_t j = first; j < last; j++)                                                 \
                 above |= (uint64_t)indices[j] + (uint64_t)limit >= 2 * (uint64_t)limit;            \
             if (above)                                                                             \
                 return false;                                                                      \
-            if (step == 0 && stride == 1)                                                          \
-                for (int64_t j = first; j < last; j++)                                             \
-                    y[j] = x[indices[j] + (indices[j] < 0 ? limit : 0)];                           \
-            else                                                                                   \
-                for (int64_t j = first; j < last; j++)                                             \
-                    y[j] = x[(indices[j] + (indices[j] < 0 ? limit : 0)) * stride + j * step];     \
+            for (int64_t j = first; j < last; j++)                                                 \
+                places[j - first] = indices[j] + (indices[j] < 0 ? limit : 0);                     \
+            for (int64_t j = first; j < last; j++) {                                               \
+                int64_t place = places[j - first];                                                 \
+                                                                                                   \
+                ONE_BY_ONE(place);                                                                 \
+                y[j] = is_dense ? x[place] : x[place * stride + j * step];                         \
+            }                                                                                      \
         }                                                                                          \
         return true;                                                                               \
     }

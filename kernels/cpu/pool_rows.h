@@ -187,7 +187,7 @@ static inline bool pool_is_small(const struct kernel_window *w)
         int64_t front = w->pad_begin[2];                                                           \
         const float *rows[POOL_SMALL] = {plane, plane, plane};                                     \
                                                                                                    \
-        for (int64_t i = 0; i < front; i++)                                                        \
+        for (int64_t i = 0; i < POOL_SMALL; i++) /* `front` of them stay */                        \
             line[i] = lowest;                                                                      \
         for (int64_t i = 0; i < 4 * POOL_LANES; i++)                                               \
             line[front + w->in[2] + i] = lowest;                                                   \

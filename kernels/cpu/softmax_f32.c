@@ -10,6 +10,8 @@
 
 enum {
     BLOCK = 256, /* inner elements at a time */
+    AHEAD = 128, /* elements of the next row that are fetched together */
+    LINE = 16,   /* of a cache */
     GRAIN = 1 << 13,
 };
 
@@ -54,15 +56,27 @@ ISA_BODY float exp_below(float x)
 ISA_BODY void softmax_row(float *y, const float *x, int64_t count)
 {
     float maximum = largest(x, count), sum = 0.0f, scale;
+    int64_t i = 0;
 
+    for (; i + AHEAD <= count; i += AHEAD) {
+        for (int64_t j = i; j < i + AHEAD; j += LINE) { /* the next row */
+            __builtin_prefetch(x + count + j);
+            __builtin_prefetch(y + count + j, 1);
+        }
 #pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < count; i++) {
-        y[i] = exp_below(x[i] - maximum);
-        sum += y[i];
+        for (int64_t j = i; j < i + AHEAD; j++) {
+            y[j] = exp_below(x[j] - maximum);
+            sum += y[j];
+        }
+    }
+#pragma omp simd reduction(+ : sum)
+    for (int64_t j = i; j < count; j++) {
+        y[j] = exp_below(x[j] - maximum);
+        sum += y[j];
     }
     scale = 1.0f / sum;
-    for (int64_t i = 0; i < count; i++)
-        y[i] *= scale;
+    for (int64_t j = 0; j < count; j++)
+        y[j] *= scale;
 }
 
 /* `count` neighbours on the inner axes, at most BLOCK. */
