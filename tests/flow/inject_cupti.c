@@ -3,6 +3,7 @@
  * GPU. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "tests/support/check.h"
@@ -419,19 +420,22 @@ static void no_second_fault_reaches_the_program(void **state)
     static const struct {
         const char *first, *function;
         uint64_t kernels;
+        const char *said; /* NULL: the function */
     } faults[] = {
-        {"cuptiActivityEnable/2=35,", "cuptiUnsubscribe", 0},
-        {"cuptiActivityEnable/2=35,", "cuptiActivityDisable", 0},
-        {"", "cuptiActivityEnable/1", 0},  /* copies */
-        {"", "cuptiActivityEnable/9", 1},  /* contexts */
-        {"", "cuptiActivityEnable/10", 0}, /* kernels */
-        {"", "cuptiActivityEnable/17", 1}, /* overhead */
-        {"", "cuptiActivityEnable/22", 1}, /* copies between devices */
-        {"", "cuptiActivityEnable/36", 1}, /* events */
-        {"", "cuptiActivityEnable/38", 1}, /* waits */
-        {"", "cuptiActivityEnable/49", 1}, /* memory */
-        {"", "cuptiActivityEnable/50", 1}, /* pools */
-        {"", "cuptiActivityEnable/52", 1}, /* compilations */
+        {"cuptiActivityEnable/2=35,", "cuptiUnsubscribe", 0, NULL},
+        {"cuptiActivityEnable/2=35,", "cuptiActivityDisable", 0, NULL},
+        {"cuptiActivityEnable_v2/2=35,", "cuptiActivityDisable_v2", 0, "cuptiActivityDisable"},
+        {"cuptiActivitySetAttribute_v2=1,", "cuptiUnsubscribe", 0, NULL},
+        {"", "cuptiActivityEnable/1", 0, NULL},  /* copies */
+        {"", "cuptiActivityEnable/9", 1, NULL},  /* contexts */
+        {"", "cuptiActivityEnable/10", 0, NULL}, /* kernels */
+        {"", "cuptiActivityEnable/17", 1, NULL}, /* overhead */
+        {"", "cuptiActivityEnable/22", 1, NULL}, /* copies between devices */
+        {"", "cuptiActivityEnable/36", 1, NULL}, /* events */
+        {"", "cuptiActivityEnable/38", 1, NULL}, /* waits */
+        {"", "cuptiActivityEnable/49", 1, NULL}, /* memory */
+        {"", "cuptiActivityEnable/50", 1, NULL}, /* pools */
+        {"", "cuptiActivityEnable/52", 1, NULL}, /* compilations */
     };
     char script[80], sql[200];
 
@@ -439,11 +443,13 @@ static void no_second_fault_reaches_the_program(void **state)
     for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
         snprintf(script, sizeof(script), "%s%s=999", faults[i].first, faults[i].function);
         setenv("CUDA_DOUBLE_FAIL", script, 1);
+        setenv("OPTRACE_CUPTI_RECORDS", strstr(faults[i].first, "_v2") ? "short" : "whole", 1);
         record_with(state, GPU("memory"), "kernels");
         snprintf(sql, sizeof(sql), SAID("CUDA: %%(error 999%%"));
         if (COUNT(sql) != 1 || COUNT(ON_DEVICE "op_type = 'kernel'") != faults[i].kernels * 200)
             fail_msg("%s is not said once, or more is missing", script);
-        snprintf(sql, sizeof(sql), SAID("CUDA: %%(error 999 of %s)"), faults[i].function);
+        snprintf(sql, sizeof(sql), SAID("CUDA: %%(error 999 of %s)"),
+                 faults[i].said ? faults[i].said : faults[i].function);
         if (faults[i].first[0] && COUNT(sql) != 1)
             fail_msg("%s is not said by name", script);
     }

@@ -403,15 +403,6 @@ static void after_fork_child(void)
     __atomic_store_n(&is_alive, 0, __ATOMIC_RELEASE);
 }
 
-/* Others may have CUPTI. */
-static void give_back(void)
-{
-    const int rc = cupti.unsubscribe(cupti.subscriber);
-
-    if (rc != 0)
-        cupti_say("no other tool can have CUPTI either (error %d of cuptiUnsubscribe)", rc);
-}
-
 /* libcuda is told that all is well in any case: what is not is none of its concern. */
 int InitializeInjection(void)
 {
@@ -437,7 +428,7 @@ int InitializeInjection(void)
     if (rc == 0) {
         rc = cupti_level_begin(&cupti, level);
         if (rc != 0)
-            give_back();
+            cupti_give_back(&cupti, cupti.subscriber);
     }
     if (rc != 0) {
         cupti_say("only the host is recorded: %s (error %d)", meaning(rc), rc);

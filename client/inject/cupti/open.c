@@ -195,6 +195,14 @@ static bool would_recurse(void *handle)
     return get_table(&table, wanted) != 0 || !table;
 }
 
+void cupti_give_back(const struct cupti *cupti, void *subscriber)
+{
+    const int rc = cupti->unsubscribe(subscriber);
+
+    if (rc != 0)
+        cupti_say("no other tool can have CUPTI either (error %d of cuptiUnsubscribe)", rc);
+}
+
 const char *cupti_open(struct cupti *out_cupti)
 {
     static const uint32_t kinds[] = {CUPTI_MEMCPY, CUPTI_MEMSET,  CUPTI_KERNEL, CUPTI_MEMCPY2,

@@ -12,6 +12,7 @@
 enum {
     RING_RECORDS = 65536, /* as the client has it, if nobody says otherwise */
     WAIT_MS = 2000,
+    LAST_WAIT_MS = 3000, /* without a daemon it is all of this */
     FAST_NS = 200000000, /* half of a ring in less time than this may be too fast for the daemon */
 };
 #define NS_PER_S UINT64_C(1000000000)
@@ -46,7 +47,11 @@ void cupti_pace_begin(void)
 void cupti_pace_last(void)
 {
     mine.is_last = true;
-    mine.count = part; /* what this thread itself recorded may be there, too */
+    mine.count = cupti_calls_of_thread / 2; /* what it recorded itself may be there, too */
+    if (mine.count >= part) {
+        mine.count = 0;
+        cupti_pace_wait();
+    }
 }
 
 bool cupti_pace_is_due(uint32_t records)
@@ -66,7 +71,7 @@ bool cupti_pace_is_due(uint32_t records)
 
 void cupti_pace_wait(void)
 {
-    if (recorder.flush(WAIT_MS) != 0)
+    if (recorder.flush(mine.is_last ? LAST_WAIT_MS : WAIT_MS) != 0)
         __atomic_store_n(&tired_ns, now_ns() + 10 * NS_PER_S, __ATOMIC_RELAXED);
     mine.since_ns = now_ns();
 }

@@ -51,6 +51,9 @@ struct cupti {
  *  stays. */
 const char *cupti_open(struct cupti *out_cupti);
 
+/** Others may have CUPTI. */
+void cupti_give_back(const struct cupti *cupti, void *subscriber);
+
 /** Whether the library fills a field of its records that ends at `end`. */
 static inline bool cupti_record_has(const struct cupti *cupti, uint32_t kind, size_t end)
 {
@@ -178,7 +181,7 @@ void cupti_note_call(uint32_t correlation, uint32_t run, struct cupti_work work)
 
 void cupti_pace_begin(void);
 
-/** This thread puts what comes last, as the program ends. */
+/** This thread puts what comes last, as the program ends. May wait as cupti_pace_wait() does. */
 void cupti_pace_last(void);
 
 /** So many records were put by this thread. True: cupti_pace_wait(), which takes until the daemon has

@@ -193,7 +193,7 @@ static int subscribe(struct cupti *cupti, cupti_callback *callback)
         return rc;
     rc = v2.set_attribute(subscriber, CUPTI_CHOSEN_FIELDS, &bytes, &yes);
     if (rc != 0) {
-        cupti->unsubscribe(subscriber);
+        cupti_give_back(cupti, subscriber);
         return rc;
     }
     cupti->subscriber = subscriber;
