@@ -26,6 +26,8 @@ enum {
     GREEN_CONTEXTS = 64,
     NAME_BYTES = 900,
     RECORDS_PER_LOOK = 32,
+    CACHE_LINE = 64,
+    FETCH_AHEAD = 512, /* two records */
 };
 
 #define HAS(cupti, kind, record, field)                                                            \
@@ -71,14 +73,17 @@ struct whole {
     uint32_t device, graph;
 };
 
-/* The ops of kernels that came lately, by where CUPTI keeps their names. A name may be another one
- * later, where a module is gone: it is compared. */
-static struct {
+/* The ops of kernels that came lately, by where CUPTI keeps their names. These stay as long as the
+ * buffer; a name may be another one later, where a module is gone: it is compared, once in a
+ * buffer. */
+static struct known {
     const char *place;
-    char *name;
+    uint64_t buffer;
     struct launch launch;
     uint32_t op;
+    char *name;
 } kernels[KERNELS];
+static uint64_t buffer_count; /* under the lock */
 
 /* Of the latest calls. Written on the threads that call, read when the records come. */
 static struct call {
@@ -164,10 +169,13 @@ uint32_t cupti_lane_of(uint32_t device, uint32_t context, uint32_t stream)
         struct lane lane;
         uint32_t number;
     } recent[RECENT_LANES]; /* under the lock, as kernels are */
-    const struct lane lane = {KEY_LANE, device, context, stream, 0};
     const size_t at = (stream + context * 5 + device * 3) % RECENT_LANES;
+    const struct lane *known = &recent[at].lane;
 
-    if (memcmp(&recent[at].lane, &lane, sizeof(lane)) != 0) {
+    if (UNLIKELY(known->kind != KEY_LANE || known->stream != stream || known->context != context ||
+                 known->device != device)) {
+        const struct lane lane = {KEY_LANE, device, context, stream, 0};
+
         recent[at].number = (uint32_t)names_find_always(&lane, sizeof(lane), define_lane, &lane);
         recent[at].lane = lane;
     }
@@ -278,6 +286,21 @@ static struct cupti_node node_of(uint64_t graph_node, uint64_t source_node)
     return node;
 }
 
+/* By words, and grid and block as the record has them: what was just written in parts is read slowly
+ * in one. */
+static inline bool is_same_launch(const struct launch *known, const struct cupti_kernel *record,
+                                  const struct launch *launch)
+{
+    uint64_t ours[3], theirs[3];
+
+    memcpy(ours, known->grid, sizeof(ours));
+    memcpy(theirs, record->grid, sizeof(theirs));
+    return ours[0] == theirs[0] && ours[1] == theirs[1] && ours[2] == theirs[2] &&
+           known->shared == launch->shared && known->registers == launch->registers &&
+           known->device == launch->device && known->origin == launch->origin &&
+           known->work.flop == launch->work.flop && known->work.bytes == launch->work.bytes;
+}
+
 static uint32_t kernel_op(const struct cupti_kernel *record, const struct cupti_node *node)
 {
     const char *name = record->name ? record->name : "unknown kernel";
@@ -290,19 +313,25 @@ static uint32_t kernel_op(const struct cupti_kernel *record, const struct cupti_
                                   0,
                                   record->graph_node ? node->work : take_work(record->correlation),
                                   node->origin};
-    const size_t at = ((uintptr_t)name / 8 + (uintptr_t)launch.grid[0] * 31 +
-                       (uintptr_t)launch.block[0] * 7 + (uintptr_t)launch.origin / 16 * 13) %
-                      KERNELS;
+    struct known *known =
+        &kernels[((uintptr_t)name / 8 + (uintptr_t)launch.grid[0] * 31 +
+                  (uintptr_t)launch.block[0] * 7 + (uintptr_t)launch.origin / 16 * 13) %
+                 KERNELS];
 
-    if (kernels[at].place == name && memcmp(&kernels[at].launch, &launch, sizeof(launch)) == 0 &&
-        strcmp(kernels[at].name, name) == 0)
-        return kernels[at].op;
-    free(kernels[at].name);
-    kernels[at].name = strdup(name);
-    kernels[at].place = kernels[at].name ? name : NULL;
-    kernels[at].launch = launch;
-    kernels[at].op = find_kernel(name, &launch);
-    return kernels[at].op;
+    if (LIKELY(known->place == name && is_same_launch(&known->launch, record, &launch))) {
+        if (LIKELY(known->buffer == buffer_count))
+            return known->op;
+        known->buffer = buffer_count;
+        if (strcmp(known->name, name) == 0)
+            return known->op;
+    }
+    free(known->name);
+    known->name = strdup(name);
+    known->place = known->name ? name : NULL;
+    known->buffer = buffer_count;
+    known->launch = launch;
+    known->op = find_kernel(name, &launch);
+    return known->op;
 }
 
 static const char *memory_name(uint8_t kind)
@@ -528,6 +557,40 @@ static void put_record(const struct cupti *cupti, const void *record)
     }
 }
 
+/* How long it is; 0: this is for CUPTI to say. */
+static size_t known_bytes(const struct cupti *cupti, const uint8_t *at, const uint8_t *end)
+{
+    uint32_t kind;
+
+    if (at + sizeof(uint64_t) > end)
+        return 0;
+    memcpy(&kind, at, sizeof(kind));
+    return kind < CUPTI_KINDS && at + cupti->record_bytes[kind] <= end ? cupti->record_bytes[kind]
+                                                                       : 0;
+}
+
+/* The record after one, or the first. CUPTI finds it by how long its records are, as it has shown when
+ * it was opened: it is asked where that is not known. */
+static int next_record(const struct cupti *cupti, uint8_t *buffer, size_t valid, void **record)
+{
+    const uint8_t *end = buffer + valid;
+    uint8_t *at = *record ? *record : buffer;
+
+    if (!cupti->is_short && (!*record || known_bytes(cupti, at, end) > 0)) {
+        at += *record ? known_bytes(cupti, at, end) : 0;
+        if (at >= end)
+            return CUPTI_END_OF_BUFFER;
+        if (known_bytes(cupti, at, end) > 0) {
+            __builtin_prefetch(at + FETCH_AHEAD);
+            __builtin_prefetch(at + FETCH_AHEAD + CACHE_LINE);
+            __builtin_prefetch(at + FETCH_AHEAD + 2 * CACHE_LINE);
+            *record = at;
+            return 0;
+        }
+    }
+    return cupti->next_record(buffer, valid, record);
+}
+
 void cupti_decode(const struct cupti *cupti, uint8_t *buffer, size_t valid)
 {
     void *record = NULL;
@@ -539,7 +602,8 @@ void cupti_decode(const struct cupti *cupti, uint8_t *buffer, size_t valid)
     /* This may be a thread of the program, within a run that these are not of. */
     mine = recorder.run_set(0);
     pthread_mutex_lock(&lock);
-    while ((rc = cupti->next_record(buffer, valid, &record)) == 0 && record) {
+    buffer_count++;
+    while ((rc = next_record(cupti, buffer, valid, &record)) == 0 && record) {
         const void *whole = cupti->is_short ? cupti_short_expand(record) : record;
 
         if (whole)
