@@ -23,7 +23,23 @@ int groups_find(struct groups *groups, struct place_key key, uint32_t *out_group
 
 int groups_add(struct groups *groups, uint32_t group, double value)
 {
-    return isnan(value) ? 0 : array_push(&groups->values, ((struct group_value){group, value}));
+    size_t place = groups->value_count % GROUP_BLOCK;
+    struct group_block *block;
+
+    if (isnan(value))
+        return 0;
+    if (place == 0) {
+        block = malloc(sizeof(*block));
+        if (!block || array_push(&groups->blocks, block) < 0) {
+            free(block);
+            return -ENOMEM;
+        }
+    }
+    block = groups->blocks.items[groups->blocks.count - 1];
+    block->values[place] = value;
+    block->groups[place] = group;
+    groups->value_count++;
+    return 0;
 }
 
 static struct group_summary summarize(const double *sorted, size_t count)
@@ -46,27 +62,51 @@ static struct group_summary summarize(const double *sorted, size_t count)
     return summary;
 }
 
-/* The values of each group together, by counting. */
-static void spread(const struct groups *groups, size_t *ends, double *values)
+static size_t block_length(const struct groups *groups, size_t block)
+{
+    size_t left = groups->value_count - block * GROUP_BLOCK;
+
+    return left < GROUP_BLOCK ? left : GROUP_BLOCK;
+}
+
+static void drop_values(struct groups *groups)
+{
+    for (size_t i = 0; i < groups->blocks.count; i++)
+        free(groups->blocks.items[i]);
+    array_deinit(&groups->blocks);
+    groups->value_count = 0;
+}
+
+/* The values of each group together, by counting. Each block goes once it has been read. */
+static void spread(struct groups *groups, size_t *ends, double *values)
 {
     size_t first = 0;
 
-    for (size_t i = 0; i < groups->values.count; i++)
-        ends[groups->values.items[i].group]++;
+    for (size_t i = 0; i < groups->blocks.count; i++) {
+        for (size_t k = 0; k < block_length(groups, i); k++)
+            ends[groups->blocks.items[i]->groups[k]]++;
+    }
     for (uint32_t group = 0; group < groups->count; group++) {
         size_t count = ends[group];
 
         ends[group] = first;
         first += count;
     }
-    for (size_t i = 0; i < groups->values.count; i++)
-        values[ends[groups->values.items[i].group]++] = groups->values.items[i].value;
+    for (size_t i = 0; i < groups->blocks.count; i++) {
+        struct group_block *block = groups->blocks.items[i];
+
+        for (size_t k = 0; k < block_length(groups, i); k++)
+            values[ends[block->groups[k]]++] = block->values[k];
+        free(block);
+        groups->blocks.items[i] = NULL;
+    }
+    drop_values(groups);
 }
 
 int groups_summarize(struct groups *groups, struct group_summary **out_summaries)
 {
     size_t *ends = calloc(groups->count + 1, sizeof(*ends));
-    double *values = malloc((groups->values.count + 1) * sizeof(*values));
+    double *values = malloc((groups->value_count + 1) * sizeof(*values));
     struct group_summary *summaries = calloc(groups->count + 1, sizeof(*summaries));
 
     if (!ends || !values || !summaries) {
@@ -93,7 +133,7 @@ int groups_summarize(struct groups *groups, struct group_summary **out_summaries
 void groups_deinit(struct groups *groups)
 {
     place_map_deinit(&groups->map);
-    array_deinit(&groups->values);
+    drop_values(groups);
 }
 
 void groups_add_text(struct place_key *key, const char *text)

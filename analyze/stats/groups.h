@@ -13,14 +13,18 @@
 #include "analyze/containers/place_map.h"
 #include "base/array.h"
 
-struct group_value {
-    uint32_t group;
-    double value;
+enum { GROUP_BLOCK = 1 << 14 };
+
+/* Values as they came: twelve bytes each, which never move. */
+struct group_block {
+    double values[GROUP_BLOCK];
+    uint32_t groups[GROUP_BLOCK];
 };
 
 struct groups {
     struct place_map map;
-    ARRAY_OF(struct group_value) values;
+    ARRAY_OF(struct group_block *) blocks; /* the last of them may have room */
+    size_t value_count;
     uint32_t count; /* groups are 0 .. count - 1, in the order of their first groups_find() */
 };
 
@@ -40,7 +44,8 @@ int groups_find(struct groups *groups, struct place_key key, uint32_t *out_group
 /** NaN does not count. Returns 0 or -ENOMEM. */
 int groups_add(struct groups *groups, uint32_t group, double value);
 
-/** One summary for each group; the caller frees *out_summaries. Returns 0 or -ENOMEM. */
+/** One summary for each group; the caller frees *out_summaries. The values are gone then. Returns 0
+ *  or -ENOMEM. */
 int groups_summarize(struct groups *groups, struct group_summary **out_summaries);
 
 void groups_deinit(struct groups *groups);
