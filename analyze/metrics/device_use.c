@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sweep over the starts and ends of what ran on a device. */
+/* A sweep over the starts and ends of what ran on a device. Parts begin when all before has ended, so
+ * that each is swept for itself. */
 #include "analyze/metrics/device_use.h"
 
 #include <errno.h>
@@ -41,15 +42,30 @@ static uint8_t kind_of(const struct spans_answer *spans, const struct span *span
     return work == WORK_COMPUTE ? KERNELS : COPIES;
 }
 
+/* What is known of a lane, or of all lanes of a device, which is kept with the first of them. */
+struct device_sums {
+    struct device_use use; /* names and wall time are filled in at the end */
+    int64_t first_ns, last_ns;
+};
+
+struct device_parts {
+    struct device_sums *lanes, *devices; /* beside lanes */
+    uint32_t *first;                     /* beside lanes: the first lane of its device */
+    bool *has_others;                    /* beside lanes: its device has other lanes */
+    struct lane_use *uses;
+    struct point_array points; /* of a lane, of a device */
+};
+
+/* Adds the spans of a lane that are shown. */
 static int add_lane(const struct spans_answer *spans, uint32_t lane, struct device_use *use,
                     struct point_array *points)
 {
     const struct span_range *range = &spans->ranges[lane];
-    int rc = 0;
+    int rc = array_reserve(points, points->count + range->count * 2);
 
     for (size_t i = range->first; i < range->first + range->count && rc == 0; i++) {
         const struct span *span = &spans->spans.items[i];
-        uint8_t kind = kind_of(spans, span);
+        uint8_t kind;
 
         if (!span_is_op(spans, span) || !span->is_shown)
             continue;
@@ -57,14 +73,13 @@ static int add_lane(const struct spans_answer *spans, uint32_t lane, struct devi
         use->sum_ns += span->dur_ns;
         if (!span->dur_ns)
             continue; /* it takes no time, nor is it at once with anything */
-        rc = array_push(points, ((struct point){span->start_ns, 1, kind}));
-        if (rc == 0)
-            rc = array_push(points, ((struct point){span_end_ns(span), -1, kind}));
+        kind = kind_of(spans, span);
+        points->items[points->count++] = (struct point){span->start_ns, 1, kind};
+        points->items[points->count++] = (struct point){span_end_ns(span), -1, kind};
     }
     return rc;
 }
 
-/* Some time in which these run. */
 static void pass(struct device_use *use, const uint64_t *running, int64_t ns)
 {
     bool computes = running[KERNELS], copies = running[COPIES], talks = running[COLLECTIVES];
@@ -79,13 +94,25 @@ static void pass(struct device_use *use, const uint64_t *running, int64_t ns)
     use->overlap_ns += (copies || talks) && computes ? ns : 0;
 }
 
-static void sweep(struct point_array *points, struct device_use *use)
+/* On a stream one follows the other, mostly. */
+static void sort_points(struct point_array *points)
 {
+    for (size_t i = 1; i < points->count; i++) {
+        if (compare_points(&points->items[i - 1], &points->items[i]) > 0) {
+            qsort(points->items, points->count, sizeof(*points->items), compare_points);
+            return;
+        }
+    }
+}
+
+static void sweep(struct point_array *points, struct device_sums *sums)
+{
+    struct device_use *use = &sums->use;
     uint64_t running[KINDS] = {0}, sum = 0;
 
     if (!points->count)
         return;
-    qsort(points->items, points->count, sizeof(*points->items), compare_points);
+    sort_points(points);
     for (size_t i = 0; i < points->count; i++) {
         const struct point *point = &points->items[i];
 
@@ -95,77 +122,168 @@ static void sweep(struct point_array *points, struct device_use *use)
         if (sum > use->most_at_once)
             use->most_at_once = sum;
     }
-    use->active_ns = points->items[points->count - 1].time_ns - points->items[0].time_ns;
-}
-
-/* Measures some lanes together. */
-static int add_use(const struct spans_answer *spans, const uint32_t *lanes, size_t lane_count,
-                   const struct lane_use *wall, struct device_use_array *out_uses)
-{
-    const struct lane_row *first = &spans->lanes.items[lanes[0]];
-    struct device_use use = {
-        .device = device_of(first),
-        .lane = lane_count == 1 ? first : NULL,
-        .session_id = first->session_id,
-        .wall_ns = wall->wall_end_ns - wall->wall_start_ns,
-    };
-    struct point_array points = {0};
-    int rc = 0;
-
-    for (size_t i = 0; i < lane_count && rc == 0; i++)
-        rc = add_lane(spans, lanes[i], &use, &points);
-    if (rc == 0 && use.span_count) {
-        sweep(&points, &use);
-        rc = array_push(out_uses, use);
-    }
-    array_deinit(&points);
-    return rc;
+    if (points->items[0].time_ns < sums->first_ns)
+        sums->first_ns = points->items[0].time_ns;
+    if (points->items[points->count - 1].time_ns > sums->last_ns)
+        sums->last_ns = points->items[points->count - 1].time_ns;
 }
 
 static bool is_same_device(const struct spans_answer *spans, uint32_t a, uint32_t b)
 {
     const struct lane_row *left = &spans->lanes.items[a], *right = &spans->lanes.items[b];
 
-    return left->session_id == right->session_id && strcmp(device_of(left), device_of(right)) == 0;
+    return left->session_id == right->session_id && left->side == right->side &&
+           strcmp(device_of(left), device_of(right)) == 0;
 }
 
-static bool is_shown(const struct spans_answer *spans, uint32_t lane)
+/* --- Parts. --- */
+
+void device_parts_destroy(struct device_parts **parts)
 {
-    const struct span_range *range = &spans->ranges[lane];
+    if (!*parts)
+        return;
+    free((*parts)->lanes);
+    free((*parts)->devices);
+    free((*parts)->first);
+    free((*parts)->has_others);
+    free((*parts)->uses);
+    array_deinit(&(*parts)->points);
+    free(*parts);
+    *parts = NULL;
+}
 
-    for (size_t i = range->first; i < range->first + range->count; i++) {
-        const struct span *span = &spans->spans.items[i];
+static void find_devices(const struct spans_answer *spans, struct device_parts *parts)
+{
+    for (uint32_t i = 0; i < spans->lanes.count; i++) {
+        uint32_t first = 0;
 
-        if (span_is_op(spans, span) && span->is_shown)
-            return spans->lanes.items[lane].side == OP_DEVICE;
+        while (first < i && !(parts->first[first] == first && is_same_device(spans, first, i)))
+            first++;
+        parts->first[i] = first;
+        parts->has_others[first] |= first < i;
+        parts->lanes[i].first_ns = parts->devices[i].first_ns = INT64_MAX;
+        parts->lanes[i].last_ns = parts->devices[i].last_ns = INT64_MIN;
     }
-    return false;
+}
+
+int device_parts_begin(const struct spans_answer *spans, struct device_parts **out_parts)
+{
+    size_t count = spans->lanes.count + 1;
+    struct device_parts *parts;
+
+    device_parts_destroy(out_parts);
+    parts = *out_parts = calloc(1, sizeof(*parts));
+    if (!parts)
+        return -ENOMEM;
+    parts->lanes = calloc(count, sizeof(*parts->lanes));
+    parts->devices = calloc(count, sizeof(*parts->devices));
+    parts->first = calloc(count, sizeof(*parts->first));
+    parts->has_others = calloc(count, sizeof(*parts->has_others));
+    parts->uses = calloc(count, sizeof(*parts->uses));
+    if (!parts->lanes || !parts->devices || !parts->first || !parts->has_others || !parts->uses)
+        return -ENOMEM;
+    find_devices(spans, parts);
+    return 0;
+}
+
+static int measure(const struct spans_answer *spans, struct device_parts *parts,
+                   const uint32_t *lanes, size_t lane_count, struct device_sums *sums)
+{
+    int rc = 0;
+
+    parts->points.count = 0;
+    for (size_t i = 0; i < lane_count && rc == 0; i++)
+        rc = add_lane(spans, lanes[i], &sums->use, &parts->points);
+    if (rc == 0)
+        sweep(&parts->points, sums);
+    return rc;
+}
+
+int device_parts_add(struct device_parts *parts, const struct spans_answer *spans)
+{
+    uint32_t count = (uint32_t)spans->lanes.count;
+    uint32_t *lanes = malloc((count + 1) * sizeof(*lanes));
+    int rc = lanes ? 0 : -ENOMEM;
+
+    lane_use_add(parts->uses, spans);
+    for (uint32_t i = 0; i < count && rc == 0; i++) {
+        size_t found = 0;
+
+        if (spans->lanes.items[i].side != OP_DEVICE)
+            continue;
+        rc = measure(spans, parts, &i, 1, &parts->lanes[i]);
+        for (uint32_t k = i; k < count && parts->has_others[i]; k++) {
+            if (parts->first[k] == i)
+                lanes[found++] = k;
+        }
+        if (rc == 0 && found)
+            rc = measure(spans, parts, lanes, found, &parts->devices[i]);
+    }
+    free(lanes);
+    return rc;
+}
+
+/* What was summed up of some lanes, the first of which with anything is `lane`. */
+static int put_use(const struct device_parts *parts, const struct spans_answer *spans,
+                   const struct device_sums *sums, uint32_t lane, bool is_alone,
+                   struct device_use_array *out_uses)
+{
+    const struct lane_row *row = &spans->lanes.items[lane];
+    struct device_use use = sums->use;
+
+    use.device = device_of(row);
+    use.lane = is_alone ? row : NULL;
+    use.session_id = row->session_id;
+    use.wall_ns = parts->uses[lane].wall_end_ns - parts->uses[lane].wall_start_ns;
+    if (sums->last_ns > sums->first_ns)
+        use.active_ns = sums->last_ns - sums->first_ns;
+    return array_push(out_uses, use);
+}
+
+/* All lanes of the device whose first lane that is, then each. */
+static int finish_device(const struct device_parts *parts, const struct spans_answer *spans,
+                         uint32_t first, struct device_use_array *out_uses)
+{
+    uint32_t count = (uint32_t)spans->lanes.count, found = 0, lane = count;
+    int rc = 0;
+
+    for (uint32_t i = count; i-- > first;) {
+        if (parts->first[i] == first && parts->lanes[i].use.span_count) {
+            lane = i;
+            found++;
+        }
+    }
+    if (found > 1)
+        rc = put_use(parts, spans, &parts->devices[first], lane, false, out_uses);
+    for (; lane < count && rc == 0; lane++) {
+        if (parts->first[lane] == first && parts->lanes[lane].use.span_count)
+            rc = put_use(parts, spans, &parts->lanes[lane], lane, true, out_uses);
+    }
+    return rc;
+}
+
+int device_parts_finish(struct device_parts *parts, const struct spans_answer *spans,
+                        struct device_use_array *out_uses)
+{
+    int rc = 0;
+
+    lane_use_find_walls(parts->uses, spans);
+    for (uint32_t i = 0; i < spans->lanes.count && rc == 0; i++) {
+        if (parts->first[i] == i && spans->lanes.items[i].side == OP_DEVICE)
+            rc = finish_device(parts, spans, i, out_uses);
+    }
+    return rc;
 }
 
 int device_use_make(const struct spans_answer *spans, struct device_use_array *out_uses)
 {
-    size_t count = spans->lanes.count;
-    uint32_t *lanes = malloc((count + 1) * sizeof(*lanes));
-    bool *is_done = calloc(count + 1, sizeof(*is_done));
-    struct lane_use *uses = NULL;
-    int rc = lanes && is_done ? lane_use_make(spans, &uses) : -ENOMEM;
+    struct device_parts *parts = NULL;
+    int rc = device_parts_begin(spans, &parts);
 
-    for (uint32_t i = 0; i < count && rc == 0; i++) {
-        size_t found = 0;
-
-        for (uint32_t k = i; k < count && !is_done[i]; k++) {
-            if (!is_done[k] && is_same_device(spans, i, k) && is_shown(spans, k))
-                lanes[found++] = k;
-        }
-        if (found > 1)
-            rc = add_use(spans, lanes, found, &uses[lanes[0]], out_uses);
-        for (size_t k = 0; k < found && rc == 0; k++) {
-            is_done[lanes[k]] = true;
-            rc = add_use(spans, &lanes[k], 1, &uses[lanes[k]], out_uses);
-        }
-    }
-    free(lanes);
-    free(is_done);
-    free(uses);
+    if (rc == 0)
+        rc = device_parts_add(parts, spans);
+    if (rc == 0)
+        rc = device_parts_finish(parts, spans, out_uses);
+    device_parts_destroy(&parts);
     return rc;
 }

@@ -21,9 +21,21 @@ struct device_use {
 };
 struct device_use_array ARRAY_FIELDS(struct device_use);
 
+/* Spans in parts (query_span_parts()): NULL at first, device_parts_begin(), device_parts_add() with
+ * each part, device_parts_finish(); device_parts_destroy() after any of them. These return 0 or
+ * -ENOMEM. */
+struct device_parts;
+int device_parts_begin(const struct spans_answer *spans, struct device_parts **out_parts);
+int device_parts_add(struct device_parts *parts, const struct spans_answer *spans);
+void device_parts_destroy(struct device_parts **parts);
+
 /** Of the spans shown: for each device of each session all its lanes together, when there are two
- *  or more, and each lane. Labels and phases do not count. Returns 0 or -ENOMEM; the caller gives
- *  *out_uses to array_deinit() after either. */
+ *  or more, and each lane. Labels and phases do not count. The caller gives *out_uses to
+ *  array_deinit() after either. */
+int device_parts_finish(struct device_parts *parts, const struct spans_answer *spans,
+                        struct device_use_array *out_uses);
+
+/** The same of spans that are all there. For tests. */
 int device_use_make(const struct spans_answer *spans, struct device_use_array *out_uses);
 
 #endif

@@ -114,14 +114,28 @@ static const struct line_column columns[] = {
     {LINE_COMPACT("session_id", "Session"), {NULL}, "its session", session_of},
 };
 
-static int emit(const struct report *report, struct spans_answer *spans, struct diag *diag)
+static int begin(void *user, const struct spans_answer *spans)
 {
+    return device_parts_begin(spans, user);
+}
+
+static int take(void *user, struct spans_answer *spans)
+{
+    struct device_parts **parts = user;
+
+    return device_parts_add(*parts, spans);
+}
+
+static int emit(const struct report *report, void *user, struct spans_answer *spans,
+                struct diag *diag)
+{
+    struct device_parts **parts = user;
     static const struct out_section section = {
         .name = "devices",
         .keep = "device stream busy_ns share idle_ns copy_hidden_share communication_exposed_ns"};
     struct device_use_array uses = {0};
     bool talks = false;
-    int rc = device_use_make(spans, &uses);
+    int rc = device_parts_finish(*parts, spans, &uses);
 
     if (rc < 0) {
         diag_set(diag, rc, "no memory for the table");
@@ -146,7 +160,12 @@ static int emit(const struct report *report, struct spans_answer *spans, struct 
 
 static int run(const struct report *report, struct diag *diag)
 {
-    return report_on_spans(report, emit, diag);
+    struct device_parts *all = NULL;
+    const struct report_parts parts = {&all, begin, take};
+    int rc = report_on_span_parts(report, &parts, emit, diag);
+
+    device_parts_destroy(&all);
+    return rc;
 }
 
 static double time_ns(const void *item)
