@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/containers/place_map.h"
 #include "analyze/query/lane_use.h"
 #include "analyze/reports/report.h"
 
@@ -61,22 +62,71 @@ static const struct line_column columns[] = {
     {LINE_COMPACT("session_id", "Session"), {NULL}, "its session", session_of},
 };
 
-/* Which lane an op was last seen on, to count ops of a lane. */
-static void measure(const struct spans_answer *spans, uint32_t lane, uint32_t *last_lane,
-                    struct lane_line *line)
+/* --- Measuring, part by part. --- */
+
+struct measuring {
+    struct lane_line *lines; /* beside lanes, as these are: */
+    int64_t *busy_until;     /* INT64_MIN: no op so far */
+    struct lane_use *uses;
+    uint32_t *last_lane;  /* beside ops: the lane on which the part at hand had it last */
+    struct place_map ops; /* of lanes */
+};
+
+static void forget(struct measuring *all)
+{
+    free(all->lines);
+    free(all->busy_until);
+    free(all->uses);
+    free(all->last_lane);
+    place_map_deinit(&all->ops);
+    *all = (struct measuring){0};
+}
+
+static int begin(void *user, const struct spans_answer *spans)
+{
+    struct measuring *all = user;
+    size_t count = spans->lanes.count + 1;
+
+    forget(all);
+    all->lines = calloc(count, sizeof(*all->lines));
+    all->busy_until = malloc(count * sizeof(*all->busy_until));
+    all->uses = calloc(count, sizeof(*all->uses));
+    all->last_lane = malloc((spans->ops.count + 1) * sizeof(*all->last_lane));
+    if (!all->lines || !all->busy_until || !all->uses || !all->last_lane)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        all->busy_until[i] = INT64_MIN;
+    return 0;
+}
+
+/* Counts an op of a lane that the part did not have before. */
+static int count_op(struct measuring *all, uint32_t lane, uint32_t op)
+{
+    const struct place_key key = {.low = op, .high = lane};
+
+    all->last_lane[op] = lane;
+    if (place_map_find(&all->ops, key) != PLACE_NONE)
+        return 0;
+    all->lines[lane].op_count++;
+    return place_map_set(&all->ops, key, 0);
+}
+
+static int measure(const struct spans_answer *spans, uint32_t lane, struct measuring *all)
 {
     const struct span_range *range = &spans->ranges[lane];
-    int64_t busy_until = INT64_MIN;
+    int64_t busy_until = all->busy_until[lane];
+    struct lane_line *line = &all->lines[lane];
+    int rc = 0;
 
-    for (size_t i = range->first; i < range->first + range->count; i++) {
+    for (size_t i = range->first; i < range->first + range->count && rc == 0; i++) {
         const struct span *span = &spans->spans.items[i];
         int64_t end_ns = span_end_ns(span), from_ns = span->start_ns;
 
         if (!span_is_op(spans, span) || !span->is_shown)
             continue;
         line->span_count++;
-        line->op_count += last_lane[span->op] != lane;
-        last_lane[span->op] = lane;
+        if (all->last_lane[span->op] != lane)
+            rc = count_op(all, lane, span->op);
         if (busy_until != INT64_MIN && from_ns > busy_until) {
             line->gap_count++;
             if (from_ns - busy_until > line->longest_gap_ns)
@@ -86,9 +136,26 @@ static void measure(const struct spans_answer *spans, uint32_t lane, uint32_t *l
         line->busy_ns += end_ns > from_ns ? end_ns - from_ns : 0;
         busy_until = end_ns > busy_until ? end_ns : busy_until;
     }
+    all->busy_until[lane] = busy_until;
+    return rc;
 }
 
-static int emit(const struct report *report, struct spans_answer *spans, struct diag *diag)
+static int take(void *user, struct spans_answer *spans)
+{
+    struct measuring *all = user;
+    int rc = 0;
+
+    lane_use_add(all->uses, spans);
+    memset(all->last_lane, 0xff, (spans->ops.count + 1) * sizeof(*all->last_lane));
+    for (uint32_t i = 0; i < spans->lanes.count && rc == 0; i++)
+        rc = measure(spans, i, all);
+    return rc;
+}
+
+/* --- The report. --- */
+
+static int emit(const struct report *report, void *user, struct spans_answer *spans,
+                struct diag *diag)
 {
     static const struct out_chart chart = {
         .kind = OUT_CHART_BARS, .label = "lane", .values = {"busy_ns"}};
@@ -96,39 +163,36 @@ static int emit(const struct report *report, struct spans_answer *spans, struct 
         .name = "threads",
         .keep = "lane busy_ns share span_count device longest_gap_ns kind",
         .chart = &chart};
-    struct lane_line *lines = calloc(spans->lanes.count + 1, sizeof(*lines));
-    uint32_t *last_lane = malloc((spans->ops.count + 1) * sizeof(*last_lane));
-    struct lane_use *uses = NULL;
+    struct measuring *all = user;
     size_t count = 0;
-    int rc = lines && last_lane ? lane_use_make(spans, &uses) : -ENOMEM;
+    int rc;
 
-    if (last_lane)
-        memset(last_lane, 0xff, (spans->ops.count + 1) * sizeof(*last_lane));
-    for (uint32_t i = 0; i < spans->lanes.count && rc == 0; i++) {
-        struct lane_line *line = &lines[count];
+    lane_use_find_walls(all->uses, spans);
+    for (size_t i = 0; i < spans->lanes.count; i++) {
+        struct lane_line line = all->lines[i];
 
-        *line = (struct lane_line){.lane = &spans->lanes.items[i], .use = &uses[i]};
-        measure(spans, i, last_lane, line);
-        count += line->span_count > 0;
+        line.lane = &spans->lanes.items[i];
+        line.use = &all->uses[i];
+        if (line.span_count)
+            all->lines[count++] = line;
     }
-    if (rc < 0)
-        rc = diag_set(diag, rc, "no memory for the table");
-    else
-        rc = report_emit_lines(report, &section, lines, count, sizeof(*lines), NULL, diag);
+    rc = report_emit_lines(report, &section, all->lines, count, sizeof(*all->lines), NULL, diag);
     if (rc == 0)
         out_note(report->out, OUT_NOTE_PLAIN,
                  "Shares are of the time from the first operator of a session to the end of its "
                  "last, on any lane; nested and overlapping operators count once. Labels and "
                  "phases are no operators.");
-    free(lines);
-    free(last_lane);
-    free(uses);
     return rc;
 }
 
 static int run(const struct report *report, struct diag *diag)
 {
-    return report_on_spans(report, emit, diag);
+    struct measuring all = {0};
+    const struct report_parts parts = {&all, begin, take};
+    int rc = report_on_span_parts(report, &parts, emit, diag);
+
+    forget(&all);
+    return rc;
 }
 
 static double time_ns(const void *item)
