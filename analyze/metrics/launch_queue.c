@@ -2,9 +2,8 @@
 /* Queues from launches and starts. */
 #include "analyze/metrics/launch_queue.h"
 
+#include <errno.h>
 #include <stdlib.h>
-
-#include "analyze/query/lane_use.h"
 
 static int gather(const struct spans_answer *spans, uint32_t lane, struct launch_queue *queue)
 {
@@ -24,28 +23,73 @@ static int gather(const struct spans_answer *spans, uint32_t lane, struct launch
     return rc;
 }
 
+void launch_queue_parts_deinit(struct launch_queue_parts *parts)
+{
+    for (size_t i = 0; i < parts->lane_count && parts->queues; i++)
+        step_curve_deinit(&parts->queues[i].curve);
+    free(parts->queues);
+    free(parts->uses);
+    *parts = (struct launch_queue_parts){0};
+}
+
+int launch_queues_begin(const struct spans_answer *spans, struct launch_queue_parts *parts)
+{
+    launch_queue_parts_deinit(parts);
+    parts->queues = calloc(spans->lanes.count + 1, sizeof(*parts->queues));
+    parts->uses = calloc(spans->lanes.count + 1, sizeof(*parts->uses));
+    parts->lane_count = spans->lanes.count;
+    return parts->queues && parts->uses ? 0 : -ENOMEM;
+}
+
+/* What was launched in a part starts in it: all of its changes come after those before. */
+int launch_queues_add(struct launch_queue_parts *parts, const struct spans_answer *spans)
+{
+    int rc = 0;
+
+    lane_use_add(parts->uses, spans);
+    for (uint32_t i = 0; i < spans->lanes.count && rc == 0; i++) {
+        struct launch_queue *queue = &parts->queues[i];
+        size_t first = queue->curve.steps.count;
+
+        if (spans->lanes.items[i].side != OP_DEVICE)
+            continue;
+        rc = gather(spans, i, queue);
+        step_curve_sort_tail(&queue->curve, first, true);
+    }
+    return rc;
+}
+
+int launch_queues_finish(struct launch_queue_parts *parts, const struct spans_answer *spans,
+                         struct launch_queue_array *out_queues)
+{
+    int rc = 0;
+
+    lane_use_find_walls(parts->uses, spans);
+    for (size_t i = 0; i < spans->lanes.count && rc == 0; i++) {
+        struct launch_queue queue = parts->queues[i];
+
+        if (!queue.launch_count)
+            continue;
+        queue.lane = &spans->lanes.items[i];
+        queue.length = step_curve_summarize(&queue.curve, LAUNCH_QUEUE_FULL);
+        queue.wall_ns = parts->uses[i].wall_end_ns - parts->uses[i].wall_start_ns;
+        rc = array_push(out_queues, queue);
+        if (rc == 0)
+            parts->queues[i].curve = (struct step_curve){0}; /* it is the queue's now */
+    }
+    return rc;
+}
+
 int launch_queues_make(const struct spans_answer *spans, struct launch_queue_array *out_queues)
 {
-    struct lane_use *uses = NULL;
-    int rc = lane_use_make(spans, &uses);
+    struct launch_queue_parts parts = {0};
+    int rc = launch_queues_begin(spans, &parts);
 
-    for (uint32_t i = 0; i < spans->lanes.count && rc == 0; i++) {
-        struct launch_queue queue = {.lane = &spans->lanes.items[i]};
-
-        if (queue.lane->side != OP_DEVICE)
-            continue;
-        rc = gather(spans, i, &queue);
-        step_curve_sort(&queue.curve, true);
-        queue.length = step_curve_summarize(&queue.curve, LAUNCH_QUEUE_FULL);
-        queue.wall_ns = uses[i].wall_end_ns - uses[i].wall_start_ns;
-        if (rc == 0 && queue.launch_count)
-            rc = array_push(out_queues, queue);
-        else
-            step_curve_deinit(&queue.curve);
-        if (rc < 0)
-            step_curve_deinit(&queue.curve);
-    }
-    free(uses);
+    if (rc == 0)
+        rc = launch_queues_add(&parts, spans);
+    if (rc == 0)
+        rc = launch_queues_finish(&parts, spans, out_queues);
+    launch_queue_parts_deinit(&parts);
     return rc;
 }
 

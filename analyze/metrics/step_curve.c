@@ -29,11 +29,23 @@ static int compare_rising(const void *a, const void *b)
     return (left->change < right->change) - (left->change > right->change);
 }
 
+void step_curve_sort_tail(struct step_curve *curve, size_t first, bool rises_first)
+{
+    int (*compare)(const void *, const void *) = rises_first ? compare_rising : compare_steps;
+    struct curve_step *items = curve->steps.items;
+
+    /* Mostly they are in order: sorting takes twice the memory. */
+    for (size_t i = first + 1; i < curve->steps.count; i++) {
+        if (compare(&items[i - 1], &items[i]) > 0) {
+            qsort(items + first, curve->steps.count - first, sizeof(*items), compare);
+            return;
+        }
+    }
+}
+
 void step_curve_sort(struct step_curve *curve, bool rises_first)
 {
-    if (curve->steps.count)
-        qsort(curve->steps.items, curve->steps.count, sizeof(*curve->steps.items),
-              rises_first ? compare_rising : compare_steps);
+    step_curve_sort_tail(curve, 0, rises_first);
 }
 
 /* Where as much fell as rose, nothing is left, whatever the rounding of sums says. */

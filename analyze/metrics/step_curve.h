@@ -30,6 +30,9 @@ int step_curve_add(struct step_curve *curve, int64_t time_ns, double change);
  *  never shorter than nothing; else what ends makes room for what begins */
 void step_curve_sort(struct step_curve *curve, bool rises_first);
 
+/** The same of changes from a place on, which all come later than those before it. */
+void step_curve_sort_tail(struct step_curve *curve, size_t first, bool rises_first);
+
 struct curve_summary {
     int64_t start_ns, end_ns; /* of the first and the last change */
     double max, mean;         /* between these; the mean by time */

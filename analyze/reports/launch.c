@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyze/query/lane_use.h"
 #include "analyze/reports/launch.h"
@@ -19,6 +20,8 @@ struct launch_line {
 struct launch_lines {
     ARRAY_OF(struct launch_line) lines;
     struct groups groups;
+    uint32_t *group_of; /* beside ops: of its name, or PLACE_NONE while it is not known */
+    struct launch_queue_parts queues;
 };
 
 #define CELL(name, value) LINE_CELL(name, struct launch_line, value)
@@ -96,30 +99,65 @@ static void add_span(const struct spans_answer *spans, const struct span *span,
     *out_delay_ns = delay_ns > 0 ? (double)delay_ns : 0;
 }
 
-static int gather(const struct spans_answer *spans, struct launch_lines *all)
-{
-    int rc = 0;
+/* --- Part by part. --- */
 
-    for (size_t i = 0; i < spans->spans.count && rc >= 0; i++) {
+static void forget(struct launch_lines *all)
+{
+    array_deinit(&all->lines);
+    groups_deinit(&all->groups);
+    free(all->group_of);
+    launch_queue_parts_deinit(&all->queues);
+    *all = (struct launch_lines){0};
+}
+
+static int begin(void *user, const struct spans_answer *spans)
+{
+    struct launch_lines *all = user;
+    size_t bytes = (spans->ops.count + 1) * sizeof(*all->group_of);
+
+    forget(all);
+    all->group_of = malloc(bytes);
+    if (!all->group_of)
+        return -ENOMEM;
+    memset(all->group_of, 0xff, bytes);
+    return launch_queues_begin(spans, &all->queues);
+}
+
+/* Ops of one name are one line. */
+static int find_group(const struct spans_answer *spans, const struct span *span,
+                      struct launch_lines *all)
+{
+    struct launch_line line = {.name = span_op(spans, span)->name};
+    struct place_key key = {0};
+    int rc;
+
+    groups_add_text(&key, line.name);
+    rc = groups_find(&all->groups, key, &all->group_of[span->op]);
+    return rc == 1 ? array_push(&all->lines, line) : rc;
+}
+
+static int take(void *user, struct spans_answer *spans)
+{
+    struct launch_lines *all = user;
+    int rc = launch_queues_add(&all->queues, spans);
+
+    for (size_t i = 0; i < spans->spans.count && rc == 0; i++) {
         const struct span *span = &spans->spans.items[i];
-        struct launch_line line = {.name = span_op(spans, span)->name};
-        struct place_key key = {0};
         double delay_ns;
-        uint32_t group;
 
         if (!span_is_device(spans, span) || !span_is_op(spans, span) || !span->is_shown)
             continue;
-        groups_add_text(&key, line.name);
-        rc = groups_find(&all->groups, key, &group);
-        if (rc == 1)
-            rc = array_push(&all->lines, line);
+        if (all->group_of[span->op] == PLACE_NONE)
+            rc = find_group(spans, span, all);
         if (rc < 0)
             break;
-        add_span(spans, span, &all->lines.items[group], &delay_ns);
-        rc = groups_add(&all->groups, group, delay_ns);
+        add_span(spans, span, &all->lines.items[all->group_of[span->op]], &delay_ns);
+        rc = groups_add(&all->groups, all->group_of[span->op], delay_ns);
     }
     return rc;
 }
+
+/* --- The report. --- */
 
 static void note(const struct report *report, const struct launch_lines *all)
 {
@@ -138,7 +176,8 @@ static void note(const struct report *report, const struct launch_lines *all)
              "where that started first; the mean and percentiles (nearest rank) count those too.");
 }
 
-static int emit(const struct report *report, struct spans_answer *spans, struct diag *diag)
+static int emit(const struct report *report, void *user, struct spans_answer *spans,
+                struct diag *diag)
 {
     static const struct out_chart chart = {
         .kind = OUT_CHART_BARS, .label = "name", .values = {"delay_ns"}};
@@ -146,7 +185,7 @@ static int emit(const struct report *report, struct spans_answer *spans, struct 
         .name = "launches",
         .keep = "name calls delay_ns delay_mean_ns delay_p99_ns queued",
         .chart = &chart};
-    struct launch_lines all = {0};
+    struct launch_lines *all = user;
     struct group_summary *summaries = NULL;
     int rc;
 
@@ -154,33 +193,34 @@ static int emit(const struct report *report, struct spans_answer *spans, struct 
         diag_set(diag, 0, "host and device times of this profile count from different zeros");
         return REPORT_NOTHING;
     }
-    rc = gather(spans, &all);
-    if (rc >= 0)
-        rc = groups_summarize(&all.groups, &summaries);
-    for (size_t i = 0; i < all.lines.count && rc == 0; i++)
-        all.lines.items[i].delay = summaries[i];
+    rc = groups_summarize(&all->groups, &summaries);
+    for (size_t i = 0; i < all->lines.count && rc == 0; i++)
+        all->lines.items[i].delay = summaries[i];
     if (rc < 0) {
         diag_set(diag, rc, "no memory for the table");
-    } else if (!all.lines.count) {
+    } else if (!all->lines.count) {
         diag_set(diag, 0, "nothing that ran on a device is in what is asked for");
         rc = REPORT_NOTHING;
     } else {
-        rc = report_emit_lines(report, &section, all.lines.items, all.lines.count,
-                               sizeof(*all.lines.items), NULL, diag);
+        rc = report_emit_lines(report, &section, all->lines.items, all->lines.count,
+                               sizeof(*all->lines.items), NULL, diag);
     }
     if (rc == 0)
-        rc = report_launch_queues(report, spans, diag);
+        rc = report_launch_queues(report, &all->queues, spans, diag);
     if (rc == 0)
-        note(report, &all);
+        note(report, all);
     free(summaries);
-    array_deinit(&all.lines);
-    groups_deinit(&all.groups);
     return rc;
 }
 
 static int run(const struct report *report, struct diag *diag)
 {
-    return report_on_spans(report, emit, diag);
+    struct launch_lines all = {0};
+    const struct report_parts parts = {&all, begin, take};
+    int rc = report_on_span_parts(report, &parts, emit, diag);
+
+    forget(&all);
+    return rc;
 }
 
 static double time_ns(const void *item)

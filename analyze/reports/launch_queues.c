@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <math.h>
 
-#include "analyze/metrics/launch_queue.h"
 #include "analyze/reports/launch.h"
 
 enum { CURVE_PARTS = 32, TIMELINE_PARTS = 100 };
@@ -126,11 +125,11 @@ static void emit_timeline(const struct report *report, const struct launch_queue
     out_table_end(report->out);
 }
 
-int report_launch_queues(const struct report *report, const struct spans_answer *spans,
-                         struct diag *diag)
+int report_launch_queues(const struct report *report, struct launch_queue_parts *parts,
+                         const struct spans_answer *spans, struct diag *diag)
 {
     struct launch_queue_array queues = {0};
-    int rc = launch_queues_make(spans, &queues);
+    int rc = launch_queues_finish(parts, spans, &queues);
 
     if (rc == 0 && queues.count) {
         rc = emit_queues(report, &queues, diag);
