@@ -28,11 +28,25 @@ struct gram {
 };
 
 struct search {
-    const struct spans_answer *spans;
     struct sequences *out;
-    ARRAY_OF(uint8_t) reach;   /* beside parts: parts from here on that follow each other */
-    ARRAY_OF(uint32_t) number; /* beside parts: of the sequence that begins here, or RARE */
+    uint32_t *number; /* beside parts: of the sequence that begins here, or RARE */
     ARRAY_OF(struct gram) grams;
+};
+
+/* The parts of a lane, and what the next one would follow. */
+struct lane_parts {
+    struct sequence_part_array parts; /* `reach` is only whether the next one follows, 2 or 1 */
+    bool has_before;
+    uint32_t before_run;
+    int64_t before_end_ns;
+    int64_t total_ns;
+    uint64_t parted_count;
+    bool is_device; /* an operator that is shown is on this lane of a device */
+};
+
+struct sequences_gathered {
+    struct lane_parts *lanes;
+    size_t lane_count;
 };
 
 /* --- What counts, and what follows what. --- */
@@ -43,81 +57,119 @@ static bool is_part(const struct spans_answer *spans, const struct span *span)
            !span_is_python(spans, span);
 }
 
-/* The side whose lanes are looked at, beside lanes; lanes of a session stand together. */
-static int choose_sides(const struct spans_answer *spans, uint8_t **out_sides)
+/* The first lane of another session than that of lane `first`. */
+static size_t session_end(const struct spans_answer *spans, size_t first)
 {
-    size_t count = spans->lanes.count, first = 0;
-    uint8_t *sides = calloc(count + 1, 1);
+    size_t end = first;
 
-    _Static_assert(OP_HOST == 0, "what calloc() leaves");
-    if (!sides)
-        return -ENOMEM;
-    for (size_t i = 0; i < spans->spans.count; i++) {
-        const struct span *span = &spans->spans.items[i];
+    while (end < spans->lanes.count &&
+           spans->lanes.items[end].session_id == spans->lanes.items[first].session_id)
+        end++;
+    return end;
+}
 
-        if (span->is_shown && span_is_device(spans, span) && is_part(spans, span))
-            sides[span->lane] = OP_DEVICE;
+static bool has_device(const struct sequences_gathered *gathered, size_t first, size_t end)
+{
+    for (size_t i = first; i < end; i++) {
+        if (gathered->lanes[i].is_device)
+            return true;
     }
-    for (size_t i = 0; i < count; i = first) {
-        bool has_device = false;
+    return false;
+}
 
-        for (; first < count &&
-               spans->lanes.items[first].session_id == spans->lanes.items[i].session_id;
-             first++)
-            has_device |= sides[first] == OP_DEVICE;
-        memset(sides + i, has_device ? OP_DEVICE : OP_HOST, first - i);
+/* Threads of a session do not count whose devices had something to do. */
+static void drop_threads(struct sequences_gathered *gathered, const struct spans_answer *spans,
+                         size_t first, size_t end)
+{
+    for (size_t i = first; i < end; i++) {
+        struct lane_parts *lane = &gathered->lanes[i];
+
+        if (spans->lanes.items[i].side == OP_DEVICE)
+            continue;
+        array_deinit(&lane->parts);
+        *lane = (struct lane_parts){0};
     }
-    *out_sides = sides;
-    return 0;
 }
 
-static int64_t gap_between(const struct span *before, const struct span *span)
+static int add_part(struct lane_parts *lane, const struct span *span)
 {
-    int64_t gap_ns = span->start_ns - span_end_ns(before);
+    struct sequence_part part = {.dur_ns = span->dur_ns, .op = span->op, .reach = 1};
 
-    return gap_ns > 0 ? gap_ns : 0;
+    if (lane->has_before && lane->before_run == span->run) {
+        bool is_far;
+
+        part.gap_ns = span->start_ns - lane->before_end_ns;
+        part.gap_ns = part.gap_ns > 0 ? part.gap_ns : 0;
+        is_far = part.gap_ns > SEQUENCE_GAP_NS;
+        lane->parts.items[lane->parts.count - 1].reach = is_far ? 1 : 2;
+        lane->parted_count += is_far;
+    }
+    lane->total_ns += span->dur_ns;
+    lane->has_before = true;
+    lane->before_run = span->run;
+    lane->before_end_ns = span_end_ns(span);
+    return array_push(&lane->parts, part);
 }
 
-static int add_part(struct search *search, uint32_t place, const uint32_t *symbols)
+static int add_lane(const struct spans_answer *spans, uint32_t place, struct lane_parts *lane)
 {
-    int rc = array_push(&search->out->parts, place);
-
-    if (rc == 0)
-        rc = array_push(&search->number, symbols[search->spans->spans.items[place].op]);
-    if (rc == 0)
-        rc = array_push(&search->reach, 1);
-    search->out->total_ns += search->spans->spans.items[place].dur_ns;
-    return rc;
-}
-
-/* Parts of one lane. `reach` is only whether the next part follows, 2 or 1. */
-static int add_lane(struct search *search, const struct span_range *range, const uint32_t *symbols)
-{
-    const struct spans_answer *spans = search->spans;
-    const struct span *before = NULL; /* what the next part would follow */
+    const struct span_range *range = &spans->ranges[place];
+    bool is_device = spans->lanes.items[place].side == OP_DEVICE;
     int rc = 0;
 
     for (size_t i = range->first; i < range->first + range->count && rc == 0;) {
         const struct span *span = &spans->spans.items[i];
 
-        if (!is_part(spans, span)) {
+        if (!is_part(spans, span) || !span->is_shown) {
+            lane->has_before &= !is_part(spans, span);
             i++;
             continue;
         }
-        if (!span->is_shown) {
-            before = NULL;
-            i++;
-            continue;
-        }
-        if (before && before->run == span->run) {
-            bool is_far = gap_between(before, span) > SEQUENCE_GAP_NS;
-
-            search->reach.items[search->reach.count - 1] = is_far ? 1 : 2;
-            search->out->parted_count += is_far;
-        }
-        rc = add_part(search, (uint32_t)i, symbols);
-        before = span;
+        lane->is_device |= is_device;
+        rc = add_part(lane, span);
         i = span_subtree_end(spans, (uint32_t)i);
+    }
+    return rc;
+}
+
+void sequences_drop(struct sequences_gathered **gathered)
+{
+    if (!*gathered)
+        return;
+    for (size_t i = 0; i < (*gathered)->lane_count && (*gathered)->lanes; i++)
+        array_deinit(&(*gathered)->lanes[i].parts);
+    free((*gathered)->lanes);
+    free(*gathered);
+    *gathered = NULL;
+}
+
+int sequences_begin(const struct spans_answer *spans, struct sequences_gathered **out_gathered)
+{
+    sequences_drop(out_gathered);
+    *out_gathered = calloc(1, sizeof(**out_gathered));
+    if (!*out_gathered)
+        return -ENOMEM;
+    (*out_gathered)->lanes = calloc(spans->lanes.count + 1, sizeof(*(*out_gathered)->lanes));
+    (*out_gathered)->lane_count = spans->lanes.count;
+    return (*out_gathered)->lanes ? 0 : -ENOMEM;
+}
+
+int sequences_add(struct sequences_gathered *gathered, const struct spans_answer *spans)
+{
+    size_t end;
+    int rc = 0;
+
+    for (size_t first = 0; first < spans->lanes.count && rc == 0; first = end) {
+        bool had_device;
+
+        end = session_end(spans, first);
+        had_device = has_device(gathered, first, end);
+        for (size_t i = first; i < end && rc == 0; i++) {
+            if (!had_device || spans->lanes.items[i].side == OP_DEVICE)
+                rc = add_lane(spans, (uint32_t)i, &gathered->lanes[i]);
+        }
+        if (!had_device && has_device(gathered, first, end))
+            drop_threads(gathered, spans, first, end);
     }
     return rc;
 }
@@ -141,27 +193,53 @@ static int number_symbols(const struct spans_answer *spans, bool by_name, uint32
     return rc < 0 ? rc : 0;
 }
 
-static int gather(struct search *search, bool by_name)
+/* All lanes behind each other; the first one that has any stays where it is. */
+static int join_lanes(struct sequences_gathered *gathered, struct sequences *out_sequences)
 {
-    const struct spans_answer *spans = search->spans;
+    struct sequence_part_array *all = &out_sequences->parts;
+    int rc = 0;
+
+    for (size_t i = 0; i < gathered->lane_count && rc == 0; i++) {
+        struct lane_parts *lane = &gathered->lanes[i];
+
+        out_sequences->total_ns += lane->total_ns;
+        out_sequences->parted_count += lane->parted_count;
+        if (!all->count) {
+            array_deinit(all);
+            *all = lane->parts;
+            lane->parts = (struct sequence_part_array){0};
+            continue;
+        }
+        rc = array_reserve(all, all->count + lane->parts.count);
+        if (rc == 0 && lane->parts.count)
+            memcpy(all->items + all->count, lane->parts.items,
+                   lane->parts.count * sizeof(*all->items));
+        all->count += rc == 0 ? lane->parts.count : 0;
+        array_deinit(&lane->parts);
+    }
+    return rc;
+}
+
+static int gather(struct search *search, struct sequences_gathered *gathered,
+                  const struct spans_answer *spans, bool by_name)
+{
+    struct sequence_part_array *parts = &search->out->parts;
     uint32_t *symbols = NULL;
-    uint8_t *sides = NULL;
-    int rc = choose_sides(spans, &sides);
+    int rc = join_lanes(gathered, search->out);
 
     if (rc == 0)
         rc = number_symbols(spans, by_name, &symbols);
-    for (size_t i = 0; i < spans->lanes.count && rc == 0; i++) {
-        if (spans->lanes.items[i].side == sides[i])
-            rc = add_lane(search, &spans->ranges[i], symbols);
-    }
-    for (size_t i = search->reach.count; i-- > 0 && rc == 0;) {
-        if (search->reach.items[i] > 1 && search->reach.items[i + 1] < SEQUENCE_MAX)
-            search->reach.items[i] = (uint8_t)(search->reach.items[i + 1] + 1);
-        else if (search->reach.items[i] > 1)
-            search->reach.items[i] = SEQUENCE_MAX;
+    search->number = malloc((parts->count + 1) * sizeof(*search->number));
+    if (!search->number)
+        rc = -ENOMEM;
+    for (size_t i = parts->count; i-- > 0 && rc == 0;) {
+        struct sequence_part *part = &parts->items[i];
+
+        search->number[i] = symbols[part->op];
+        if (part->reach > 1)
+            part->reach = part[1].reach < SEQUENCE_MAX ? part[1].reach + 1 : SEQUENCE_MAX;
     }
     free(symbols);
-    free(sides);
     return rc;
 }
 
@@ -169,8 +247,7 @@ static int gather(struct search *search, bool by_name)
 
 static void count_gram(const struct search *search, struct gram *gram, uint32_t at)
 {
-    const struct span *items = search->spans->spans.items;
-    const uint32_t *parts = search->out->parts.items + at;
+    const struct sequence_part *parts = search->out->parts.items + at;
     struct sequence *sequence = &gram->sequence;
 
     if (at < gram->free_from)
@@ -178,9 +255,8 @@ static void count_gram(const struct search *search, struct gram *gram, uint32_t 
     gram->free_from = at + sequence->length;
     sequence->count++;
     for (uint32_t i = 0; i < sequence->length; i++) {
-        sequence->total_ns += items[parts[i]].dur_ns;
-        if (i > 0)
-            sequence->gap_ns += gap_between(&items[parts[i - 1]], &items[parts[i]]);
+        sequence->total_ns += parts[i].dur_ns;
+        sequence->gap_ns += i > 0 ? parts[i].gap_ns : 0;
     }
 }
 
@@ -189,8 +265,8 @@ static int find_gram(struct search *search, struct place_map *map, uint32_t at, 
 {
     struct gram gram = {
         .sequence = {.first = at, .length = length},
-        .start = search->number.items[at],
-        .end = search->number.items[at + 1],
+        .start = search->number[at],
+        .end = search->number[at + 1],
     };
     struct place_key key = {.low = gram.start, .high = gram.end};
     int rc = 0;
@@ -215,9 +291,9 @@ static void drop_rare(struct search *search, size_t known_count)
         grams[i].new_number = grams[i].sequence.count < 2 ? RARE : (uint32_t)kept;
         kept += grams[i].sequence.count >= 2;
     }
-    for (size_t i = 0; i < search->number.count; i++) {
-        if (search->number.items[i] != RARE)
-            search->number.items[i] = grams[search->number.items[i]].new_number;
+    for (size_t i = 0; i < search->out->parts.count; i++) {
+        if (search->number[i] != RARE)
+            search->number[i] = grams[search->number[i]].new_number;
     }
     for (size_t i = known_count; i < search->grams.count; i++) {
         if (grams[i].new_number != RARE)
@@ -229,13 +305,14 @@ static void drop_rare(struct search *search, size_t known_count)
 /* From numbers of the sequences one shorter, in place, to those of this length. */
 static int count_length(struct search *search, uint32_t length)
 {
-    uint32_t *numbers = search->number.items, count = (uint32_t)search->number.count, number;
+    uint32_t *numbers = search->number, count = (uint32_t)search->out->parts.count, number;
     size_t known_count = search->grams.count;
     struct place_map map = {0};
     int rc = 0;
 
     for (uint32_t i = 0; i < count && rc == 0; i++) {
-        if (search->reach.items[i] < length || numbers[i] == RARE || numbers[i + 1] == RARE) {
+        if (search->out->parts.items[i].reach < length || numbers[i] == RARE ||
+            numbers[i + 1] == RARE) {
             numbers[i] = RARE;
             continue;
         }
@@ -290,22 +367,36 @@ static int tell(const struct search *search)
     return rc;
 }
 
-int sequences_find(const struct spans_answer *spans, bool by_name, struct sequences *out_sequences)
+int sequences_finish(struct sequences_gathered *gathered, const struct spans_answer *spans,
+                     bool by_name, struct sequences *out_sequences)
 {
-    struct search search = {.spans = spans, .out = out_sequences};
+    struct search search = {.out = out_sequences};
     int rc;
 
     *out_sequences = (struct sequences){0};
-    rc = gather(&search, by_name);
+    rc = gather(&search, gathered, spans, by_name);
     for (uint32_t length = SEQUENCE_MIN; length <= SEQUENCE_MAX && rc == 0; length++)
         rc = count_length(&search, length);
     if (rc == 0) {
         mark_parts(search.grams.items, search.grams.count);
         rc = tell(&search);
     }
-    array_deinit(&search.reach);
-    array_deinit(&search.number);
+    free(search.number);
     array_deinit(&search.grams);
+    return rc;
+}
+
+int sequences_find(const struct spans_answer *spans, bool by_name, struct sequences *out_sequences)
+{
+    struct sequences_gathered *gathered = NULL;
+    int rc = sequences_begin(spans, &gathered);
+
+    *out_sequences = (struct sequences){0};
+    if (rc == 0)
+        rc = sequences_add(gathered, spans);
+    if (rc == 0)
+        rc = sequences_finish(gathered, spans, by_name, out_sequences);
+    sequences_drop(&gathered);
     return rc;
 }
 

@@ -29,12 +29,28 @@ struct sequence {
     int64_t gap_ns;   /* between them, in these; 0 where one starts before another ends */
 };
 
-struct sequences {
-    ARRAY_OF(struct sequence) items; /* by total_ns, the largest first */
-    ARRAY_OF(uint32_t) parts;        /* places of the spans that count, lane by lane */
-    int64_t total_ns;                /* of all parts */
-    uint64_t parted_count;           /* pairs that only a gap longer than the bound keeps apart */
+/* An operator that counts. */
+struct sequence_part {
+    int64_t dur_ns;
+    int64_t gap_ns; /* between what it follows and it; 0 where that ends later */
+    uint32_t op;    /* its place */
+    uint32_t reach; /* parts from here on that follow each other, SEQUENCE_MAX at most */
 };
+struct sequence_part_array ARRAY_FIELDS(struct sequence_part);
+
+struct sequences {
+    ARRAY_OF(struct sequence) items;  /* by total_ns, the largest first */
+    struct sequence_part_array parts; /* lane by lane */
+    int64_t total_ns;                 /* of all parts */
+    uint64_t parted_count;            /* pairs that only a gap longer than the bound keeps apart */
+};
+
+/* What is gathered of spans in parts (query_span_parts()): NULL at first, sequences_begin(),
+ * sequences_add() with each part, sequences_finish(); sequences_drop() after any of them. */
+struct sequences_gathered;
+int sequences_begin(const struct spans_answer *spans, struct sequences_gathered **out_gathered);
+int sequences_add(struct sequences_gathered *gathered, const struct spans_answer *spans);
+void sequences_drop(struct sequences_gathered **gathered);
 
 /**
  * Operators are the same when they have the same type (op_group_name()), or, with `by_name`, the
@@ -42,7 +58,11 @@ struct sequences {
  *
  * Returns 0 or -ENOMEM; give *out_sequences to sequences_deinit() after either.
  */
-int sequences_find(const struct spans_answer *spans, bool by_name, struct sequences *out_sequences);
+int sequences_finish(struct sequences_gathered *gathered, const struct spans_answer *spans,
+                     bool by_name, struct sequences *out_sequences);
 void sequences_deinit(struct sequences *sequences);
+
+/** The same of spans that are all there. For tests. */
+int sequences_find(const struct spans_answer *spans, bool by_name, struct sequences *out_sequences);
 
 #endif

@@ -66,8 +66,7 @@ static const char *list_ops(const struct spans_answer *spans, const struct seque
     json_init_memory(&json);
     json_begin_array(&json);
     for (uint32_t i = 0; i < sequence->length; i++) {
-        uint32_t place = all->parts.items[sequence->first + i];
-        const struct op_row *op = span_op(spans, &spans->spans.items[place]);
+        const struct op_row *op = &spans->ops.items[all->parts.items[sequence->first + i].op];
 
         json_string(&json, by_name ? op->name : op_group_name(op));
     }
@@ -140,8 +139,22 @@ static int emit_sequences(const struct report *report, const struct spans_answer
     return rc;
 }
 
-static int emit(const struct report *report, struct spans_answer *spans, struct diag *diag)
+static int begin(void *user, const struct spans_answer *spans)
 {
+    return sequences_begin(spans, user);
+}
+
+static int take(void *user, struct spans_answer *spans)
+{
+    struct sequences_gathered **gathered = user;
+
+    return sequences_add(*gathered, spans);
+}
+
+static int emit(const struct report *report, void *user, struct spans_answer *spans,
+                struct diag *diag)
+{
+    struct sequences_gathered **gathered = user;
     const char *group_by = report->options->group_by;
     bool by_name = group_by && strcmp(group_by, "name") == 0;
     struct sequences all = {0};
@@ -149,7 +162,7 @@ static int emit(const struct report *report, struct spans_answer *spans, struct 
 
     if (group_by && !by_name && strcmp(group_by, "type") != 0)
         return diag_set(diag, -EINVAL, "--group-by \"%s\": sequences go by type or name", group_by);
-    rc = sequences_find(spans, by_name, &all);
+    rc = sequences_finish(*gathered, spans, by_name, &all);
     rc = rc < 0 ? diag_set(diag, rc, "no memory for the sequences")
                 : emit_sequences(report, spans, &all, by_name, diag);
     sequences_deinit(&all);
@@ -158,7 +171,12 @@ static int emit(const struct report *report, struct spans_answer *spans, struct 
 
 static int run(const struct report *report, struct diag *diag)
 {
-    return report_on_spans(report, emit, diag);
+    struct sequences_gathered *gathered = NULL;
+    const struct report_parts parts = {&gathered, begin, take};
+    int rc = report_on_span_parts(report, &parts, emit, diag);
+
+    sequences_drop(&gathered);
+    return rc;
 }
 
 static double time_ns(const void *item)
