@@ -160,6 +160,12 @@ static struct facts *read_ops(const struct spans_answer *spans)
 
 /* --- Finding them. --- */
 
+struct collectives_gathered {
+    struct collectives found;
+    struct groups groups;
+    struct facts *of_ops; /* beside ops */
+};
+
 static double world_size_of(const struct spans_answer *spans, const double *world_sizes,
                             const struct span *span)
 {
@@ -195,10 +201,10 @@ static struct facts facts_of_span(const struct spans_answer *spans, const struct
     return facts;
 }
 
-static int add_call(const struct spans_answer *spans, const struct facts *facts, uint32_t place,
-                    struct groups *groups, struct collectives *out_collectives)
+static int add_call(const struct spans_answer *spans, const struct facts *facts,
+                    const struct span *span, struct collectives_gathered *gathered)
 {
-    const struct span *span = &spans->spans.items[place];
+    struct collectives *found = &gathered->found;
     double ns = (double)span->dur_ns;
     struct collective_line made = {
         .name = span_op(spans, span)->name,
@@ -217,63 +223,98 @@ static int add_call(const struct spans_answer *spans, const struct facts *facts,
     groups_add_text(&key, made.name);
     place_key_add(&key, &made.bytes, sizeof(made.bytes));
     place_key_add(&key, &made.ranks, sizeof(made.ranks));
-    rc = groups_find(groups, key, &group);
+    rc = groups_find(&gathered->groups, key, &group);
     if (rc == 1)
-        rc = array_push(&out_collectives->lines, made);
+        rc = array_push(&found->lines, made);
     if (rc < 0)
         return rc;
-    line = &out_collectives->lines.items[group];
+    line = &found->lines.items[group];
     line->calls++;
     line->total_ns += ns;
     line->min_ns = fmin(line->min_ns, ns);
     line->max_ns = fmax(line->max_ns, ns);
-    return array_push(&out_collectives->calls, ((struct collective){place, group}));
+    return array_push(&found->calls, ((struct collective){
+                                         .session_id = spans->lanes.items[span->lane].session_id,
+                                         .start_ns = span->start_ns,
+                                         .dur_ns = span->dur_ns,
+                                         .line = group,
+                                         .order = (uint32_t)found->calls.count,
+                                     }));
 }
 
-static int64_t session_of(const struct spans_answer *spans, const struct collective *call)
-{
-    return spans->lanes.items[spans->spans.items[call->span].lane].session_id;
-}
-
-static int compare_calls(const void *a, const void *b, void *context)
+static int compare_calls(const void *a, const void *b)
 {
     const struct collective *left = a, *right = b;
-    const struct spans_answer *spans = context;
-    int64_t left_session = session_of(spans, left), right_session = session_of(spans, right);
-    const struct span *first = &spans->spans.items[left->span];
-    const struct span *second = &spans->spans.items[right->span];
 
     if (left->line != right->line)
         return left->line < right->line ? -1 : 1;
-    if (left_session != right_session)
-        return left_session < right_session ? -1 : 1;
-    if (first->start_ns != second->start_ns)
-        return first->start_ns < second->start_ns ? -1 : 1;
-    return (left->span > right->span) - (left->span < right->span);
+    if (left->session_id != right->session_id)
+        return left->session_id < right->session_id ? -1 : 1;
+    if (left->start_ns != right->start_ns)
+        return left->start_ns < right->start_ns ? -1 : 1;
+    return (left->order > right->order) - (left->order < right->order);
 }
 
-int collectives_find(const struct spans_answer *spans, const double *world_sizes,
-                     struct collectives *out_collectives)
+int collectives_begin(const struct spans_answer *spans, struct collectives_gathered **out_gathered)
 {
-    struct facts *of_ops = read_ops(spans);
-    struct groups groups = {0};
-    int rc = of_ops ? 0 : -ENOMEM;
+    collectives_drop(out_gathered);
+    *out_gathered = calloc(1, sizeof(**out_gathered));
+    if (!*out_gathered)
+        return -ENOMEM;
+    (*out_gathered)->of_ops = read_ops(spans);
+    return (*out_gathered)->of_ops ? 0 : -ENOMEM;
+}
 
-    *out_collectives = (struct collectives){0};
-    for (uint32_t i = 0; i < spans->spans.count && rc == 0; i++) {
+int collectives_add(struct collectives_gathered *gathered, const struct spans_answer *spans,
+                    const double *world_sizes)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < spans->spans.count && rc == 0; i++) {
         const struct span *span = &spans->spans.items[i];
         struct facts facts;
 
         if (!span->is_shown || !span_communicates(spans, span))
             continue;
-        facts = facts_of_span(spans, of_ops, span, world_size_of(spans, world_sizes, span));
-        rc = add_call(spans, &facts, i, &groups, out_collectives);
+        facts =
+            facts_of_span(spans, gathered->of_ops, span, world_size_of(spans, world_sizes, span));
+        rc = add_call(spans, &facts, span, gathered);
     }
+    return rc;
+}
+
+void collectives_finish(struct collectives_gathered *gathered, struct collectives *out_collectives)
+{
+    *out_collectives = gathered->found;
+    gathered->found = (struct collectives){0};
     if (out_collectives->calls.count)
-        qsort_r(out_collectives->calls.items, out_collectives->calls.count,
-                sizeof(*out_collectives->calls.items), compare_calls, (void *)spans);
-    groups_deinit(&groups);
-    free(of_ops);
+        qsort(out_collectives->calls.items, out_collectives->calls.count,
+              sizeof(*out_collectives->calls.items), compare_calls);
+}
+
+void collectives_drop(struct collectives_gathered **gathered)
+{
+    if (!*gathered)
+        return;
+    collectives_deinit(&(*gathered)->found);
+    groups_deinit(&(*gathered)->groups);
+    free((*gathered)->of_ops);
+    free(*gathered);
+    *gathered = NULL;
+}
+
+int collectives_find(const struct spans_answer *spans, const double *world_sizes,
+                     struct collectives *out_collectives)
+{
+    struct collectives_gathered *gathered = NULL;
+    int rc = collectives_begin(spans, &gathered);
+
+    *out_collectives = (struct collectives){0};
+    if (rc == 0)
+        rc = collectives_add(gathered, spans, world_sizes);
+    if (rc == 0)
+        collectives_finish(gathered, out_collectives);
+    collectives_drop(&gathered);
     return rc;
 }
 
@@ -294,13 +335,13 @@ struct of_session {
 };
 struct of_sessions ARRAY_FIELDS(struct of_session);
 
-static int part_sessions(const struct spans_answer *spans, const struct collective *calls,
-                         size_t count, struct of_sessions *out_sessions)
+static int part_sessions(const struct collective *calls, size_t count,
+                         struct of_sessions *out_sessions)
 {
     int rc = 0;
 
     for (size_t i = 0; i < count && rc == 0; i++) {
-        int64_t session_id = session_of(spans, &calls[i]);
+        int64_t session_id = calls[i].session_id;
 
         if (!out_sessions->count ||
             out_sessions->items[out_sessions->count - 1].session_id != session_id)
@@ -312,15 +353,14 @@ static int part_sessions(const struct spans_answer *spans, const struct collecti
 }
 
 /* The calls of one number. */
-static void compare_call(const struct spans_answer *spans, struct of_sessions *sessions,
-                         uint64_t number, struct straggler *out_straggler)
+static void compare_call(struct of_sessions *sessions, uint64_t number,
+                         struct straggler *out_straggler)
 {
     double shortest = INFINITY, longest = 0, sum = 0;
     struct of_session *last = NULL;
 
     for (size_t i = 0; i < sessions->count; i++) {
-        const struct span *span = &spans->spans.items[sessions->items[i].calls[number].span];
-        double ns = (double)span->dur_ns;
+        double ns = (double)sessions->items[i].calls[number].dur_ns;
 
         if (ns < shortest)
             last = &sessions->items[i];
@@ -335,8 +375,7 @@ static void compare_call(const struct spans_answer *spans, struct of_sessions *s
         (sum - shortest * (double)sessions->count) / (double)(sessions->count - 1);
 }
 
-static struct straggler compare_sessions(const struct spans_answer *spans,
-                                         struct of_sessions *sessions, uint32_t line)
+static struct straggler compare_sessions(struct of_sessions *sessions, uint32_t line)
 {
     struct straggler out = {.line = line, .session_count = sessions->count, .calls = UINT64_MAX};
     const struct of_session *last = &sessions->items[0];
@@ -346,7 +385,7 @@ static struct straggler compare_sessions(const struct spans_answer *spans,
             out.calls = sessions->items[i].count;
     }
     for (uint64_t k = 0; k < out.calls; k++)
-        compare_call(spans, sessions, k, &out);
+        compare_call(sessions, k, &out);
     for (size_t i = 0; i < sessions->count; i++) {
         const struct of_session *session = &sessions->items[i];
 
@@ -362,7 +401,7 @@ static struct straggler compare_sessions(const struct spans_answer *spans,
     return out;
 }
 
-int collectives_compare(const struct spans_answer *spans, const struct collectives *collectives,
+int collectives_compare(const struct collectives *collectives,
                         struct straggler_array *out_stragglers)
 {
     const struct collective *calls = collectives->calls.items;
@@ -374,9 +413,9 @@ int collectives_compare(const struct spans_answer *spans, const struct collectiv
 
         if (i < count && calls[i].line == calls[first].line)
             continue;
-        rc = part_sessions(spans, &calls[first], i - first, &sessions);
+        rc = part_sessions(&calls[first], i - first, &sessions);
         if (rc == 0 && sessions.count > 1)
-            rc = array_push(out_stragglers, compare_sessions(spans, &sessions, calls[first].line));
+            rc = array_push(out_stragglers, compare_sessions(&sessions, calls[first].line));
         array_deinit(&sessions);
         first = i;
     }

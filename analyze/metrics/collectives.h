@@ -33,8 +33,9 @@ enum collective_kind collective_kind_of(const char *name);
 double collective_bus_factor(enum collective_kind kind, double ranks);
 
 struct collective {
-    uint32_t span;
-    uint32_t line; /* place in `lines` */
+    int64_t session_id, start_ns, dur_ns;
+    uint32_t line;  /* place in `lines` */
+    uint32_t order; /* of calls that start at once, that of lanes */
 };
 
 /* Those of one name and size. */
@@ -54,12 +55,24 @@ struct collectives {
     ARRAY_OF(struct collective_line) lines;
 };
 
+/* Spans in parts (query_span_parts()): NULL at first, collectives_begin(), collectives_add() with
+ * each part, collectives_finish(); collectives_drop() after any of them. These return 0 or -ENOMEM. */
+struct collectives_gathered;
+int collectives_begin(const struct spans_answer *spans, struct collectives_gathered **out_gathered);
+
 /** The collectives that are shown.
  *
  *  world_sizes  of each session in spans->windows the number of its processes, NaN where it is not
- *               known
- *
- *  Returns 0 or -ENOMEM; for collectives_deinit() after either. */
+ *               known */
+int collectives_add(struct collectives_gathered *gathered, const struct spans_answer *spans,
+                    const double *world_sizes);
+
+/** For collectives_deinit() in any case. */
+void collectives_finish(struct collectives_gathered *gathered, struct collectives *out_collectives);
+void collectives_drop(struct collectives_gathered **gathered);
+
+/** The same of spans that are all there. Returns 0 or -ENOMEM; for collectives_deinit() after either.
+ */
 int collectives_find(const struct spans_answer *spans, const double *world_sizes,
                      struct collectives *out_collectives);
 void collectives_deinit(struct collectives *collectives);
@@ -80,7 +93,7 @@ struct straggler_array ARRAY_FIELDS(struct straggler);
 
 /** Of lines with calls in several sessions. Returns 0 or -ENOMEM; the caller gives *out_stragglers
  *  to array_deinit() after either. */
-int collectives_compare(const struct spans_answer *spans, const struct collectives *collectives,
+int collectives_compare(const struct collectives *collectives,
                         struct straggler_array *out_stragglers);
 
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analyze/query/environment.h"
+#include "analyze/query/op_class.h"
 #include "analyze/stats/groups.h"
 
 /* --- By name. --- */
@@ -209,8 +210,8 @@ static const struct line_column late_columns[] = {
     {{.name = "last_count", .data_only = true}, .value = late_last_count},
 };
 
-static int emit_stragglers(const struct report *report, const struct spans_answer *spans,
-                           const struct collectives *collectives, struct diag *diag)
+static int emit_stragglers(const struct report *report, const struct collectives *collectives,
+                           struct diag *diag)
 {
     static const struct out_section section = {.name = "stragglers",
                                                .title = "Who comes last to collectives"};
@@ -224,7 +225,7 @@ static int emit_stragglers(const struct report *report, const struct spans_answe
         .top = report_top(report),
     };
     uint64_t left_over = 0;
-    int rc = collectives_compare(spans, collectives, &stragglers);
+    int rc = collectives_compare(collectives, &stragglers);
 
     for (size_t i = 0; i < stragglers.count; i++)
         left_over += stragglers.items[i].left_over;
@@ -242,10 +243,11 @@ static int emit_stragglers(const struct report *report, const struct spans_answe
     return rc;
 }
 
-/* --- The report. --- */
+/* --- Finding them. --- */
 
-static int find(const struct report *report, const struct spans_answer *spans,
-                struct collectives *out_collectives, struct diag *diag)
+/* Of each session in spans->windows the number of its processes, or NaN; the caller frees it. */
+static int find_sizes(const struct report *report, const struct spans_answer *spans,
+                      double **out_sizes, struct diag *diag)
 {
     double *sizes = malloc((spans->windows.count + 1) * sizeof(*sizes));
     struct world_place place;
@@ -254,11 +256,9 @@ static int find(const struct report *report, const struct spans_answer *spans,
     for (size_t i = 0; i < spans->windows.count && rc == 0; i++) {
         rc = query_world_place(report->source->store, spans->windows.items[i].session_id, &place,
                                diag);
-        sizes[i] = place.size == STORE_NULL ? NAN : (double)place.size;
+        sizes[i] = rc < 0 || place.size == STORE_NULL ? NAN : (double)place.size;
     }
-    if (rc == 0)
-        rc = collectives_find(spans, sizes, out_collectives);
-    free(sizes);
+    *out_sizes = sizes;
     return rc;
 }
 
@@ -266,29 +266,66 @@ int report_stragglers(const struct report *report, const struct spans_answer *sp
                       struct diag *diag)
 {
     struct collectives collectives = {0};
-    int rc = find(report, spans, &collectives, diag);
+    double *sizes = NULL;
+    int rc = find_sizes(report, spans, &sizes, diag);
 
     if (rc == 0)
-        rc = emit_stragglers(report, spans, &collectives, diag);
+        rc = collectives_find(spans, sizes, &collectives);
+    if (rc == 0)
+        rc = emit_stragglers(report, &collectives, diag);
     collectives_deinit(&collectives);
+    free(sizes);
     return rc;
 }
 
-static int emit(const struct report *report, struct spans_answer *spans, struct diag *diag)
-{
-    struct collectives collectives = {0};
-    int rc = find(report, spans, &collectives, diag);
+/* --- The report. --- */
 
-    if (rc == 0 && !collectives.lines.count) {
-        diag_set(diag, 0, "there is no collective in what is asked for");
-        rc = REPORT_NOTHING;
-    }
+struct gathering {
+    const struct report *report;
+    struct diag *diag;
+    struct collectives_gathered *gathered;
+    double *sizes;
+};
+
+static int begin(void *user, const struct spans_answer *spans)
+{
+    struct gathering *gathering = user;
+    int rc = collectives_begin(spans, &gathering->gathered);
+
+    free(gathering->sizes);
+    gathering->sizes = NULL;
+    return rc ? rc : find_sizes(gathering->report, spans, &gathering->sizes, gathering->diag);
+}
+
+static int take(void *user, struct spans_answer *spans)
+{
+    struct gathering *gathering = user;
+
+    return collectives_add(gathering->gathered, spans, gathering->sizes);
+}
+
+static int explain_none(struct diag *diag)
+{
+    diag_set(diag, 0, "there is no collective in what is asked for");
+    return REPORT_NOTHING;
+}
+
+static int emit(const struct report *report, void *user, struct spans_answer *spans,
+                struct diag *diag)
+{
+    struct gathering *gathering = user;
+    struct collectives collectives;
+    int rc = 0;
+
+    collectives_finish(gathering->gathered, &collectives);
+    if (!collectives.lines.count)
+        rc = explain_none(diag);
     if (rc == 0)
         rc = emit_names(report, &collectives, diag);
     if (rc == 0)
         rc = emit_sizes(report, &collectives, diag);
     if (rc == 0)
-        rc = emit_stragglers(report, spans, &collectives, diag);
+        rc = emit_stragglers(report, &collectives, diag);
     if (rc == -ENOMEM)
         diag_set(diag, rc, "no memory for the collectives");
     if (rc == 0)
@@ -300,9 +337,27 @@ static int emit(const struct report *report, struct spans_answer *spans, struct 
     return rc;
 }
 
+static bool is_collective(const struct op_row *op)
+{
+    return op_class_of(op) == OP_CLASS_COMMUNICATION;
+}
+
 static int run(const struct report *report, struct diag *diag)
 {
-    return report_on_spans(report, emit, diag);
+    struct gathering gathering = {.report = report, .diag = diag};
+    const struct report_parts parts = {&gathering, begin, take};
+    int rc = query_has_op(report->source->store, report->session_ids, report->session_count,
+                          is_collective, diag);
+
+    if (rc == 0) { /* where no op is one, no event is */
+        rc = report_check_selection(report, diag);
+        return rc < 0 ? rc : explain_none(diag);
+    }
+    if (rc > 0)
+        rc = report_on_span_parts(report, &parts, emit, diag);
+    collectives_drop(&gathering.gathered);
+    free(gathering.sizes);
+    return rc;
 }
 
 static double time_ns(const void *item)

@@ -5,8 +5,11 @@
 #include <string.h>
 
 #include "analyze/metrics/advice.h"
+#include "analyze/metrics/device_use.h"
 #include "analyze/metrics/idle.h"
+#include "analyze/metrics/launch_queue.h"
 #include "analyze/metrics/overhead.h"
+#include "analyze/metrics/sequences.h"
 #include "analyze/query/spans.h"
 #include "tests/support/check.h"
 #include "tests/support/store_support.h"
@@ -319,6 +322,94 @@ static void compare_advice(struct store *store, bool totals)
     CHECK_U64(parts.tiny_count, whole.tiny_count);
 }
 
+/* What devices, queues of streams and sequences come to. */
+struct used {
+    struct device_parts *device_parts;
+    struct device_use_array devices;
+    struct launch_queue_parts queue_parts;
+    struct launch_queue_array queues;
+    struct sequences_gathered *gathered;
+    struct sequences sequences;
+};
+
+static int begin_using(void *user, const struct spans_answer *spans)
+{
+    struct used *used = user;
+
+    CHECK_OK(device_parts_begin(spans, &used->device_parts));
+    CHECK_OK(sequences_begin(spans, &used->gathered));
+    return launch_queues_begin(spans, &used->queue_parts);
+}
+
+static int use(void *user, struct spans_answer *spans)
+{
+    struct used *used = user;
+
+    CHECK_OK(device_parts_add(used->device_parts, spans));
+    CHECK_OK(sequences_add(used->gathered, spans));
+    return launch_queues_add(&used->queue_parts, spans);
+}
+
+static void use_all(struct store *store, bool totals, bool is_whole, struct used *out_used)
+{
+    const int64_t session_id = 1;
+    const struct ops_question question = {
+        .session_ids = &session_id, .session_count = 1, .totals = totals, .warmups = true};
+    const struct span_parts parts = {out_used, begin_using, use, is_whole, PART};
+    struct spans_answer answer;
+    struct diag diag = {0};
+
+    *out_used = (struct used){0};
+    CHECK_OK(query_span_parts(store, &question, &parts, &answer, &diag));
+    CHECK_OK(device_parts_finish(out_used->device_parts, &answer, &out_used->devices));
+    CHECK_OK(launch_queues_finish(&out_used->queue_parts, &answer, &out_used->queues));
+    CHECK_OK(sequences_finish(out_used->gathered, &answer, true, &out_used->sequences));
+    for (size_t i = 0; i < out_used->devices.count; i++) { /* texts of the answer */
+        out_used->devices.items[i].device = NULL;
+        out_used->devices.items[i].lane = NULL;
+    }
+    device_parts_destroy(&out_used->device_parts);
+    launch_queue_parts_deinit(&out_used->queue_parts);
+    sequences_drop(&out_used->gathered);
+    spans_answer_deinit(&answer);
+}
+
+static void drop_used(struct used *used)
+{
+    array_deinit(&used->devices);
+    launch_queues_deinit(&used->queues);
+    sequences_deinit(&used->sequences);
+}
+
+static void compare_uses(struct store *store, bool totals)
+{
+    struct used whole, parts;
+
+    use_all(store, totals, true, &whole);
+    use_all(store, totals, false, &parts);
+    assert_true(whole.devices.count > 0 && whole.queues.count > 0);
+    CHECK_U64(parts.devices.count, whole.devices.count);
+    assert_memory_equal(parts.devices.items, whole.devices.items,
+                        whole.devices.count * sizeof(*whole.devices.items));
+    CHECK_U64(parts.queues.count, whole.queues.count);
+    for (size_t i = 0; i < whole.queues.count; i++) {
+        const struct launch_queue *queue = &parts.queues.items[i];
+        const struct launch_queue *expected = &whole.queues.items[i];
+
+        CHECK_U64(queue->launch_count, expected->launch_count);
+        assert_memory_equal(&queue->length, &expected->length, sizeof(queue->length));
+        assert_memory_equal(queue->curve.steps.items, expected->curve.steps.items,
+                            expected->curve.steps.count * sizeof(struct curve_step));
+    }
+    CHECK_U64(parts.sequences.items.count, whole.sequences.items.count);
+    assert_true(whole.sequences.items.count > 10);
+    for (size_t i = 0; i < whole.sequences.items.count; i++)
+        assert_memory_equal(&parts.sequences.items.items[i], &whole.sequences.items.items[i],
+                            sizeof(struct sequence));
+    drop_used(&whole);
+    drop_used(&parts);
+}
+
 /* Returns how many parts there were. */
 static size_t compare(const char *path, bool totals)
 {
@@ -335,6 +426,7 @@ static size_t compare(const char *path, bool totals)
     count = parts.part_count;
     compare_measures(store, totals);
     compare_advice(store, totals);
+    compare_uses(store, totals);
     array_deinit(&whole.spans);
     array_deinit(&parts.spans);
     store_close(&store);
