@@ -31,7 +31,7 @@ enum {
     TOTAL_EVENTS_PER_ROW = 64,     /* and these before a row is written */
     TOTAL_REPLAY_EVENTS = 1 << 16, /* that may lie inside of the next ones */
     TOTAL_ENTRIES_KEPT = 1 << 13,  /* with more, those that were not touched lately are forgotten */
-    TOTAL_ENTRIES_MAX = 1 << 17,   /* with more, all others, too, after a commit */
+    TOTAL_ENTRIES_MAX = 1 << 18,   /* with more, all others, too, after a commit */
     TOTAL_OPEN_RUNS_MAX = 1 << 10, /* in memory; beyond, the oldest is not told apart */
     TOTAL_OPEN_OF_SESSION_MAX = 1 << 7, /* beyond, none of the session's is: it does not tell */
     TOTAL_PARKED_MAX = 1 << 8,          /* open runs of a session that are in the file alone */
