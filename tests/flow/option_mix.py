@@ -18,7 +18,7 @@ import time
 
 import option_walk
 
-COMMANDS = 150
+COMMANDS = 400
 HANGS_S = 300
 ODD = ["0", "-1", "1", "99999999999999999999", "", "x", "nan", "inf", "1e400", "..", "5..2", "(", ".*", "[", "\\Q", "\u2603", "a" * 300]
 VALUES = {
@@ -36,7 +36,7 @@ def draw_option(dice):
     option = dice.choice(sorted(set(option_walk.OPTIONS) | option_walk.ELSEWHERE))
     values = [*option_walk.OPTIONS.get(option, []), *VALUES.get(option, [])]
     takes_none = values and None in values and option != "progress"
-    value = None if takes_none else dice.choice(values * 2 + ODD)
+    value = None if takes_none else dice.choice(values * 8 + ODD)
     if value == "{columns}":
         value = "calls"
     words = shlex.split(value) if value and " --" in value else [value.strip("'") if value else value]

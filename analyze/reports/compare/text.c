@@ -467,9 +467,9 @@ static void note_method(const struct report *report, const struct compare_side s
         out_note(
             report->out, OUT_NOTE_PLAIN,
             "A change counts when a permutation of the sessions brings one as striking among %zu "
-            "lines in at most %g %% of all ways (--alpha), when the median of the sessions' "
-            "median runs changed by more than %g %% (--threshold), and when its 95 %% interval "
-            "has no 0 in it.",
+            "lines in at most %g %% of all ways (--alpha), when medians of sessions, or the middle "
+            "of all pairs of them, are more than %g %% apart (--threshold), and when its 95 %% "
+            "interval has no 0 in it.",
             comparison->tested, gates->alpha * 100, gates->threshold * 100);
     out_note(report->out, OUT_NOTE_PLAIN,
              "base and new are medians; deltas are differences of means, which add up to that of "
