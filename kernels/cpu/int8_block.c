@@ -273,11 +273,12 @@ ISA_BODY bool quantise_f32(int32_t *restrict out, const int32_t *restrict sums,
 {
     const float magic = 0x1.8p23f, safe = 0.4998f;
     float least = low - (float)zero, most = high - (float)zero;
-    int32_t none, is_near = 0;
+    int32_t none, most_bits, furthest = 0;
 
     memcpy(&none, &magic, sizeof(none));
+    memcpy(&most_bits, &safe, sizeof(most_bits));
     for (int c = 0; c < INT8_LINE; c++) {
-        float number = (float)sums[c] * (scale * panel->scale_f32[c]), rounded;
+        float number = (float)sums[c] * (scale * panel->scale_f32[c]), rounded, distance;
         int32_t bits;
 
         number = number < least ? least : number; /* NaN stays, and is no distance */
@@ -285,9 +286,11 @@ ISA_BODY bool quantise_f32(int32_t *restrict out, const int32_t *restrict sums,
         rounded = number + magic;
         memcpy(&bits, &rounded, sizeof(bits));
         out[c] = bits - none + zero;
-        is_near |= !(__builtin_fabsf(number - (rounded - magic)) <= safe);
+        distance = __builtin_fabsf(number - (rounded - magic));
+        memcpy(&bits, &distance, sizeof(bits)); /* ordered as distances are, NaN beyond all */
+        furthest = bits > furthest ? bits : furthest;
     }
-    return is_near == 0;
+    return furthest <= most_bits;
 }
 
 /* The same where a scale is infinite or no number. */

@@ -111,27 +111,41 @@ struct place {
  * second and fourth stand together, because a tile broadcasts two. */
 enum { WIDE_STEP = 16 };
 
-__attribute__((target(AVX2))) static void widen_avx2(int16_t *out, const struct int8_sides *sides,
-                                                     int rows)
+INLINE(AVX2)
+void widen_step(int16_t *out, const uint8_t *a, bool is_signed)
 {
     const __m128i order = _mm_setr_epi8(0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15);
+    __m128i bytes = _mm_shuffle_epi8(_mm_loadu_si128((const void *)a), order);
+
+    _mm256_store_si256((void *)out,
+                       is_signed ? _mm256_cvtepi8_epi16(bytes) : _mm256_cvtepu8_epi16(bytes));
+}
+
+INLINE(AVX2)
+void widen_rows(int16_t *out, const struct int8_sides *sides, int rows, bool is_signed)
+{
+    int64_t whole = sides->k / WIDE_STEP * WIDE_STEP;
 
     for (int r = 0; r < rows; r++, out += WIDE_STEP) {
         const uint8_t *a = sides->a + r * sides->a_line;
+        uint8_t rest[WIDE_STEP] = {0};
 
-        for (int64_t p = 0; p < sides->k; p += WIDE_STEP) {
-            uint8_t rest[WIDE_STEP] = {0};
-            const uint8_t *from = a + p;
-            __m128i bytes;
-
-            if (sides->k - p < WIDE_STEP)
-                from = memcpy(rest, from, (size_t)(sides->k - p));
-            bytes = _mm_shuffle_epi8(_mm_loadu_si128((const void *)from), order);
-            _mm256_store_si256((void *)(out + p * INT8_MAX_ROWS),
-                               sides->a_is_signed ? _mm256_cvtepi8_epi16(bytes)
-                                                  : _mm256_cvtepu8_epi16(bytes));
-        }
+        for (int64_t p = 0; p < whole; p += WIDE_STEP)
+            widen_step(out + p * INT8_MAX_ROWS, a + p, is_signed);
+        if (whole == sides->k)
+            continue;
+        memcpy(rest, a + whole, (size_t)(sides->k - whole));
+        widen_step(out + whole * INT8_MAX_ROWS, rest, is_signed);
     }
+}
+
+__attribute__((target(AVX2))) static void widen_avx2(int16_t *out, const struct int8_sides *sides,
+                                                     int rows)
+{
+    if (sides->a_is_signed)
+        widen_rows(out, sides, rows, true);
+    else
+        widen_rows(out, sides, rows, false);
 }
 
 /* What is at x, which the compiler may not know: loaded twice it takes no register in between. */

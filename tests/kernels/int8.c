@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cases of the products and convolutions of 8-bit integers: byte for byte what the reference for
  * every type computes. */
+#include <math.h>
+
 #include "kernels/cpu/int8.h"
 #include "tests/kernels/harness.h"
 
@@ -17,13 +19,15 @@ static void *random_zeros(struct test *test, int64_t count)
     return test_chance(test, 3) ? NULL : zeros;
 }
 
-/* Such that results lie inside of their range and at its ends. */
+/* Such that results lie inside of their range and at its ends; now and then powers of two, so that
+ * many lie in the middle between two integers. */
 static float *random_scales(struct test *test, int64_t count, float most)
 {
     float *scales = test_input(test, (size_t)count);
+    bool is_even = test_chance(test, 3);
 
     for (int64_t i = 0; i < count; i++)
-        scales[i] = most * (1.1f + scales[i]);
+        scales[i] = is_even ? exp2f(rintf(log2f(most))) : most * (1.1f + scales[i]);
     return scales;
 }
 
