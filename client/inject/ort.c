@@ -499,6 +499,63 @@ static void *leave_alone(struct copy *copy, size_t slot, void *options, const vo
     return ((void *(*)(void *, const void *, const void *))copy->api[slot])(options, a, b);
 }
 
+typedef void *choose_type(const void *const *devices, size_t count, const void *model,
+                          const void *runtime, const void **out_chosen, size_t room,
+                          size_t *out_count, void *context);
+
+/* A function of the program's that chooses among devices; it may be called as long as options are
+ * there that have it, so that it stays. */
+struct chooser {
+    struct copy *copy;
+    choose_type *theirs;
+    void *context;
+    struct chooser *next;
+};
+
+static void *choose_among_theirs(const void *const *devices, size_t count, const void *model,
+                                 const void *runtime, const void **out_chosen, size_t room,
+                                 size_t *out_count, void *context)
+{
+    const struct chooser *chooser = context;
+    const void *kept[DEVICES_MAX];
+    size_t kept_count = 0;
+
+    for (size_t i = 0; i < count && count <= DEVICES_MAX; i++) {
+        if (!chooser->copy->provider || !ort_provider_has(chooser->copy->provider, devices[i]))
+            kept[kept_count++] = devices[i];
+    }
+    return chooser->theirs(count <= DEVICES_MAX ? kept : devices,
+                           count <= DEVICES_MAX ? kept_count : count, model, runtime, out_chosen,
+                           room, out_count, chooser->context);
+}
+
+static void *set_delegate(struct copy *copy, void *options, const void *delegate,
+                          const void *context)
+{
+    static struct chooser *choosers;
+    const struct chooser wanted = {copy, (choose_type *)delegate, (void *)context, NULL};
+    choose_type *const ours = choose_among_theirs;
+    struct chooser *chooser;
+
+    recorder_lock(RECORDER_LOCK_ORT);
+    for (chooser = choosers; chooser; chooser = chooser->next) {
+        if (chooser->copy == copy && chooser->theirs == wanted.theirs &&
+            chooser->context == wanted.context)
+            break;
+    }
+    if (!chooser && delegate) {
+        chooser = malloc(sizeof(*chooser));
+        if (chooser) {
+            *chooser = wanted;
+            chooser->next = choosers;
+            choosers = chooser;
+        }
+    }
+    recorder_unlock(RECORDER_LOCK_ORT);
+    return leave_alone(copy, SET_POLICY_DELEGATE, options, chooser ? (const void *)ours : delegate,
+                       chooser ? chooser : context);
+}
+
 static void release(struct copy *copy, void *session)
 {
     struct ort_profile *profile = take_profile(session);
@@ -611,7 +668,7 @@ static const function *replace(struct copy *copy, uint32_t version,
     }                                                                                              \
     static void *set_delegate_##n(void *options, const void *delegate, const void *context)        \
     {                                                                                              \
-        return leave_alone(&copies[n], SET_POLICY_DELEGATE, options, delegate, context);           \
+        return set_delegate(&copies[n], options, delegate, context);                               \
     }                                                                                              \
     static void release_##n(void *session)                                                         \
     {                                                                                              \

@@ -38,6 +38,7 @@ enum { PYTHON_WITH_WORDS = 3, PYTHON_EXEC = 2, PYTHON_SLOTS_OFFSET = 56 };
     X(object *, PyObject_GetAttrString, (object *, const char *))                                  \
     X(int, PyObject_SetAttrString, (object *, const char *, object *))                             \
     X(int, PyObject_IsInstance, (object *, object *))                                              \
+    X(int, PyCallable_Check, (object *))                                                           \
     X(int, PyObject_IsTrue, (object *))                                                            \
     X(object *, PyImport_ImportModule, (const char *))                                             \
     X(object *, PyWeakref_NewRef, (object *, object *))                                            \

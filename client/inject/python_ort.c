@@ -440,6 +440,40 @@ static object *without_us(object *theirs, object *arguments, object *words)
     return list;
 }
 
+/* What the program's own function chooses among; it is `theirs`. */
+static object *choose_without_us(object *theirs, object *arguments, object *words)
+{
+    object *list = python.PySequence_List(python.PyTuple_GetItem(arguments, 0)), *result;
+
+    if (!list || !provider) {
+        python_drop(list);
+        return python.PyObject_Call(theirs, arguments, words);
+    }
+    for (ptrdiff_t i = python.PyList_Size(list); i-- > 0;) {
+        if (is_ours(python.PyList_GetItem(list, i)))
+            python.PyList_SetSlice(list, i, i + 1, NULL);
+    }
+    result = python_call_with(theirs, arguments, 0, list, -1, NULL);
+    python.Py_DecRef(list);
+    return result;
+}
+
+/* set_provider_selection_policy_delegate(function) */
+static object *set_delegate(object *theirs, object *arguments, object *words)
+{
+    static struct python_method method = {"choose", choose_without_us, PYTHON_WITH_WORDS, NULL};
+    object *function = NULL, *result;
+
+    if (python.PyTuple_Size(arguments) == 2 && !(words && python.PyDict_Size(words)) &&
+        python.PyCallable_Check(python.PyTuple_GetItem(arguments, 1)))
+        function = python.PyCFunction_NewEx(&method, python.PyTuple_GetItem(arguments, 1), NULL);
+    if (!function)
+        return python.PyObject_Call(theirs, arguments, words);
+    result = python_call_with(theirs, arguments, 1, function, -1, NULL);
+    python.Py_DecRef(function);
+    return result;
+}
+
 /* --- The module --- */
 
 #define METHOD(name, call)                                                                         \
@@ -460,6 +494,8 @@ static struct python_method of_session[] = {METHOD("__init__", construct),
                                             METHOD("get_providers", without_us),
                                             METHOD("get_provider_options", without_us),
                                             METHODS_END};
+static struct python_method of_options[] = {
+    METHOD("set_provider_selection_policy_delegate", set_delegate), METHODS_END};
 static struct python_method of_module[] = {METHOD("get_ep_devices", without_us),
                                            METHOD("get_available_providers", without_us),
                                            METHODS_END};
@@ -476,6 +512,10 @@ static int on_made(object *made)
     module = made;
     python.Py_IncRef(module);
     python_replace(type, of_session, true);
+    type = python.PyObject_GetAttrString(made, "SessionOptions");
+    if (type)
+        python_replace(type, of_options, true);
+    python.PyErr_Clear();
     python_replace(module, of_module, false);
     return 0;
 }

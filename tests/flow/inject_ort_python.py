@@ -3,6 +3,7 @@
 """Python programs with ONNX Runtime, which nobody changed: the same with and without us, with their runs
 and nodes. Over an extension of ours, made in one phase and in two; and over the wheels that
 scripts/get-programs fetches: 1.32.0, 1.25.1, and 1.20.1, which tells its nodes by a profile at the end."""
+import itertools
 import os
 import pathlib
 import signal
@@ -150,6 +151,32 @@ for i in range(20):
 print(session.get_providers(), [device.ep_name for device in ort.get_ep_devices()], y[0].tobytes().hex())
 """
 
+# The same beside a provider that the program has registered itself, and chosen by a function of its own;
+# and one session more, without a policy, to which it is added by hand.
+PLUGIN = """
+import sys
+import numpy as np
+import onnxruntime as ort
+ort.register_execution_provider_library("second", sys.argv[1])
+def choose(devices, model, runtime, most):
+    print("choose among", [device.ep_name for device in devices], most)
+    return [device for device in devices if device.ep_name == "second"]
+x = np.ones((2, 3, 32, 32), "f")
+for way in ("policy", "function", "by hand"):
+    options = ort.SessionOptions()
+    if way == "policy":
+        options.set_provider_selection_policy(ort.OrtExecutionProviderDevicePolicy.PREFER_CPU)
+    elif way == "function":
+        options.set_provider_selection_policy_delegate(choose)
+    else:
+        options.add_provider_for_devices([d for d in ort.get_ep_devices() if d.ep_name == "second"], {})
+    session = ort.InferenceSession("net.onnx", options)
+    for i in range(20):
+        y = session.run(None, {"x": x})
+    print(way, session.get_providers(), [d.ep_name for d in ort.get_ep_devices()], y[0].tobytes().hex())
+    del session
+"""
+
 # What is done, runs, and of these with nodes when all are to have them.
 SCENES = (("plain", 20, 20), ("named", 20, 20), ("threads", 80, 80), ("options", 20, 20), ("binding", 20, 20),
           ("fork", 40, 40), ("profile", 20, 0), ("error", 21, 21), ("killed", 20, 20))
@@ -182,11 +209,36 @@ RUNS = "SELECT count(*) FROM run WHERE end_ns IS NOT NULL"
 NODES = "SELECT count(*) FROM v_event WHERE op_type <> 'label'"
 
 
+def interpreters():
+    """One that has Python in itself, and one that has it in a library, as far as they are there."""
+    found = {}
+    for python in (sys.executable, "/usr/bin/python3", BUILD / "tests/flow/inject_python_shared"):
+        if os.path.exists(python):
+            maps = run([python, "-c", "print(open('/proc/self/maps').read())"], BUILD).stdout
+            found.setdefault("shared" if "/libpython" in maps else "static", python)
+    return found
+
+
+# With the wheel's packages, where it is of the same version.
+def check_interpreters(place, version):
+    folder = next((CACHE / f"optrace/programs/onnxruntime-{version}/lib").glob("python3*"))
+    for kind, python in interpreters().items():
+        program = "import sys; sys.path.insert(0, sys.argv.pop(1));" + REAL
+        if run([python, "-c", "import sys; print('python%d.%d' % sys.version_info[:2])"], place).stdout.strip() != \
+           folder.name:
+            continue
+        store = record(f"{version}, a {kind} interpreter", place, "all",
+                       [python, "-c", program, folder / "site-packages", "net.onnx", "named"])
+        same(f"{version}, {kind}", store, RUNS + " AND NOT without_ops", 20)
+        same(f"{version}, {kind}", store, "SELECT count(*) FROM v_event e JOIN op o USING (op_id) WHERE"
+             " o.type = 'Conv'", 40)
+
+
 def check_fakes(place):
-    for phases in (1, 2):
+    for phases, (kind, python) in itertools.product((1, 2), interpreters().items()):
         extension = BUILD / f"tests/flow/libfake_ort_python_{phases}.so"
-        what = f"an extension of {phases} phases"
-        store = record(what, place, "all", [sys.executable, "-c", FAKE, extension])
+        what = f"an extension of {phases} phases, a {kind} interpreter"
+        store = record(what, place, "all", [python, "-c", FAKE, extension])
         same(what, store, RUNS, 8)
         same(what, store, RUNS + " AND without_ops", 8)
         same(what, store, "SELECT count(*) FROM run JOIN model USING (model_id) WHERE"
@@ -228,9 +280,14 @@ def check_wheel(place, version, is_live):
         same(f"{version}, {way}", store, "SELECT count(*) FROM session", 2)
         same(f"{version}, {way}", store, "SELECT count(*) FROM v_event e JOIN op o USING (op_id) WHERE"
              " o.type = 'Conv'", 80 if is_live or way == "spawn" else 40)
+    check_interpreters(place, version)
     if is_live:
         store = record(f"{version}, policy", place, "all", [python, "-c", POLICY])
         same(f"{version}, policy", store, RUNS + " AND without_ops", 20)
+        store = record(f"{version}, a second plugin", place, "all",
+                       [python, "-c", PLUGIN, BUILD / "tests/flow/libinject_ort_plugin.so"])
+        same(f"{version}, a second plugin", store, RUNS, 60)
+        same(f"{version}, a second plugin", store, RUNS + " AND NOT without_ops", 0)
     store = record(f"{version}, one in ten", place, "1/10", [python, "-c", REAL, "net.onnx", "plain"])
     same(version, store, RUNS + " AND NOT without_ops", 2 if is_live else 0)
     if is_live:

@@ -2,7 +2,7 @@
 /*
  * A program with the real ONNX Runtime, and without us, which asks its library for OrtGetApiBase():
  *
- *     inject_ort_real LIBRARY MODEL RUNS [options|threads|devices|profile PREFIX]
+ *     inject_ort_real LIBRARY MODEL RUNS [options|threads|devices|chooser|profile PREFIX]
  *
  * MODEL has an input x of f32 [2, 3, 32, 32] and an output y of [2, 10]. It prints a hash of all
  * results.
@@ -83,6 +83,38 @@ static void show_devices(void *env)
         printf("%s\n", ((const char *(*)(void *))api[312])(devices[i]));
 }
 
+/* Of a session more, whose devices the program chooses itself. */
+static void *choose(void *const *devices, size_t count, const void *model, const void *runtime,
+                    void **out_chosen, size_t room, size_t *out_count, void *context)
+{
+    for (size_t i = 0; i < count; i++)
+        printf("%s among %s\n", (const char *)context,
+               ((const char *(*)(void *))api[312])(devices[i]));
+    *out_count = 0;
+    if (count > 0 && room > 0)
+        out_chosen[(*out_count)++] = devices[0];
+    (void)model, (void)runtime;
+    return NULL;
+}
+
+static void show_choice(void *env, const char *path)
+{
+    void *options, *other,
+        *(*const chooser)(void *const *, size_t, const void *, const void *, void **, size_t,
+                          size_t *, void *) = choose;
+
+    for (int i = 0; i < 2; i++) {
+        check(CALL(10, (void **), &options), "CreateSessionOptions");
+        check(CALL(306, (void *, function, const char *), options, (function)chooser,
+                   i ? "second" : "first"),
+              "SessionOptionsSetEpSelectionPolicyDelegate");
+        check(CALL(7, (void *, const char *, void *, void **), env, path, options, &other),
+              "CreateSession");
+        CALL(95, (void *), other);
+        CALL(100, (void *), options);
+    }
+}
+
 int main(int argc, char **argv)
 {
     void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
@@ -117,6 +149,8 @@ int main(int argc, char **argv)
     }
     if (strcmp(how, "devices") == 0)
         show_devices(env);
+    if (strcmp(how, "chooser") == 0)
+        show_choice(env, argv[2]);
     if (shared_options)
         CALL(97, (void *), shared_options);
     CALL(95, (void *), session);

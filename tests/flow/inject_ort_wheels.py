@@ -110,6 +110,7 @@ def check(place, library, is_live):
     if is_live:
         check_comparison(place, program)
         record(place, "all", [*program, "devices"])
+        record(place, "all", [*program, "chooser"])
     store = record(place, "all", [*program, "profile", place / "mine"])
     same("beside its own profile", count(store, "SELECT count(*) FROM run WHERE NOT without_ops"), 0)
     same("files left", [path.name for path in place.glob("optrace-ort*")], [])
