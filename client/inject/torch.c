@@ -59,6 +59,7 @@ struct frame {
     uint32_t counted;           /* by the thread when it began */
     enum op_flop_place place;
     bool counts;
+    bool is_call;        /* told by torch_call_begin() */
     uint32_t cuda_calls; /* of the thread, before */
 };
 
@@ -81,6 +82,7 @@ static uint64_t handles[2]; /* 0: none */
 static bool is_found, is_full, is_refused, has_end_key;
 static bool has_layout; /* shapes are read */
 static uint32_t off_calls;
+static void *torch_library; /* set before is_found */
 
 static void *start_sampled(void **out_context, const void *function);
 static void *start_op(void **out_context, const void *function);
@@ -208,9 +210,8 @@ static __attribute__((noinline, cold)) void give_shapes_up(void)
     say("PyTorch: names and times only, its values are not where they were found to be");
 }
 
-static void begin_key(struct frames *all, struct frame *frame, const void *function)
+static void begin_key(struct frames *all, struct frame *frame, struct torch_values inputs)
 {
-    const struct torch_values inputs = torch_layout_inputs(function);
     struct torch_key *key;
 
     if (all->key_top + TORCH_KEY_BYTES_MAX > KEY_ROOM)
@@ -242,14 +243,14 @@ static void end_counting(struct frames *all, struct frame *frame)
 }
 
 /* What it is, now that the result is there. */
-static void end_key_of(struct frames *all, struct frame *frame, const void *function)
+static void end_key_of(struct frames *all, struct frame *frame, struct torch_values outputs)
 {
     struct torch_key *key = (struct torch_key *)(void *)(all->keys + frame->key_at);
     size_t bytes;
 
     key->counts = frame->counts;
     key->is_launched = frame->cuda_calls != cupti_calls_of_thread;
-    bytes = torch_key_end(key, frame->key_bytes, torch_layout_outputs(function));
+    bytes = torch_key_end(key, frame->key_bytes, outputs);
     if (UNLIKELY(torch_layout_is_broken())) {
         give_shapes_up();
         return;
@@ -293,26 +294,44 @@ static __attribute__((noinline, cold)) void note_off(void)
         listen(false);
 }
 
+/* NULL: there is no room for it. */
+static inline struct frame *push(struct frames *all, const void *function,
+                                 const struct torch_name *name)
+{
+    struct frame *frame;
+
+    if (UNLIKELY(all->count == FRAMES_MAX)) {
+        all->over++;
+        return NULL;
+    }
+    frame = &all->items[all->count++];
+    frame->function = function;
+    frame->name = name;
+    frame->key_bytes = 0;
+    frame->is_call = false;
+    begin_counting(all, frame);
+    return frame;
+}
+
 static inline void begin(const void *function, bool is_label)
 {
     struct frames *const all = mine ? mine : make_frames();
+    const struct torch_name *name;
     struct frame *frame;
 
     if (UNLIKELY(!all))
         return;
     if (UNLIKELY(!__atomic_load_n(&is_checked, __ATOMIC_RELAXED)) && !check_first(function))
         return;
-    if (UNLIKELY(all->count == FRAMES_MAX)) {
-        all->over++;
+    name = torch_name_find(torch.name(function), is_label);
+    if (UNLIKELY(all->count > 0 && all->items[all->count - 1].is_call &&
+                 all->items[all->count - 1].name == name))
+        return; /* the same, once more */
+    frame = push(all, function, name);
+    if (UNLIKELY(!frame))
         return;
-    }
-    frame = &all->items[all->count++];
-    frame->function = function;
-    frame->name = torch_name_find(torch.name(function), is_label);
-    frame->key_bytes = 0;
-    begin_counting(all, frame);
     if (!is_label && __atomic_load_n(&has_layout, __ATOMIC_RELAXED))
-        begin_key(all, frame, function);
+        begin_key(all, frame, torch_layout_inputs(function));
     frame->span = frame->name->op ? op_begin(frame->name->op) : (struct optrace_span){0, 0};
 }
 
@@ -353,12 +372,11 @@ static struct frame *find_frame(struct frames *all, const void *function)
     return &all->items[i - 1];
 }
 
-static void end_any(const void *function, void *context)
+static inline void end(const void *function, const struct torch_values *outputs)
 {
     struct frames *const all = mine;
     struct frame *frame;
 
-    (void)context;
     if (!all || all->count == 0)
         return;
     frame = find_frame(all, function);
@@ -372,10 +390,55 @@ static void end_any(const void *function, void *context)
     if (frame->key_bytes) {
         all->key_top = frame->key_at;
         if (frame->span.id && __atomic_load_n(&has_layout, __ATOMIC_RELAXED))
-            end_key_of(all, frame, function);
+            end_key_of(all, frame, outputs ? *outputs : torch_layout_outputs(function));
     }
     if (frame->span.id)
         op_end(frame->span);
+}
+
+static void end_any(const void *function, void *context)
+{
+    (void)context;
+    end(function, NULL);
+}
+
+/* --- Ops that are told here --- */
+
+void (*torch_function(const char *name))(void)
+{
+    void (*found)(void) = NULL;
+
+    if (__atomic_load_n(&is_found, __ATOMIC_ACQUIRE) && torch_library)
+        *(void **)&found = dlsym(torch_library, name);
+    return found;
+}
+
+bool torch_call_begin(const void *call, const char *name, struct torch_values inputs)
+{
+    struct frames *all;
+    struct frame *frame;
+
+    if (!__atomic_load_n(&is_found, __ATOMIC_ACQUIRE) ||
+        __atomic_load_n(&is_refused, __ATOMIC_RELAXED))
+        return false;
+    all = mine ? mine : make_frames();
+    if (!all)
+        return false;
+    frame = push(all, call, torch_name_find(name, false));
+    if (!frame) {
+        all->over--;
+        return false;
+    }
+    frame->is_call = true;
+    if (__atomic_load_n(&has_layout, __ATOMIC_RELAXED))
+        begin_key(all, frame, inputs);
+    frame->span = frame->name->op ? op_begin(frame->name->op) : (struct optrace_span){0, 0};
+    return true;
+}
+
+void torch_call_end(const void *call, struct torch_values outputs)
+{
+    end(call, &outputs);
 }
 
 /* --- Finding it --- */
@@ -440,6 +503,7 @@ void torch_look(void)
         return;
     recorder_lock(RECORDER_LOCK_TORCH);
     if (!is_found) {
+        torch_library = library;
         open_library(library, &place);
         __atomic_store_n(&is_found, true, __ATOMIC_RELEASE);
     }

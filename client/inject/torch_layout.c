@@ -17,7 +17,6 @@ enum {
     RANK_MAX = 64,
     VALUES_MAX = 256,
     VALUE_BYTES = 16,
-    TAG_TENSOR = 1,
     TAG_MAX = 64,
     DTYPES = 64,
 };
@@ -25,12 +24,6 @@ enum {
 /* Of 2.2 to 2.15: the low byte of a word stays 0, which a variant would have its index in. */
 #define PROBE UINT64_C(0x4200)
 
-/* IValue, as it has been in all releases. */
-struct torch_value {
-    const unsigned char *payload;
-    uint32_t tag;
-    uint32_t padding;
-};
 _Static_assert(sizeof(struct torch_value) == VALUE_BYTES, "as the library counts them");
 
 typedef size_t count_type(const void *function);
@@ -312,14 +305,14 @@ bool torch_layout_read(struct torch_values values, size_t place, struct torch_te
 {
     const struct torch_value *value = &values.items[place];
 
-    if (value->tag != TAG_TENSOR && value->tag < TAG_MAX)
+    if (value->tag != TORCH_TAG_TENSOR && value->tag < TAG_MAX)
         return false;
     out_tensor->place = (int16_t)place;
     out_tensor->rank = -1;
     out_tensor->dtype = -1;
     if (value->payload == layout.undefined)
         return true;
-    if (value->tag == TAG_TENSOR && value->payload &&
+    if (value->tag == TORCH_TAG_TENSOR && value->payload &&
         (uintptr_t)value->payload % sizeof(void *) == 0 && fill(value->payload, out_tensor))
         return true;
     out_tensor->rank = -1;

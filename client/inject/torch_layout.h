@@ -28,7 +28,13 @@ struct torch_tensor {
 #define TORCH_TENSOR_BYTES(rank)                                                                   \
     (offsetof(struct torch_tensor, dims) + (size_t)((rank) > 0 ? (rank) : 0) * sizeof(int64_t))
 
-struct torch_value;
+/* IValue, as it has been in all releases. */
+struct torch_value {
+    const unsigned char *payload;
+    uint32_t tag;
+    uint32_t padding;
+};
+enum { TORCH_TAG_NONE, TORCH_TAG_TENSOR, TORCH_TAG_TRUTH = 5 };
 
 struct torch_values {
     const struct torch_value *items;

@@ -155,6 +155,35 @@ static void it_is_found_when_an_extension_brings_it(void **state)
     free(loader);
 }
 
+/* Of what a model that was compiled beforehand calls by functions of C no callback hears. */
+static void check_beforehand(void **state)
+{
+    CHECK_CONTAINS(((struct run_scene *)*state)->result.out, "5.25 5461321.0\n");
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event"), 16);
+    CHECK_U64(
+        COUNT(OP "'aten::addmm'" SHAPES("[[2, 10], [2, 64], [64, 10]]", "[[2, 10]]") FLOP("2560")),
+        4);
+    CHECK_U64(COUNT(OP "'aten::convolution'" SHAPES("[[2, 8, 15, 15], [8, 3, 3, 3]]",
+                                                    "[[2, 3, 32, 32]]") FLOP("194400")),
+              4);
+    CHECK_U64(COUNT(OP "'aten::_convolution'" FLOP_IS_ELSEWHERE), 4);
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event AS o JOIN v_event AS i USING (lane_id)"
+                    " WHERE o.op_name = 'aten::addmm' AND i.op_name = 'aten::copy_'"
+                    " AND i.start_ns >= o.start_ns AND i.end_ns <= o.end_ns"),
+              4);
+}
+
+static void calls_behind_the_dispatcher_are_ops(void **state)
+{
+    record(state, "1", NULL, 0, "beforehand");
+    check_beforehand(state);
+    record(state, "2", NULL, 0, "beforehand");
+    check_beforehand(state);
+    record(state, "3", NULL, 0, "beforehand");
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_name = 'aten::addmm'"), 4);
+    record(state, "1", (const char *const[]){"--sources", "nvtx", NULL}, 0, "beforehand");
+}
+
 static void labels_begin_runs(void **state)
 {
     record(state, "1", (const char *const[]){"--runs-by", "^step", NULL}, 0, NULL);
@@ -210,6 +239,7 @@ int main(void)
         CASE(names_alone_where_no_more_is_wanted),
         CASE(old_releases_have_names),
         CASE(it_is_found_when_an_extension_brings_it),
+        CASE(calls_behind_the_dispatcher_are_ops),
         CASE(labels_begin_runs),
         CASE(other_sources_leave_it_alone),
         CASE(what_was_open_is_seen_when_it_is_killed),

@@ -117,6 +117,10 @@ int PyInit_net(const char *what)
     make_tensors();
     if (strcmp(what, "die") == 0)
         convolve(die);
+    else if (strcmp(what, "beforehand") == 0)
+        for (int i = 0; i < 4; i++)
+            printf("%g %.1f\n", fake_torch_addmm(&sums, &row, &weights),
+                   fake_torch_convolution(&image, &features, &filter));
     else if (strcmp(what, "often") == 0)
         for (int i = 0; i < 2000; i++)
             add_often(NULL);

@@ -44,7 +44,21 @@ EXPORT int aoti_torch_get_sizes(void *const *tensor, int64_t **out_sizes);
 EXPORT int aoti_torch_get_dim(void *const *tensor, int64_t *out_dim);
 EXPORT int aoti_torch_get_dtype(void *const *tensor, int32_t *out_code);
 EXPORT uint64_t fake_torch_undefined NAMED("_ZN3c1019UndefinedTensorImpl10_singletonE");
+#if TORCH_LAYOUT != 0
+EXPORT int aoti_torch_cpu_addmm_out(void *const *result, void *const *self, void *const *a,
+                                    void *const *b, double beta, double alpha);
+EXPORT int aoti_torch_cpu_convolution(void *const *x, void *const *w, void *const **bias,
+                                      const int64_t *stride, int64_t stride_count,
+                                      const int64_t *padding, int64_t padding_count,
+                                      const int64_t *dilation, int64_t dilation_count,
+                                      int32_t transposed, const int64_t *output_padding,
+                                      int64_t output_padding_count, int64_t groups, void ***made);
+#endif
 #pragma GCC visibility push(default)
+double fake_torch_addmm(struct fake_torch_tensor *result, struct fake_torch_tensor *a,
+                        struct fake_torch_tensor *b);
+double fake_torch_convolution(struct fake_torch_tensor *result, struct fake_torch_tensor *x,
+                              struct fake_torch_tensor *w);
 void fake_torch_tensor(struct fake_torch_tensor *out_tensor, int dtype, int rank,
                        const int64_t *dims, bool own);
 void fake_torch_run(const struct fake_torch_op *op);
@@ -256,6 +270,72 @@ void fake_torch_run(const struct fake_torch_op *op)
             put(function, OUTPUTS, &output, 1, true);
         due[i].end(function, contexts[i]);
     }
+}
+
+/* --- Functions of C --- */
+
+static double given; /* what they were given, in one number */
+
+#if TORCH_LAYOUT != 0
+/* What the op calls is told, itself is not; where another way leads to it, it is told as well. */
+int aoti_torch_cpu_addmm_out(void *const *result, void *const *self, void *const *a, void *const *b,
+                             double beta, double alpha)
+{
+    given = beta + 10 * alpha;
+    fake_torch_run(&(struct fake_torch_op){
+        .name = "aten::copy_", .inputs = {*self}, .input_count = 1, .output = *result});
+    fake_torch_run(&(struct fake_torch_op){
+        .name = "aten::addmm", .inputs = {*self, *a, *b}, .input_count = 3, .output = *result});
+    return 0;
+}
+
+int aoti_torch_cpu_convolution(void *const *x, void *const *w, void *const **bias,
+                               const int64_t *stride, int64_t stride_count, const int64_t *padding,
+                               int64_t padding_count, const int64_t *dilation,
+                               int64_t dilation_count, int32_t transposed,
+                               const int64_t *output_padding, int64_t output_padding_count,
+                               int64_t groups, void ***made)
+{
+    static void *made_last;
+
+    (void)stride_count, (void)padding_count, (void)dilation_count;
+    made_last = *(void **)made;
+    *made = &made_last;
+    given = (double)(*stride + 10 * *padding + 100 * *dilation + 1000 * transposed +
+                     10000 * groups + 100000 * *output_padding + 1000000 * output_padding_count) +
+            (bias ? 0.5 : 0);
+    fake_torch_run(&(struct fake_torch_op){
+        .name = "aten::_convolution", .inputs = {*x, *w}, .input_count = 2, .output = made_last});
+    return 0;
+}
+#endif
+
+double fake_torch_addmm(struct fake_torch_tensor *result, struct fake_torch_tensor *a,
+                        struct fake_torch_tensor *b)
+{
+#if TORCH_LAYOUT != 0
+    void *objects[] = {result->bytes, result->bytes, a->bytes, b->bytes};
+
+    aoti_torch_cpu_addmm_out(&objects[0], &objects[1], &objects[2], &objects[3], 0.25, 0.5);
+#else
+    (void)result, (void)a, (void)b;
+#endif
+    return given;
+}
+
+double fake_torch_convolution(struct fake_torch_tensor *result, struct fake_torch_tensor *x,
+                              struct fake_torch_tensor *w)
+{
+#if TORCH_LAYOUT != 0
+    static const int64_t numbers[] = {1, 2, 3, 4};
+    void *objects[] = {x->bytes, w->bytes}, **made = (void **)result->bytes;
+
+    aoti_torch_cpu_convolution(&objects[0], &objects[1], NULL, &numbers[0], 1, &numbers[1], 1,
+                               &numbers[2], 1, 1, &numbers[3], 5, 6, &made);
+#else
+    (void)result, (void)x, (void)w;
+#endif
+    return given;
 }
 
 void sgemm_(const char *a_letter, const char *b_letter, const int *m, const int *n, const int *k,

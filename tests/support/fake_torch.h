@@ -34,6 +34,13 @@ void fake_torch_run(const struct fake_torch_op *op);
 /** A product by the BLAS inside of the library, as its ops compute some. */
 void fake_torch_product(void);
 
+/** A product of these, and a transposed convolution of them, as models that are compiled beforehand
+ *  have them computed. Returns what the called one made of its numbers. */
+double fake_torch_addmm(struct fake_torch_tensor *result, struct fake_torch_tensor *a,
+                        struct fake_torch_tensor *b);
+double fake_torch_convolution(struct fake_torch_tensor *result, struct fake_torch_tensor *x,
+                              struct fake_torch_tensor *w);
+
 /** How often callbacks were called, and accessors or virtual functions for a tensor of the program. */
 uint64_t fake_torch_calls(void);
 uint64_t fake_torch_asked(void);
