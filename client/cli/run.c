@@ -34,8 +34,8 @@ static const struct option_spec specs[] = {
     {OPTION_STRING, "output", 'o', "FILE", NULL,
      "Record into this file, anew, by a daemon of its own.", TARGET(output)},
     {OPTION_STRING, "store", 0, "FILE", NULL,
-     "The same, adding to it. Without either: the daemon that listens, else one of its own, "
-     "into the default store.",
+     "Add to it. Without either: the daemon that listens, else one of its own, into the default "
+     "store.",
      TARGET(store)},
     {OPTION_STRING, "sources", 0, "LIST", "all",
      "What to record by besides liboptrace: nvtx, itt, blas, cublas, onednn, cudnn, ort (ONNX "
@@ -53,6 +53,8 @@ static const struct option_spec specs[] = {
      "CUDA, by CUPTI: graph (kernels, copies; a CUDA graph as one span), node (kernels of "
      "graphs), memory (too), all (and each call).",
      TARGET(gpu), "host|graph|node|memory|all"},
+    {OPTION_FLAG, "inductor-kernels", 0, NULL, NULL,
+     "Have torch.compile's CPU kernels tell their names.", TARGET(wishes.inductor_kernels)},
     {OPTION_STRING, "label", 0, "TEXT", NULL,
      "A name for its sessions, for --program of profile_analyze.", TARGET(wishes.label)},
     {OPTION_STRING, "runs-by", 0, "REGEX", NULL,
@@ -98,7 +100,9 @@ const struct option_command run_command = {
         "then another tool records by that way, and a line says so\n"
         "CUBLAS_NVTX_LEVEL, CUBLASLT_NVTX_LEVEL, CUDNN_NVTX_LEVEL, CUSPARSE_NVTX_LEVEL, "
         "CUSOLVERDN_NVTX_LEVEL  set for CMD, unless they are, so that these libraries name their "
-        "calls; 0: they do not\n",
+        "calls; 0: they do not\n"
+        "TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE  set for CMD with --inductor-kernels, unless it is: "
+        "then a line says so\n",
     .see_also = "profile_analyze(1), optraced(1)",
     .max_arguments = INT_MAX,
     .stop_at_argument = true,

@@ -16,6 +16,8 @@
 #define LIBRARY "liboptrace_inject.so"
 #define PRELOAD "LD_PRELOAD"
 #define CUDA    "CUDA_INJECTION64_PATH"
+/* By which the code that torch.compile makes for processors begins and ends an op for each kernel. */
+#define INDUCTOR "TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE"
 
 static const struct {
     const char *source, *variable;
@@ -225,6 +227,16 @@ static int add_nvtx_levels(struct run_settings *settings, struct diag *diag)
     return rc;
 }
 
+/* The program's own word counts: what it has compiled goes by it. */
+static int add_inductor(struct run_settings *settings, struct diag *diag)
+{
+    const char *value = getenv(INDUCTOR);
+
+    if (!value || !value[0])
+        return add(settings, INDUCTOR, "1", diag);
+    return strcmp(value, "1") == 0 ? 0 : note_taken(settings, INDUCTOR, value, diag);
+}
+
 int run_settings_fill(const struct run_wishes *wishes, const char *socket,
                       struct run_settings *out_settings, struct diag *diag)
 {
@@ -276,6 +288,8 @@ int run_settings_fill(const struct run_wishes *wishes, const char *socket,
     }
     if (rc == 0)
         rc = add_nvtx_levels(out_settings, diag);
+    if (rc == 0 && wishes->inductor_kernels)
+        rc = add_inductor(out_settings, diag);
     return rc;
 }
 

@@ -8,6 +8,7 @@
 #ifndef OPTRACE_CLIENT_CLI_RUN_SETTINGS_H
 #define OPTRACE_CLIENT_CLI_RUN_SETTINGS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/diag.h"
@@ -26,6 +27,7 @@ struct run_wishes {
     const char *runs_by;  /* expression for the names of ops that begin runs; NULL: none */
     const char *label;    /* what sessions are called; NULL: by their programs */
     const char *max_cost; /* percent, as in "2%"; NULL: as the library has it */
+    bool inductor_kernels;
 };
 
 /** socket  of the daemon; NULL: none is set. Returns 0, or a negative errno with a sentence: a name

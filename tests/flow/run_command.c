@@ -404,6 +404,7 @@ static void settings_are_printed(void **state)
     CHECK_CONTAINS(result.out, "INTEL_LIBITTNOTIFY64=/");
     CHECK_LACKS(result.out, "OPTRACE_SOCKET");
     CHECK_LACKS(result.out, "CUDA");
+    CHECK_LACKS(result.out, "TORCHINDUCTOR");
     CHECK_CONTAINS(result.out, "CUBLAS_NVTX_LEVEL=2\nCUBLASLT_NVTX_LEVEL=1\nCUDNN_NVTX_LEVEL=2\n");
     child_result_deinit(&result);
     scene.environment[3] = "CUBLAS_NVTX_LEVEL=0";
@@ -418,6 +419,16 @@ static void settings_are_printed(void **state)
     result = run(&scene, LIST("--print-env", "--gpu", "node"));
     CHECK_CONTAINS(result.out, "OPTRACE_GPU=node\n");
     CHECK_CONTAINS(result.out, "CUDA_INJECTION64_PATH=/");
+    child_result_deinit(&result);
+    result = run(&scene, LIST("--print-env", "--inductor-kernels"));
+    CHECK_CONTAINS(result.out, "\nTORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE=1\n");
+    assert_string_equal(result.err, "");
+    child_result_deinit(&result);
+    scene.environment[3] = "TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE=0";
+    result = run(&scene, LIST("--print-env", "--inductor-kernels"));
+    CHECK_LACKS(result.out, "TORCHINDUCTOR");
+    assert_string_equal(result.err, "optrace run: left as it is: "
+                                    "TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE is 0\n");
     child_result_deinit(&result);
     scene.environment[3] = "NVTX_INJECTION64_PATH=/opt/other.so";
     result = run(&scene, LIST("--print-env", "--sources", "nvtx"));
