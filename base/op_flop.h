@@ -66,13 +66,15 @@
  *     RotaryEmbedding         3 for each element that is turned; Range 2 * elems(y)
  *     ScatterElements, ND     0, with a reduction elems(updates)
  *
- * ggml's, TensorFlow's and OpenVINO's, for recordings, of what multiplies (op_flop_ggml(), ...):
+ * ggml's, TensorFlow's, OpenVINO's and CTranslate2's, for recordings, of what multiplies
+ * (op_flop_ggml(), ...):
  *
  *     MUL_MAT, MUL_MAT_ID     2 * elems(y) * k: w [.., m, k]
  *     FLASH_ATTN_EXT          2 * elems(q) / e * s * (e + f), whatever is masked or padded
  *     convolutions            2 * elems(y) * (weights of a channel): [out, in, ..] in ggml and
  *                             OpenVINO, [.., in, out] in TensorFlow
  *     MatMul, FullyConnected  2 * elems(a) * n, turned or not
+ *     Gemm, Dense, Conv1D     2 * elems(y) * (what one element sums), whatever the type of weights
  *
  * Pure.
  */
@@ -136,10 +138,11 @@ int64_t op_flop_nested(const struct op_flop_call *call);
 
 /** Operations of an operator of ggml, by its tensors with the slowest of four dims first; of
  *  TensorFlow, as its kernels are called ("_FusedConv2D"); of OpenVINO, as its layers are
- *  ("Convolution"). -1 as op_flop(). */
+ *  ("Convolution"); of CTranslate2, as its classes are ("Dense"). -1 as op_flop(). */
 int64_t op_flop_ggml(const struct op_flop_call *call);
 int64_t op_flop_tensorflow(const struct op_flop_call *call);
 int64_t op_flop_openvino(const struct op_flop_call *call);
+int64_t op_flop_ctranslate2(const struct op_flop_call *call);
 
 /** Whether the table has a name: else its shapes need not be read. */
 bool op_flop_knows(const char *name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Operators of ggml, TensorFlow and OpenVINO. */
+/* Operators of ggml, TensorFlow, OpenVINO and CTranslate2. */
 #include "base/op_flop_private.h"
 
 #include <string.h>
@@ -105,6 +105,28 @@ static double openvino_inner_product(const struct op_flop_call *call)
     return openvino_weights(call, 1);
 }
 
+/* --- CTranslate2 --- */
+
+/* a [.., m, k], or [.., k, m] where it is turned, gives [.., m, n] */
+static double ctranslate2_product(const struct op_flop_call *call)
+{
+    const struct op_flop_shape *a = input(call, 0), *y = &call->output;
+    const bool is_turned = dim(a, 1) != dim(y, 1);
+
+    if (a->rank < 2 || y->rank != a->rank || elements(a) < 0 || elements(y) < 0)
+        return -1;
+    return 2 * elements(y) * dim(a, is_turned ? 1 : 0);
+}
+
+/* Weights may be packed, or of fewer bits: what comes in tells. */
+static double ctranslate2_dense(const struct op_flop_call *call)
+{
+    const struct op_flop_shape *x = input(call, 0);
+    const double y = elements(&call->output);
+
+    return x->rank < 1 || elements(x) < 0 || y < 0 ? -1 : 2 * y * dim(x, 0);
+}
+
 struct formula {
     const char *name;
     op_flop_fn *formula;
@@ -135,6 +157,13 @@ static const struct formula openvino[] = {
     {"Convolution", openvino_convolution},
     {"FullyConnected", openvino_inner_product},
     {"MatMul", tensorflow_product},
+};
+
+static const struct formula ctranslate2[] = {
+    {"Conv1D", openvino_inner_product}, /* w [out, in, k] */
+    {"Dense", ctranslate2_dense},
+    {"Gemm", ctranslate2_product},
+    {"MatMul", ctranslate2_product},
 };
 
 static int64_t compute(const struct formula *table, size_t count, const char *name,
@@ -174,4 +203,9 @@ int64_t op_flop_tensorflow(const struct op_flop_call *call)
 int64_t op_flop_openvino(const struct op_flop_call *call)
 {
     return COMPUTE(openvino, call->name, call);
+}
+
+int64_t op_flop_ctranslate2(const struct op_flop_call *call)
+{
+    return COMPUTE(ctranslate2, call->name, call);
 }

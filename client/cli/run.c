@@ -39,11 +39,11 @@ static const struct option_spec specs[] = {
      TARGET(store)},
     {OPTION_STRING, "sources", 0, "LIST", "all",
      "What to record by besides liboptrace: nvtx, itt, blas, cublas, onednn, cudnn, ort (ONNX "
-     "Runtime), ggml (llama.cpp), torch, tensorflow, cuda (see --gpu).",
+     "Runtime), ggml (llama.cpp), torch, tensorflow, ctranslate2, cuda (see --gpu).",
      TARGET(wishes.sources)},
     {OPTION_STRING, "nodes", 0, "WHICH", "1/20",
-     "Of which runs to record the nodes, too (ggml, ort, tensorflow): off, all, or 1/N, the first and "
-     "each N-th.",
+     "Of which runs to record the nodes, too (ctranslate2, ggml, ort, tensorflow): off, all, or 1/N, "
+     "the first and each N-th.",
      TARGET(wishes.nodes)},
     {OPTION_STRING, "max-cost", 0, "PERCENT", "2%",
      "Of the time of all runs, what nodes may take; else they are recorded of fewer. With --nodes: no "

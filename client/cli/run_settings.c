@@ -30,6 +30,7 @@ static const struct {
     {"ggml", PRELOAD},
     {"torch", PRELOAD},
     {"tensorflow", PRELOAD},
+    {"ctranslate2", PRELOAD},
     {"cublas", PRELOAD},
     {"cudnn", PRELOAD},
     {"cuda", CUDA},
@@ -78,7 +79,7 @@ static int check_sources(const char *list, struct diag *diag)
         if (!is_known)
             return diag_set(diag, -EINVAL,
                             "--sources takes a list of nvtx, itt, blas, onednn, ort, ggml, torch, "
-                            "tensorflow, cublas, cudnn and cuda, not '%.*s'",
+                            "tensorflow, ctranslate2, cublas, cudnn and cuda, not '%.*s'",
                             (int)(length < 40 ? length : 40), word);
         word += length;
     } while (*word++ == ',');

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[FOUND_COUNT] = {"nvtx",   "itt",  "blas",  "onednn",
-                                               "ort",    "ggml", "torch", "tensorflow",
-                                               "cublas", "cuda", "cudnn"};
+static const char *const names[FOUND_COUNT] = {"nvtx",        "itt",    "blas",  "onednn",
+                                               "ort",         "ggml",   "torch", "tensorflow",
+                                               "ctranslate2", "cublas", "cuda",  "cudnn"};
 
 uint32_t found_said;
 static const char *limits[FOUND_COUNT], *reasons[FOUND_COUNT];

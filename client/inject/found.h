@@ -25,6 +25,7 @@ enum found_source {
     FOUND_GGML,
     FOUND_TORCH,
     FOUND_TENSORFLOW,
+    FOUND_CTRANSLATE2,
     FOUND_CUBLAS,
     FOUND_CUDA,
     FOUND_CUDNN,

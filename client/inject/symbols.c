@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
+#include "client/inject/ctranslate2.h"
 #include "client/inject/ort.h"
 #include "client/inject/python_ort.h"
 #include "client/inject/recorder.h"
@@ -77,8 +78,10 @@ static void *find_python_ort(void *handle, const char *name)
 __attribute__((visibility("hidden"), used)) dlsym_type *symbols_before(const char *name,
                                                                        void *handle)
 {
-    if (name && is_first_of_extension(name))
+    if (name && is_first_of_extension(name)) {
         torch_look();
+        ctranslate2_look();
+    }
     if (name && UNLIKELY(is_same(name, "OrtGetApiBase")) && handle != RTLD_NEXT &&
         handle != RTLD_DEFAULT)
         return find_ort;

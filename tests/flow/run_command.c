@@ -442,7 +442,7 @@ static void settings_are_printed(void **state)
     expect(
         run(&scene, LIST("--sources", "itt,rocm", "true")), 2,
         "optrace run: --sources takes a list of nvtx, itt, blas, onednn, ort, ggml, torch, tensorflow, "
-        "cublas, cudnn and cuda, not "
+        "ctranslate2, cublas, cudnn and cuda, not "
         "'rocm'\n...");
     expect(run(&scene, LIST("--nodes", "2/3", "true")), 2,
            "optrace run: --nodes takes off, all, or 1/N, as in 1/20 for one run in twenty, not "

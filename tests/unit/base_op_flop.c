@@ -76,6 +76,31 @@ static void products_of_others(void **state)
     CHECK_U64((uint64_t)op_flop_openvino(&call), 2 * 3 * 9 * 11);
 }
 
+static void products_of_ctranslate2(void **state)
+{
+    struct op_flop_call call = {.name = "MatMul",
+                                .inputs = {SHAPE(2, 4, 7, 9), SHAPE(2, 4, 9, 11)},
+                                .input_count = 2,
+                                .output = SHAPE(2, 4, 7, 11)};
+
+    CHECK_U64((uint64_t)op_flop_ctranslate2(&call), 2 * 8 * 7 * 9 * 11);
+    call.inputs[0] = (struct op_flop_shape)SHAPE(2, 4, 9, 7); /* turned */
+    CHECK_U64((uint64_t)op_flop_ctranslate2(&call), 2 * 8 * 7 * 9 * 11);
+    call.name = "Dense"; /* of packed weights */
+    call.inputs[0] = (struct op_flop_shape)SHAPE(5, 3, 9);
+    call.output = (struct op_flop_shape)SHAPE(5, 3, 11);
+    CHECK_U64((uint64_t)op_flop_ctranslate2(&call), 2 * 15 * 9 * 11);
+    call.name = "Conv1D";
+    call.inputs[0] = (struct op_flop_shape)SHAPE(1, 8, 66);
+    call.inputs[1] = (struct op_flop_shape)SHAPE(16, 8, 5);
+    call.output = (struct op_flop_shape)SHAPE(1, 16, 62);
+    CHECK_U64((uint64_t)op_flop_ctranslate2(&call), 2 * 16 * 62 * 8 * 5);
+    call.output.rank = -1;
+    assert_int_equal(op_flop_ctranslate2(&call), -1);
+    call.name = "SoftMax";
+    assert_int_equal(op_flop_ctranslate2(&call), -1);
+}
+
 static void convolutions_of_others(void **state)
 {
     struct op_flop_call call = {.name = "_MklNativeConv2D",
@@ -262,10 +287,15 @@ static void hostile_shapes_are_unknown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_of_others),   cmocka_unit_test(convolutions_of_others),
-        cmocka_unit_test(products_of_aten),     cmocka_unit_test(operators_of_aten_as_they_nest),
-        cmocka_unit_test(convolutions_of_aten), cmocka_unit_test(operators_of_onnx),
-        cmocka_unit_test(transformers),         cmocka_unit_test(hostile_shapes_are_unknown),
+        cmocka_unit_test(products_of_others),
+        cmocka_unit_test(convolutions_of_others),
+        cmocka_unit_test(products_of_ctranslate2),
+        cmocka_unit_test(products_of_aten),
+        cmocka_unit_test(operators_of_aten_as_they_nest),
+        cmocka_unit_test(convolutions_of_aten),
+        cmocka_unit_test(operators_of_onnx),
+        cmocka_unit_test(transformers),
+        cmocka_unit_test(hostile_shapes_are_unknown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
