@@ -18,16 +18,6 @@ enum { GAP = 2, NAME_COLUMNS_MIN = 12, NAME_COLUMNS = 36 };
 
 /* --- Lines. --- */
 
-char *brief_shown(const char *text)
-{
-    size_t length = strlen(text);
-    char *shown = malloc(length * TEXT_SHOWN_BYTES + 1);
-
-    if (shown)
-        text_show(text, length, shown, length * TEXT_SHOWN_BYTES + 1);
-    return shown;
-}
-
 void brief_put(struct brief_page *page, const char *format, ...)
 {
     char *text = NULL, *shown = NULL;
@@ -58,77 +48,6 @@ void brief_pad(struct brief_page *page, size_t column)
 
     for (; columns < column; columns++)
         text_buffer_add(&page->line, " ", 1);
-}
-
-/* Bytes of the characters that fit into so many columns. */
-static size_t head_bytes(const char *text, size_t length, size_t columns)
-{
-    size_t at = 0;
-
-    while (at < length) {
-        uint32_t code;
-        size_t bytes = text_decode(text + at, length - at, &code);
-
-        bytes = bytes ? bytes : 1;
-        if (text_columns(text, at + bytes) > columns)
-            break;
-        at += bytes;
-    }
-    return at;
-}
-
-/* Where the last characters that fit into so many columns begin. */
-static size_t tail_start(const char *text, size_t length, size_t columns)
-{
-    size_t at = length;
-
-    while (at > 0) {
-        size_t before = at - 1;
-
-        while (before > 0 && ((unsigned char)text[before] & 0xc0) == 0x80)
-            before--;
-        if (text_columns(text + before, length - before) > columns)
-            break;
-        at = before;
-    }
-    /* A mark that combines with what was cut off would stand on the dots. */
-    while (at < length) {
-        uint32_t code;
-        size_t bytes = text_decode(text + at, length - at, &code);
-
-        if (!bytes || text_columns(text + at, bytes) > 0)
-            break;
-        at += bytes;
-    }
-    return at;
-}
-
-char *brief_cut(const char *text, size_t columns, size_t tail_columns)
-{
-    static const char dots[] = "...";
-    size_t length = strlen(text), head, tail;
-    char *cut = malloc(length + sizeof(dots));
-
-    if (!cut)
-        return NULL;
-    if (text_columns(text, length) <= columns) {
-        memcpy(cut, text, length + 1);
-        return cut;
-    }
-    if (columns < sizeof(dots)) {
-        head = head_bytes(text, length, columns);
-        memcpy(cut, text, head);
-        cut[head] = '\0';
-        return cut;
-    }
-    columns -= sizeof(dots) - 1;
-    tail_columns = tail_columns < columns ? tail_columns : columns;
-    head = head_bytes(text, length, columns - tail_columns);
-    tail = tail_start(text, length, tail_columns);
-    memcpy(cut, text, head);
-    memcpy(cut + head, dots, sizeof(dots) - 1);
-    memcpy(cut + head + sizeof(dots) - 1, text + tail, length - tail + 1);
-    return cut;
 }
 
 void brief_end(struct brief_page *page)
