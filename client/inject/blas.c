@@ -120,12 +120,19 @@ static uint64_t define_others(const void *context)
     return recorder.op_define(&info, &op) == 0 ? op : 0;
 }
 
+/* Member by member: they were written so just now, and loads of several at once would wait for that. */
+static inline bool is_same(const struct product *a, const struct product *b)
+{
+    return a->rows == b->rows && a->columns == b->columns && a->depth == b->depth &&
+           a->precision == b->precision && a->a == b->a && a->b == b->b && a->order == b->order;
+}
+
 static struct optrace_span begin(const struct product *product)
 {
     const struct product others = {.kind = KEY_PRODUCT};
     uint32_t op = latest_op;
 
-    if (UNLIKELY(op == 0 || memcmp(product, &latest, sizeof(latest)) != 0)) {
+    if (UNLIKELY(op == 0 || !is_same(product, &latest))) {
         op = (uint32_t)names_find(product, sizeof(*product), define, product);
         if (op == 0)
             op = (uint32_t)names_find_always(&others, sizeof(others), define_others, NULL);

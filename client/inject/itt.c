@@ -45,7 +45,7 @@ struct domain {
     volatile int flags; /* 0: the library does not call for it */
     const char *name;
     void *wide_name;
-    int extra1; /* a role, of those that are made here */
+    int extra1; /* the tool's: an enum role */
     void *extra2;
     struct domain *next;
 };
@@ -89,6 +89,7 @@ static size_t fill_key(struct text_key *key, uint64_t kind, const void *domain, 
 /* --- OpenVINO, on processors: a run, in it a layer by its class, in that by its name --- */
 
 enum role {
+    ROLE_UNKNOWN, /* not asked yet */
     ROLE_NONE,
     ROLE_RUN,
     ROLE_CLASS,
@@ -102,6 +103,7 @@ enum role {
 static bool has_layers;
 
 static OT_TLS uint32_t classes;         /* that the thread is in */
+static OT_TLS uint32_t pushed_classes;  /* the outermost of them: they have a place in scopes */
 static OT_TLS const char *latest_class; /* "Convolution::execute" */
 
 static enum role role_of(const char *name)
@@ -121,6 +123,15 @@ static enum role role_of(const char *name)
             return roles[i].role;
     }
     return strncmp(name, "dnnl", 4) == 0 ? ROLE_ONEDNN : ROLE_NONE;
+}
+
+static int make_role(const char *name)
+{
+    const enum role role = role_of(name);
+
+    if (role == ROLE_LAYER)
+        __atomic_store_n(&has_layers, true, __ATOMIC_RELAXED);
+    return (int)role;
 }
 
 static struct optrace_tensor tensor_of(const struct op_flop_shape *shape)
@@ -176,9 +187,7 @@ static uint64_t make_domain(const void *context)
     struct domain *made = calloc(1, sizeof(*made));
 
     if (made) {
-        made->extra1 = (int)role_of(context);
-        if (made->extra1 == ROLE_LAYER)
-            __atomic_store_n(&has_layers, true, __ATOMIC_RELAXED);
+        made->extra1 = make_role(context);
         made->flags = 1;
         made->name = strdup(context);
     }
@@ -277,19 +286,30 @@ static uint32_t op_of_text(const struct domain *domain, const char *text, uint32
     return found ? found->op : 0;
 }
 
-static uint32_t op_of_handle(const struct domain *domain, struct handle *handle, uint32_t type)
+static NOINLINE uint32_t find_op_of_handle(const struct domain *domain, struct handle *handle,
+                                           uint32_t type)
 {
     struct op_of *found;
 
-    if (!handle || !handle->text || !recorder_is_on())
+    if (!handle->text)
+        return 0;
+    found = find_op(domain, handle->text, type);
+    __atomic_store_n((struct op_of **)&handle->extra2, found, __ATOMIC_RELEASE);
+    return found ? found->op : 0;
+}
+
+static inline uint32_t op_of_handle(const struct domain *domain, struct handle *handle,
+                                    uint32_t type)
+{
+    const struct op_of *found;
+
+    if (!recorder_is_on() || UNLIKELY(!handle))
         return 0;
     found = __atomic_load_n((struct op_of **)&handle->extra2, __ATOMIC_ACQUIRE);
     if (LIKELY(found && found->domain == domain && found->type == type &&
                found->generation == generation_of(domain)))
         return found->op;
-    found = find_op(domain, handle->text, type);
-    __atomic_store_n((struct op_of **)&handle->extra2, found, __ATOMIC_RELEASE);
-    return found ? found->op : 0;
+    return find_op_of_handle(domain, handle, type);
 }
 
 /* --- Handlers --- */
@@ -306,58 +326,100 @@ static bool is_told_otherwise(int role)
            (role == ROLE_PRIMITIVE && __atomic_load_n(&recorder_primitives, __ATOMIC_RELAXED) > 0);
 }
 
-static __attribute__((noinline)) void begin_class(const struct domain *domain, struct handle *name)
+/* Where layers are told by name, it has no place in scopes. */
+static NOINLINE void begin_class(const struct domain *domain, struct handle *name)
 {
-    const bool is_layer = __atomic_load_n(&has_layers, __ATOMIC_RELAXED);
-
-    scopes_push(domain, is_layer ? 0 : op_of_handle(domain, name, OPTRACE_LABEL));
+    if (UNLIKELY(!__atomic_load_n(&has_layers, __ATOMIC_RELAXED))) {
+        scopes_put(domain, op_of_handle(domain, name, OPTRACE_LABEL));
+        pushed_classes++;
+    }
     classes++;
     latest_class = name ? name->text : NULL;
 }
 
-/* Domains of before there was a tool have not been made by us. */
-static inline int role_of_domain(const struct domain *domain)
+static NOINLINE void end_class(const struct domain *domain)
 {
-    if (UNLIKELY(!domain))
-        return ROLE_NONE;
-    if (domain->extra1 != ROLE_NONE || !domain->name || LIKELY(domain->name[0] != 'd'))
-        return domain->extra1;
-    return (int)role_of(domain->name);
+    const bool is_pushed = pushed_classes > 0 && pushed_classes == classes;
+
+    classes -= classes > 0;
+    pushed_classes -= is_pushed;
+    if (is_pushed)
+        scopes_pop(domain);
 }
 
-static void on_task_begin(const struct domain *domain, struct id task, struct id parent,
-                          struct handle *name)
+/* Of one of before there was a tool: it has not been made by us. */
+static __attribute__((noinline, cold)) int ask_role(const struct domain *domain)
+{
+    const int role = make_role(domain->name ? domain->name : "");
+
+    __atomic_store_n((int *)&domain->extra1, role, __ATOMIC_RELAXED);
+    return role;
+}
+
+static inline int role_of_domain(const struct domain *domain)
+{
+    int role = ROLE_NONE;
+
+    if (LIKELY(domain))
+        role = __atomic_load_n(&domain->extra1, __ATOMIC_RELAXED);
+    return LIKELY(role != ROLE_UNKNOWN) ? role : ask_role(domain);
+}
+
+static uint32_t op_of_task(const struct domain *domain, struct handle *name, int role)
+{
+    if (LIKELY(role == ROLE_NONE))
+        return op_of_handle(domain, name, OPTRACE_LABEL);
+    if (is_told_otherwise(role))
+        return 0;
+    return op_of_handle(domain, name, OPTRACE_LABEL);
+}
+
+static NOINLINE void begin_task(const struct domain *domain, struct handle *name)
 {
     const int role = role_of_domain(domain);
 
-    if (LIKELY(role == ROLE_NONE))
-        scopes_push(domain, op_of_handle(domain, name, OPTRACE_LABEL));
-    else if (role == ROLE_CLASS)
+    if (UNLIKELY(role == ROLE_CLASS))
         begin_class(domain, name);
     else
-        scopes_push(domain,
-                    is_told_otherwise(role) ? 0 : op_of_handle(domain, name, OPTRACE_LABEL));
+        scopes_put(domain, op_of_task(domain, name, role));
+}
+
+/* The name of a class is that of layers that begin when somebody listens. */
+static void on_task_begin(const struct domain *domain, struct id task, struct id parent,
+                          struct handle *name)
+{
+    if (!domain || domain->extra1 == ROLE_CLASS || !scopes_are_quiet())
+        begin_task(domain, name);
 }
 
 /* A function in place of a name has none that could be shown. */
 static void on_task_begin_fn(const struct domain *domain, struct id task, struct id parent,
                              void *called)
 {
-    scopes_push(domain, op_of_text(domain, "(function)", OPTRACE_LABEL));
+    scopes_put(domain, op_of_text(domain, "(function)", OPTRACE_LABEL));
+}
+
+static NOINLINE void end_task(const struct domain *domain)
+{
+    const int role = role_of_domain(domain);
+
+    if (UNLIKELY(role == ROLE_CLASS))
+        end_class(domain);
+    else
+        scopes_pop(domain);
 }
 
 static void on_task_end(const struct domain *domain)
 {
-    if (UNLIKELY(domain && domain->extra1 == ROLE_CLASS))
-        classes -= classes > 0;
-    scopes_pop(domain);
+    if (!scopes_are_empty() || classes > 0)
+        end_task(domain);
 }
 
 /* With a time of the program's own clock it is not recorded: what that counts is not known. */
 static void on_task_begin_ex(const struct domain *domain, void *clock, unsigned long long time,
                              struct id task, struct id parent, struct handle *name)
 {
-    scopes_push(domain, clock || time ? 0 : op_of_handle(domain, name, OPTRACE_LABEL));
+    scopes_put(domain, clock || time ? 0 : op_of_handle(domain, name, OPTRACE_LABEL));
 }
 
 static void on_task_end_ex(const struct domain *domain, void *clock, unsigned long long time)

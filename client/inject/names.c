@@ -30,8 +30,19 @@ static size_t entry_count;
 
 static uint64_t hash_of(const unsigned char *key, size_t bytes)
 {
-    uint64_t hash = bytes * UINT64_C(0x9e3779b97f4a7c15);
+    uint64_t hash = bytes * UINT64_C(0x9e3779b97f4a7c15), other = ~hash;
 
+    for (; bytes >= 16;
+         key += 16, bytes -= 16) { /* two at a time, which do not wait for each other */
+        uint64_t words[2];
+
+        memcpy(words, key, sizeof(words));
+        hash = (hash ^ words[0]) * UINT64_C(0xff51afd7ed558ccd);
+        other = (other ^ words[1]) * UINT64_C(0xc4ceb9fe1a85ec53);
+        hash ^= hash >> 32;
+        other ^= other >> 29;
+    }
+    hash ^= other;
     for (; bytes >= 8; key += 8, bytes -= 8) {
         uint64_t word;
 

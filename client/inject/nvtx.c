@@ -310,14 +310,24 @@ static void on_end(uint64_t number)
     scopes_end(number);
 }
 
+static NOINLINE int push_ex(const struct domain *domain, const struct attributes *attributes)
+{
+    return scopes_push(domain, op_of(domain, attributes, OPTRACE_LABEL));
+}
+
 static int on_push_ex(const struct attributes *attributes)
 {
-    return scopes_push(&default_domain, op_of(&default_domain, attributes, OPTRACE_LABEL));
+    return scopes_are_quiet() ? SCOPES_UNTRACKED : push_ex(&default_domain, attributes);
+}
+
+static NOINLINE int push_a(const char *text)
+{
+    return scopes_push(&default_domain, op_of_ascii(text, OPTRACE_LABEL));
 }
 
 static int on_push_a(const char *text)
 {
-    return scopes_push(&default_domain, op_of_ascii(text, OPTRACE_LABEL));
+    return scopes_are_quiet() ? SCOPES_UNTRACKED : push_a(text);
 }
 
 static int on_push_w(const wchar_t *text)
@@ -385,9 +395,7 @@ static void on_domain_end(void *handle, uint64_t number)
 
 static int on_domain_push(void *handle, const struct attributes *attributes)
 {
-    const struct domain *domain = domain_of(handle);
-
-    return scopes_push(domain, op_of(domain, attributes, OPTRACE_LABEL));
+    return scopes_are_quiet() ? SCOPES_UNTRACKED : push_ex(domain_of(handle), attributes);
 }
 
 static int on_domain_pop(void *handle)

@@ -105,6 +105,10 @@ bool recorder_look(void)
     static OT_TLS uint32_t calls;
     const uint64_t now = now_ns();
 
+    if (now == looked_ns) { /* within a tick of that clock nobody comes */
+        recorder_idle = calls;
+        return !recorder_is_off();
+    }
     if (now - looked_ns > OFTEN_NS)
         calls /= 4;
     else

@@ -18,6 +18,7 @@
 
 #define LIKELY(condition)   __builtin_expect(!!(condition), 1)
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+#define NOINLINE            __attribute__((noinline))
 #define OT_HOOK             __attribute__((visibility("default")))
 #define OT_TLS              _Thread_local __attribute__((tls_model("initial-exec")))
 
@@ -59,6 +60,23 @@ static inline bool recorder_is_on(void)
     if (LIKELY(__atomic_load_n(level, __ATOMIC_RELAXED) != OPTRACE_OFF))
         return true;
     return UNLIKELY(recorder_idle-- == 0) && recorder_look();
+}
+
+/** Whether nobody listens. True says nothing of a daemon that came just now: recorder_is_on() looks,
+ *  unless recorder_may_pass() says that it is not this call's turn. */
+static inline bool recorder_is_off(void)
+{
+    const uint32_t *level = __atomic_load_n(&recorder.level, __ATOMIC_ACQUIRE);
+
+    return UNLIKELY(__atomic_load_n(level, __ATOMIC_RELAXED) == OPTRACE_OFF);
+}
+
+static inline bool recorder_may_pass(void)
+{
+    if (UNLIKELY(recorder_idle == 0))
+        return false;
+    recorder_idle--;
+    return true;
 }
 
 /** Open it, if it is not. */

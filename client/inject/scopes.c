@@ -161,7 +161,7 @@ __attribute__((noinline, cold)) int scopes_push_slowly(const void *owner, uint32
     scope = &mine->items[mine->count++];
     scope->level = place > 0 ? mine->items[place - 1].level + 1 : 0;
     scope->owner = owner;
-    scope->span = op ? op_begin(op) : (struct optrace_span){0, 0};
+    scopes_begin_span(scope, op);
     return scope->level;
 }
 

@@ -30,13 +30,48 @@ extern OT_TLS struct scopes *scopes_mine;
 int scopes_push_slowly(const void *owner, uint32_t op);
 int scopes_pop_slowly(const void *owner);
 
+enum { SCOPES_UNTRACKED = -2 }; /* what NVTX answers without a tool, too */
+
+/* In two words: one of 16 bytes would have to wait until both of its halves are in the cache. */
+static inline void scopes_put_span(struct scope *scope, struct optrace_span span)
+{
+    __asm__("" : "+r"(span.start), "+r"(span.id));
+    scope->span = span;
+}
+
+static inline void scopes_begin_span(struct scope *scope, uint32_t op)
+{
+    if (LIKELY(op))
+        scopes_put_span(scope, op_begin(op));
+    else
+        scope->span.id = 0;
+}
+
+static inline bool scopes_are_empty(void)
+{
+    const struct scopes *mine = scopes_mine;
+
+    return LIKELY(!mine) || mine->count == 0;
+}
+
+/** Whether one that begins now is neither recorded nor to be told from others that are: nothing is
+ *  to be done for it, and nothing for its end. What else there is to do belongs into a function that is
+ *  not inlined: registers are kept for that alone. */
+static inline bool scopes_are_quiet(void)
+{
+    return recorder_is_off() && scopes_are_empty() && recorder_may_pass();
+}
+
 /** Begin one on this thread; `owner` has a stack of its own. op 0: it is not recorded, as while
- *  recorder_is_on() says no. Returns its depth in that stack, from 0, or -1 when there are too many. */
+ *  recorder_is_on() says no. Returns its depth in that stack, from 0, without those that are not
+ *  recorded and lie below all others, for which this is SCOPES_UNTRACKED; -1 when there are too many. */
 static inline int scopes_push(const void *owner, uint32_t op)
 {
     struct scopes *mine = scopes_mine;
     struct scope *scope;
 
+    if (op == 0 && scopes_are_empty())
+        return SCOPES_UNTRACKED;
     if (UNLIKELY(!mine || mine->count == mine->capacity ||
                  (mine->count > 0 && mine->items[mine->count - 1].owner != owner)))
         return scopes_push_slowly(owner, op);
@@ -44,8 +79,26 @@ static inline int scopes_push(const void *owner, uint32_t op)
     scope->level = mine->count > 0 ? scope[-1].level + 1 : 0;
     scope->owner = owner;
     mine->count++;
-    scope->span = op ? op_begin(op) : (struct optrace_span){0, 0};
+    scopes_begin_span(scope, op);
     return scope->level;
+}
+
+/** The same where nobody asks for the depth: others may lie between, at no cost. */
+static inline void scopes_put(const void *owner, uint32_t op)
+{
+    struct scopes *mine = scopes_mine;
+    struct scope *scope;
+
+    if (op == 0 && scopes_are_empty())
+        return;
+    if (UNLIKELY(!mine || mine->count == mine->capacity)) {
+        scopes_push_slowly(owner, op);
+        return;
+    }
+    scope = &mine->items[mine->count++];
+    scope->level = 0;
+    scope->owner = owner;
+    scopes_begin_span(scope, op);
 }
 
 /** End the innermost of `owner`. Returns its depth, or -1 when there is none. */
@@ -54,8 +107,9 @@ static inline int scopes_pop(const void *owner)
     struct scopes *mine = scopes_mine;
     const struct scope *scope;
 
-    if (UNLIKELY(!mine || mine->count == 0 || mine->over > 0 ||
-                 mine->items[mine->count - 1].owner != owner))
+    if (scopes_are_empty())
+        return -1;
+    if (UNLIKELY(mine->over > 0 || mine->items[mine->count - 1].owner != owner))
         return scopes_pop_slowly(owner);
     scope = &mine->items[--mine->count];
     if (scope->span.id)

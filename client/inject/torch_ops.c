@@ -78,12 +78,14 @@ const struct torch_name *torch_name_find(const char *text, bool is_label)
 
 /* --- Keys --- */
 
-static size_t add_tensor(struct torch_key *key, size_t bytes, const struct torch_tensor *tensor)
+/* Where it stands in the key: one that is copied there would be waited for. Returns the bytes with it,
+ * 0 when the value is no tensor. */
+static size_t add_tensor(struct torch_key *key, size_t bytes, struct torch_values values,
+                         size_t place)
 {
-    const size_t more = TORCH_TENSOR_BYTES(tensor->rank);
+    struct torch_tensor *tensor = (struct torch_tensor *)(void *)((char *)key + bytes);
 
-    memcpy((char *)key + bytes, tensor, more);
-    return bytes + more;
+    return torch_layout_read(values, place, tensor) ? bytes + TORCH_TENSOR_BYTES(tensor->rank) : 0;
 }
 
 /* The argument of aten::convolution and aten::_convolution that says which it is. */
@@ -92,15 +94,14 @@ enum { TRANSPOSED_PLACE = 6 };
 size_t torch_key_begin(struct torch_key *key, const struct torch_name *name,
                        struct torch_values inputs)
 {
-    struct torch_tensor tensor;
     size_t bytes = sizeof(*key);
 
     *key = (struct torch_key){.kind = KEY_OP, .name = name};
     for (size_t i = 0; i < inputs.count && key->input_count < TORCH_INPUTS_MAX; i++) {
-        if (!torch_layout_read(inputs, i, &tensor))
-            continue;
-        bytes = add_tensor(key, bytes, &tensor);
-        key->input_count++;
+        const size_t with = add_tensor(key, bytes, inputs, i);
+
+        bytes = with ? with : bytes;
+        key->input_count += with != 0;
     }
     if (name->place == OP_FLOP_OUTERMOST)
         key->is_transposed = torch_layout_is_true(inputs, TRANSPOSED_PLACE);
@@ -109,12 +110,10 @@ size_t torch_key_begin(struct torch_key *key, const struct torch_name *name,
 
 size_t torch_key_end(struct torch_key *key, size_t bytes, struct torch_values outputs)
 {
-    struct torch_tensor tensor;
+    const size_t with = outputs.count ? add_tensor(key, bytes, outputs, 0) : 0;
 
-    if (outputs.count == 0 || !torch_layout_read(outputs, 0, &tensor))
-        return bytes;
-    key->output_count = 1;
-    return add_tensor(key, bytes, &tensor);
+    key->output_count = with != 0;
+    return with ? with : bytes;
 }
 
 static uint32_t dtype_of(int32_t code)

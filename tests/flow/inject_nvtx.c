@@ -170,6 +170,16 @@ static void who_calls_nothing_makes_no_session(void **state)
     CHECK_U64(COUNT("SELECT count(*) FROM session"), 0);
 }
 
+static void where_nobody_listens_nobody_keeps_track(void **state)
+{
+    char *program = place_program("tests/flow/inject_nvtx_program");
+    const char *const argv[] = {"env", "OPTRACE_SOCKET=/nowhere/socket", program, "unheard", NULL};
+
+    run_scene_record(*state, NULL, 0, argv);
+    CHECK_U64(COUNT("SELECT count(*) FROM session"), 0);
+    free(program);
+}
+
 static void a_program_with_liboptrace_has_one_session(void **state)
 {
     char *program = place_program("tests/flow/inject_both_program");
@@ -233,6 +243,7 @@ int main(void)
         CASE(the_last_range_is_seen),
         CASE(descriptors_may_be_closed),
         CASE(who_calls_nothing_makes_no_session),
+        CASE(where_nobody_listens_nobody_keeps_track),
         CASE(a_program_with_liboptrace_has_one_session),
         CASE(names_begin_runs),
         CASE(sources_are_chosen),

@@ -84,6 +84,20 @@ static void deepest(void)
     EXPECT(nvtx_pop(), 0);
 }
 
+/* Where nobody listens, as without a tool: nobody keeps track. */
+static void unheard(void)
+{
+    void *one = nvtx_domain("one"), *registered = nvtx_register(one, "registered");
+
+    for (int i = 0; i < 1000; i++) {
+        EXPECT(nvtx_push("outer"), -2);
+        EXPECT(nvtx_push_in(one, 3, registered, 0), -2);
+        EXPECT(nvtx_pop_in(one), -1);
+        EXPECT(nvtx_pop(), -1);
+        EXPECT(nvtx_pop(), -1);
+    }
+}
+
 /* What a library does as it is loaded. */
 static void prepares(void)
 {
@@ -211,6 +225,8 @@ int main(int argc, char **argv)
         deep();
     else if (strcmp(scene, "deepest") == 0)
         deepest();
+    else if (strcmp(scene, "unheard") == 0)
+        unheard();
     else if (strcmp(scene, "prepares") == 0)
         prepares();
     else if (strcmp(scene, "large") == 0)
