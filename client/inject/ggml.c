@@ -219,10 +219,18 @@ static bool is_view(const char *kind)
     return false;
 }
 
+static uint32_t op_of_node(const struct ggml_library *library, const void *tensor)
+{
+    struct node node = {.key = KEY_NODE};
+
+    fill_node(library, tensor, &node);
+    snprintf(node.name, sizeof(node.name), "%s", library->name(tensor));
+    return (uint32_t)names_find(&node, sizeof(node), define, &node);
+}
+
 static bool on_node(void *tensor, bool asks, void *context)
 {
     const struct ggml_library *library = context;
-    struct node node = {.key = KEY_NODE};
     uint32_t op;
 
     if (!asks) {
@@ -233,9 +241,7 @@ static bool on_node(void *tensor, bool asks, void *context)
     }
     if (is_view(library->kind(tensor)))
         return false;
-    fill_node(library, tensor, &node);
-    snprintf(node.name, sizeof(node.name), "%s", library->name(tensor));
-    op = (uint32_t)names_find(&node, sizeof(node), define, &node);
+    op = op_of_node(library, tensor);
     if (op)
         node_span = recorder.begin(op);
     return true;
@@ -307,14 +313,29 @@ static uint64_t define_graph(const void *context)
     return recorder.op_define(&info, &op) == 0 ? op : 0;
 }
 
+/* Before the run that has them begins: they are no part of its time. */
+static void define_nodes(const struct ggml_library *library, void *graph, int count)
+{
+    for (int i = 0; i < count; i++) {
+        const void *tensor = library->node(graph, i);
+
+        if (!is_view(library->kind(tensor)))
+            op_of_node(library, tensor);
+    }
+}
+
 /* The label of a graph; 0: none. */
-static uint32_t label_of(const struct ggml_library *library, void *graph)
+static uint32_t label_of(const struct ggml_library *library, void *graph, bool has_nodes)
 {
     struct graph what = {{KEY_GRAPH, 0}, library, graph};
+    int count;
 
     if (!library || !library->has_layout || !library->node_count)
         return 0;
-    what.key.hash = hash_graph(library, graph, library->node_count(graph));
+    count = library->node_count(graph);
+    what.key.hash = hash_graph(library, graph, count);
+    if (has_nodes && !names_known(&what.key, sizeof(what.key)))
+        define_nodes(library, graph, count);
     return (uint32_t)names_find(&what.key, sizeof(what.key), define_graph, &what);
 }
 
@@ -336,7 +357,7 @@ static int run(compute_type *compute, void *scheduler, void *graph)
     library = ggml_library_find((const void *)compute);
     has_nodes = nodes_turn(&graphs) && !__atomic_load_n(&has_lost_one, __ATOMIC_RELAXED) &&
                 !is_theirs(scheduler) && library;
-    label = label_of(library, graph);
+    label = label_of(library, graph, has_nodes);
     found_say(FOUND_GGML);
     if (is_theirs(scheduler))
         found_limit(FOUND_GGML, "runs only: the program has a callback of its own");
