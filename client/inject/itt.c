@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -105,6 +106,8 @@ static bool has_layers;
 static OT_TLS uint32_t classes;         /* that the thread is in */
 static OT_TLS uint32_t pushed_classes;  /* the outermost of them: they have a place in scopes */
 static OT_TLS const char *latest_class; /* "Convolution::execute" */
+static OT_TLS const char *run_name;     /* "SyncInferenceCPU::infer::Model1"; NULL: in no run */
+static OT_TLS uint32_t run_layers;      /* that have begun in it */
 
 static enum role role_of(const char *name)
 {
@@ -172,8 +175,8 @@ static uint32_t define_layer(const char *name)
 
         memcpy(type, latest_class, length < sizeof(type) ? length : sizeof(type) - 1);
     }
-    if (type[0])
-        info.type = type;
+    if (type[0] && !__atomic_load_n(&openvino_repeats_name, __ATOMIC_RELAXED))
+        info.type = type; /* that is the first one's, too */
     if (layer)
         put_shapes(layer, tensors, &info);
     if (recorder.op_define(&info, &op) < 0)
@@ -365,12 +368,28 @@ static inline int role_of_domain(const struct domain *domain)
     return LIKELY(role != ROLE_UNKNOWN) ? role : ask_role(domain);
 }
 
+/* Names are the first layer's: what tells them apart is their order. */
+static uint32_t op_of_place(const struct domain *domain)
+{
+    const char *colon = strrchr(run_name, ':');
+    char text[TEXT_BYTES];
+
+    snprintf(text, sizeof(text), "layer %u of %s", ++run_layers, colon ? colon + 1 : run_name);
+    return op_of_text(domain, text, OPTRACE_LABEL);
+}
+
 static uint32_t op_of_task(const struct domain *domain, struct handle *name, int role)
 {
     if (LIKELY(role == ROLE_NONE))
         return op_of_handle(domain, name, OPTRACE_LABEL);
     if (is_told_otherwise(role))
         return 0;
+    if (role == ROLE_RUN) {
+        run_name = name ? name->text : NULL;
+        run_layers = 0;
+    }
+    if (role == ROLE_LAYER && run_name && __atomic_load_n(&openvino_repeats_name, __ATOMIC_RELAXED))
+        return op_of_place(domain);
     return op_of_handle(domain, name, OPTRACE_LABEL);
 }
 
@@ -403,6 +422,8 @@ static NOINLINE void end_task(const struct domain *domain)
 {
     const int role = role_of_domain(domain);
 
+    if (UNLIKELY(role == ROLE_RUN))
+        run_name = NULL;
     if (UNLIKELY(role == ROLE_CLASS))
         end_class(domain);
     else

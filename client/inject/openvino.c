@@ -70,6 +70,7 @@ struct layer_key {
 };
 
 uint32_t openvino_generation;
+bool openvino_repeats_name;
 
 static const void *models[MODELS_MAX]; /* that were read */
 static uint32_t model_count;
@@ -240,6 +241,8 @@ static bool tells_names(void *c)
     if (!version.build || sscanf(version.build, "%d.%d", &year, &release_number) != 2)
         year = 0;
     release(&version);
+    if (year == 2026 && release_number <= 2)
+        __atomic_store_n(&openvino_repeats_name, true, __ATOMIC_RELAXED);
     return year > 2026 || (year == 2026 && release_number > 2);
 }
 

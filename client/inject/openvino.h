@@ -8,6 +8,7 @@
 #ifndef OPTRACE_CLIENT_INJECT_OPENVINO_H
 #define OPTRACE_CLIENT_INJECT_OPENVINO_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/op_flop.h"
@@ -25,5 +26,9 @@ const struct openvino_layer *openvino_layer_find(const char *name);
 /** Grows when a name has become one of different layers: what was made of the first is to be made
  *  anew. Read it relaxed. */
 extern uint32_t openvino_generation;
+
+/** Whether each layer is told by the name of the first one: of 2026.0 to 2026.2, once a request was made
+ *  while somebody listened. Read it relaxed. */
+extern bool openvino_repeats_name;
 
 #endif

@@ -63,50 +63,6 @@ static void marks_and_names_are_seen(void **state)
     CHECK_U64(COUNT("SELECT count(*) FROM lane WHERE name = 'worker' AND kind = 'thread'"), 1);
 }
 
-static void layers_of_openvino_are_ops_of_runs(void **state)
-{
-    record(state, 0, "openvino");
-    CHECK_U64(COUNT("SELECT count(*) FROM run WHERE end_ns IS NOT NULL"), 5);
-    CHECK_U64(
-        COUNT("SELECT count(*) FROM v_event WHERE op_name = 'conv0' AND op_type = 'Convolution'"
-              " AND run IS NOT NULL"),
-        5);
-    CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_name = 'conv1'"), 5);
-    /* of one model with layers of that name, then of two */
-    CHECK_U64(COUNT("SELECT count(*) FROM v_event JOIN op USING (op_id) WHERE op.name = 'conv0' AND"
-                    " input_shapes = '[[1, 3, 16, 16], [8, 3, 3, 3]]' AND"
-                    " output_shapes = '[[1, 8, 16, 16]]' AND computation_flop = 110592"),
-              3);
-    CHECK_U64(COUNT("SELECT count(*) FROM v_event JOIN op USING (op_id) WHERE op.name = 'conv0' AND"
-                    " input_shapes IS NULL AND computation_flop IS NULL"),
-              2);
-    CHECK_U64(COUNT("SELECT count(*) FROM op WHERE name = 'conv1' AND computation_flop IS NULL"),
-              2);
-    CHECK_U64(COUNT("SELECT count(*) FROM op WHERE name IN ('sdpa', 'Convolution::execute')"), 0);
-    CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_name = 'reorder' AND run IS NULL"), 1);
-}
-
-static void names_that_are_not_right_have_no_shapes(void **state)
-{
-    setenv("FAKE_OPENVINO_VERSION", "2026.2.0-21903-releases/2026/2", 1);
-    record(state, 0, "openvino");
-    unsetenv("FAKE_OPENVINO_VERSION");
-    CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_name = 'conv0' AND run IS NOT NULL"), 5);
-    CHECK_U64(
-        COUNT("SELECT count(*) FROM op WHERE input_shapes IS NOT NULL OR computation_flop IS NOT"
-              " NULL"),
-        0);
-}
-
-static void classes_of_an_older_openvino_are_labels(void **state)
-{
-    record(state, 0, "classes");
-    CHECK_U64(
-        COUNT("SELECT count(*) FROM v_event WHERE op_name = 'Convolution' AND op_type = 'label'"),
-        5);
-    CHECK_U64(COUNT("SELECT count(*) FROM v_event"), 5);
-}
-
 static void the_last_task_is_seen(void **state)
 {
     record(state, 128 + SIGKILL, "killed");
@@ -128,9 +84,6 @@ int main(void)
         CASE(tasks_are_seen),
         CASE(overlapped_ones_have_lanes),
         CASE(marks_and_names_are_seen),
-        CASE(layers_of_openvino_are_ops_of_runs),
-        CASE(names_that_are_not_right_have_no_shapes),
-        CASE(classes_of_an_older_openvino_are_labels),
         CASE(the_last_task_is_seen),
         CASE(who_calls_nothing_makes_no_session),
     };
