@@ -8,6 +8,7 @@ whose program is not there say so. Figures of a machine that others use are no f
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -38,7 +39,10 @@ for _ in range(40):
         session.run(None, x)
     least = min(least, (time.thread_time_ns() - start) / 50)
     time.sleep(0.02)
-print(least)
+start = time.thread_time_ns()
+if sys.argv[1] == "profiler":
+    session.end_profiling() # what it keeps is written here; what is told to us is written as a run ends
+print(least + (time.thread_time_ns() - start) / (40 * 51))
 """
 
 TENSORFLOW = """
@@ -75,6 +79,11 @@ def recorded(place, *options):
     return [OPTRACE, "run", "-q", "-o", place / "a.db", *options, "--"]
 
 
+def beside(argv):
+    """The daemon on the first processor; programs of inject_rows.c go to the last one themselves."""
+    return ["taskset", "-c", "0", *argv] if shutil.which("taskset") else argv
+
+
 def silent():
     """As optrace run would set it, and nobody is there."""
     names = ("LD_PRELOAD", "NVTX_INJECTION64_PATH", "INTEL_LIBITTNOTIFY64")
@@ -105,11 +114,11 @@ def small(place):
     program = BUILD / "tests/bench/bench_inject_rows"
     scenes = ("floor", "nvtx_text", "nvtx_registered", "itt", "openvino", "blas", "ggml", "ort")
     ns = {scene: least({"alone": ([program, scene], {}), "off": ([program, scene], silent()),
-                        "recorded": ([*recorded(place, "--nodes", "off"), program, scene], {})})
+                        "recorded": (beside([*recorded(place, "--nodes", "off"), program, scene]), {})})
           for scene in scenes}
     floor = ns["floor"]["alone"]
     add("floor", floor)
-    for scene, goal in (("nvtx_text", None), ("nvtx_registered", 1.4), ("itt", 1.4)):
+    for scene, goal in (("nvtx_text", 1.4), ("nvtx_registered", 1.4), ("itt", 1.4)):
         add(f"{scene}, recorded", ns[scene]["recorded"])
         add(f"{scene}, recorded, to floor", ns[scene]["recorded"] / floor, goal, "ratio")
         add(f"{scene}, nobody listens", ns[scene]["off"], 6)
@@ -139,7 +148,7 @@ def onnx_runtime(place):
     add("ONNX Runtime 1.32.0 run, nobody listens, more", ns["off"] - ns["alone"])
     ours, theirs = (ns["nodes"] - ns["attached"]) / nodes, (ns["profiler"] - ns["alone"]) / nodes
     add("ONNX Runtime 1.32.0 node, recorded, more", ours)
-    add("ONNX Runtime 1.32.0 node, its own profiler, more", theirs)
+    add("ONNX Runtime 1.32.0 node, its own profiler and its file, more", theirs)
     add("ONNX Runtime 1.32.0 node, to its own profiler", ours / theirs, 1.0, "ratio")
 
 
