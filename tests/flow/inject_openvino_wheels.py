@@ -3,23 +3,11 @@
 streams at once; its output is the same as without us. scripts/get-programs fetches it."""
 import json
 import os
-import signal
-import sqlite3
-import subprocess
 import sys
-import tempfile
 
-BUILD = os.environ['OPTRACE_BUILD_ROOT']
-SOURCE = os.environ['OPTRACE_SOURCE_ROOT']
-CACHE = os.path.join(os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache'),
-                     'optrace/programs')
+from wheels import check_all, check_killed, expect, optrace, program, run
+
 WHEELS = ['openvino-2026.4.1', 'openvino-2026.2.0']
-wrong = []
-
-
-def expect(what, got, wanted):
-    if got != wanted:
-        wrong.append('%s: %r, not %r' % (what, got, wanted))
 
 
 def check_openvino(store, directory):
@@ -47,31 +35,6 @@ def check_openvino(store, directory):
            [2 * 8 * 256 * 27, 2 * 4 * 256 * 72, 2 * 1024 * 10])
 
 
-def run(argv, directory):
-    result = subprocess.run(argv, cwd=directory, capture_output=True, text=True)
-    # times and process ids of TensorFlow's log differ from run to run
-    errors = [line for line in result.stderr.split('\n') if not line.startswith(('I0000', 'W0000', 'WARNING'))]
-    return result.returncode, result.stdout, errors
-
-
-def optrace(own, directory, *options):
-    result = run([os.path.join(BUILD, 'client/cli/optrace'), 'run', '--quiet', '-o', 'a.db', *options, '--', *own],
-                 directory)
-    return result, sqlite3.connect(os.path.join(directory, 'a.db'))
-
-
-def check_killed(wheel, own, directory, runs, product):
-    killed, store = optrace(own + ['kill'], directory, '--nodes', 'all')
-    expect(wheel + ', killed', killed[0], -signal.SIGKILL)
-    expect(wheel + ', runs before it was killed', store.execute(
-        'SELECT count(*) FROM run WHERE end_ns IS NOT NULL').fetchone()[0], runs)
-    expect(wheel + ', products of these', store.execute(
-        'SELECT count(*) FROM v_event WHERE run IS NOT NULL AND op_name = ?', (product,)).fetchone()[0], runs)
-    store.close()
-    listed = run([os.path.join(BUILD, 'analyze/profile_analyze'), 'a.db', '--list'], directory)
-    expect(wheel + ', listed as dead', (listed[0], 'died' in listed[1]), (0, True))
-
-
 def check_places(wheel, store, directory):
     """Names that are told are the first layer's: as many places as layers that were executed, each in each run."""
     count = sum(line.startswith('1') for line in open(os.path.join(directory, 'layers.txt')))
@@ -84,7 +47,7 @@ def check_places(wheel, store, directory):
 
 def check_streams(wheel, directory):
     """Two streams, two requests under way at once: each run has each layer once, and runs overlap."""
-    own = [os.path.join(CACHE, wheel, 'bin/python3'), os.path.join(SOURCE, 'tests/programs/openvino_streams.py')]
+    own = program(wheel, 'openvino_streams.py')
     alone = run(own, directory)
     expect(wheel + ', streams alone', alone[0], 0)
     recorded, store = optrace(own, directory, '--nodes', 'all')
@@ -108,7 +71,7 @@ def check_streams(wheel, directory):
 
 
 def check(wheel, directory):
-    own = [os.path.join(CACHE, wheel, 'bin/python3'), os.path.join(SOURCE, 'tests/programs/openvino_net.py')]
+    own = program(wheel, 'openvino_net.py')
     alone = run(own, directory)
     expect(wheel + ' alone', alone[0], 0)
     recorded, store = optrace(own, directory, '--nodes', 'all')
@@ -122,18 +85,4 @@ def check(wheel, directory):
     check_streams(wheel, directory)
 
 
-def main():
-    wheels = WHEELS if os.environ.get('OPTRACE_PROGRAMS') == 'all' else WHEELS[:1]
-    missing = [wheel for wheel in wheels if not os.path.exists(os.path.join(CACHE, wheel, 'list.txt'))]
-    for wheel in wheels:
-        if wheel not in missing:
-            with tempfile.TemporaryDirectory() as directory:
-                check(wheel, directory)
-    for text in wrong:
-        print(text)
-    if missing:
-        print('without the wheels %s, which scripts/get-programs fetches' % ' '.join(missing))
-    return 1 if wrong else 77 if missing else 0
-
-
-sys.exit(main())
+sys.exit(check_all(WHEELS, check))

@@ -2,25 +2,12 @@
 """TensorFlow's wheels, recorded: runs and kernels are those that the program has, with shapes, and those
 that its own profiler has; its output is the same as without us. scripts/get-programs fetches them."""
 import json
-import os
-import signal
-import sqlite3
-import subprocess
 import sys
-import tempfile
 
-BUILD = os.environ['OPTRACE_BUILD_ROOT']
-SOURCE = os.environ['OPTRACE_SOURCE_ROOT']
-CACHE = os.path.join(os.environ.get('XDG_CACHE_HOME') or os.path.expanduser('~/.cache'),
-                     'optrace/programs')
+from wheels import check_all, check_killed, expect, optrace, program, run
+
 WHEELS = ['tensorflow-2.21.0', 'tensorflow-2.16.2']
 IDLE = ('_Arg', '_Retval', 'Reshape', 'Squeeze')  # kernels that move no data
-wrong = []
-
-
-def expect(what, got, wanted):
-    if got != wanted:
-        wrong.append('%s: %r, not %r' % (what, got, wanted))
 
 
 def check_tensorflow(store, directory):
@@ -41,38 +28,13 @@ def check_tensorflow(store, directory):
         ('mm', '[[6, 5], [5, 2]]', 120, 5, 5)], key=str))
 
 
-def run(argv, directory):
-    result = subprocess.run(argv, cwd=directory, capture_output=True, text=True)
-    # times and process ids of TensorFlow's log differ from run to run
-    errors = [line for line in result.stderr.split('\n') if not line.startswith(('I0000', 'W0000', 'WARNING'))]
-    return result.returncode, result.stdout, errors
-
-
-def optrace(own, directory, *options):
-    result = run([os.path.join(BUILD, 'client/cli/optrace'), 'run', '--quiet', '-o', 'a.db', *options, '--', *own],
-                 directory)
-    return result, sqlite3.connect(os.path.join(directory, 'a.db'))
-
-
-def check_killed(wheel, own, directory, runs, product):
-    killed, store = optrace(own + ['kill'], directory, '--nodes', 'all')
-    expect(wheel + ', killed', killed[0], -signal.SIGKILL)
-    expect(wheel + ', runs before it was killed', store.execute(
-        'SELECT count(*) FROM run WHERE end_ns IS NOT NULL').fetchone()[0], runs)
-    expect(wheel + ', products of these', store.execute(
-        'SELECT count(*) FROM v_event WHERE run IS NOT NULL AND op_name = ?', (product,)).fetchone()[0], runs)
-    store.close()
-    listed = run([os.path.join(BUILD, 'analyze/profile_analyze'), 'a.db', '--list'], directory)
-    expect(wheel + ', listed as dead', (listed[0], 'died' in listed[1]), (0, True))
-
-
 def check_own_profiler(wheel, directory):
     """Kernels of runs, and how often each ran: those that TensorFlow's profiler has of the same program. From
     some release on it leaves out what moves no data."""
-    program = [os.path.join(CACHE, wheel, 'bin/python3'), os.path.join(SOURCE, 'tests/programs/tensorflow_profile.py')]
-    profiled = run(program + ['profile'], directory)
+    own = program(wheel, 'tensorflow_profile.py')
+    profiled = run(own + ['profile'], directory)
     expect(wheel + ', its own profiler', profiled[0], 0)
-    recorded, store = optrace(program, directory, '--nodes', 'all')
+    recorded, store = optrace(own, directory, '--nodes', 'all')
     expect(wheel + ', recorded beside it', recorded[0], 0)
     rows = store.execute("SELECT op_name || ':' || op_type, count(*) FROM v_event WHERE run IS NOT NULL AND op_type"
                          " NOT IN ('label', %s) GROUP BY 1" % ', '.join("'%s'" % name for name in IDLE)).fetchall()
@@ -86,7 +48,7 @@ def check_own_profiler(wheel, directory):
 
 
 def check(wheel, directory):
-    own = [os.path.join(CACHE, wheel, 'bin/python3'), os.path.join(SOURCE, 'tests/programs/tensorflow_nets.py')]
+    own = program(wheel, 'tensorflow_nets.py')
     alone = run(own, directory)
     expect(wheel + ' alone', alone[0], 0)
     recorded, store = optrace(own, directory, '--nodes', 'all')
@@ -97,18 +59,4 @@ def check(wheel, directory):
     check_own_profiler(wheel, directory)
 
 
-def main():
-    wheels = WHEELS if os.environ.get('OPTRACE_PROGRAMS') == 'all' else WHEELS[:1]
-    missing = [wheel for wheel in wheels if not os.path.exists(os.path.join(CACHE, wheel, 'list.txt'))]
-    for wheel in wheels:
-        if wheel not in missing:
-            with tempfile.TemporaryDirectory() as directory:
-                check(wheel, directory)
-    for text in wrong:
-        print(text)
-    if missing:
-        print('without the wheels %s, which scripts/get-programs fetches' % ' '.join(missing))
-    return 1 if wrong else 77 if missing else 0
-
-
-sys.exit(main())
+sys.exit(check_all(WHEELS, check))
