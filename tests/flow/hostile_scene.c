@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "tests/support/check.h"
+#include "tests/support/sanitizer.h"
 #include "tests/support/wait.h"
 
 static void *be_good(void *context)
@@ -103,20 +104,11 @@ static int64_t anonymous_kib(pid_t pid)
     return strtoll(at + 8, NULL, 10);
 }
 
-/* gcc says it with a macro, clang with a feature. */
-#if defined(__SANITIZE_ADDRESS__)
-#define HAS_ADDRESS_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define HAS_ADDRESS_SANITIZER 1
-#endif
-#endif
-
 /* What the daemon itself may take: batches on their way, and what the limits allow. Sanitizers keep
  * freed memory and shadow it. */
 void scene_check_memory(const struct scene *scene)
 {
-#if defined(HAS_ADDRESS_SANITIZER)
+#if HAS_ADDRESS_SANITIZER
     const int64_t limit_kib = 2 << 20;
 #else
     const int64_t limit_kib = (OT_WIRE_ALL_DEFINITIONS_MAX >> 10) + (128 << 10);
