@@ -304,18 +304,31 @@ void out_format_inline(struct text_buffer *buffer, const struct out_value *value
 
 /* --- Compact columns. --- */
 
+enum { DURATION_UNITS = 3 };
+
+struct duration_unit {
+    double ns;
+    const char *name;
+};
+
+/* The i-th, the largest first; below the last one there are nanoseconds. */
+static struct duration_unit duration_unit(int i)
+{
+    const struct duration_unit units[DURATION_UNITS] = {
+        {1e9, "s"}, {1e6, "ms"}, {1e3, is_ascii ? "us" : "µs"}};
+
+    return units[i];
+}
+
 const char *out_duration_text(char *text, size_t bytes, double ns)
 {
-    const struct {
-        double ns;
-        const char *unit;
-    } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, is_ascii ? "us" : "µs"}};
-
     if (out_counts_samples())
         return format_samples(text, bytes, ns);
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-        if (fabs(ns) >= units[i].ns) {
-            snprintf(text, bytes, "%.3f %s", ns / units[i].ns, units[i].unit);
+    for (int i = 0; i < DURATION_UNITS; i++) {
+        const struct duration_unit unit = duration_unit(i);
+
+        if (fabs(ns) >= unit.ns) {
+            snprintf(text, bytes, "%.3f %s", ns / unit.ns, unit.name);
             return text;
         }
     }
@@ -325,16 +338,11 @@ const char *out_duration_text(char *text, size_t bytes, double ns)
 
 const char *out_duration_short(char *text, size_t bytes, double ns)
 {
-    const double size = fabs(ns);
-    const struct {
-        double ns;
-        const char *unit;
-    } units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, is_ascii ? "us" : "µs"}};
-
     if (out_counts_samples())
         return format_samples(text, bytes, ns);
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-        const double value = size / units[i].ns;
+    for (int i = 0; i < DURATION_UNITS; i++) {
+        const struct duration_unit unit = duration_unit(i);
+        const double value = fabs(ns) / unit.ns;
 
         /* What would be rounded to 1000 is 1.00 of the next unit. */
         if (value >= 0.9995) {
@@ -342,7 +350,7 @@ const char *out_duration_short(char *text, size_t bytes, double ns)
                      value < 9.995   ? 2
                      : value < 99.95 ? 1
                                      : 0,
-                     ns / units[i].ns, units[i].unit);
+                     ns / unit.ns, unit.name);
             return text;
         }
     }
