@@ -73,6 +73,8 @@
  *     FLASH_ATTN_EXT          2 * elems(q) / e * s * (e + f), whatever is masked or padded
  *     convolutions            2 * elems(y) * (weights of a channel): [out, in, ..] in ggml and
  *                             OpenVINO, [.., in, out] in TensorFlow
+ *       their gradients       the same, by the gradient of y in place of y; a transposed
+ *                             convolution of TensorFlow is the gradient of x
  *     MatMul, FullyConnected  2 * elems(a) * n, turned or not
  *     Gemm, Dense, Conv1D     2 * elems(y) * (what one element sums), whatever the type of weights
  *
@@ -143,6 +145,10 @@ int64_t op_flop_ggml(const struct op_flop_call *call);
 int64_t op_flop_tensorflow(const struct op_flop_call *call);
 int64_t op_flop_openvino(const struct op_flop_call *call);
 int64_t op_flop_ctranslate2(const struct op_flop_call *call);
+
+/** Whether it takes the result of such a kernel of TensorFlow to tell: of a convolution, and of the
+ *  gradient of its weights. */
+bool op_flop_tensorflow_needs_result(const char *name);
 
 /** Whether the table has a name: else its shapes need not be read. */
 bool op_flop_knows(const char *name);

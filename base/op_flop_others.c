@@ -77,6 +77,40 @@ static double tensorflow_by_channel(const struct op_flop_call *call)
     return w->rank < 3 || elements(w) <= 0 || y < 0 ? -1 : 2 * y * elements(w) / channels;
 }
 
+/* By the gradient dy [.., out], input 2, and w, which is input 1 for the gradient of x, and the result
+ * for that of w. */
+static double tensorflow_gradient(const struct op_flop_call *call, const struct op_flop_shape *w,
+                                  double channels)
+{
+    const double dy = elements(input(call, 2));
+
+    return w->rank < 3 || elements(w) <= 0 || dy < 0 ? -1 : 2 * dy * elements(w) / channels;
+}
+
+static double tensorflow_gradient_of_x(const struct op_flop_call *call)
+{
+    return tensorflow_gradient(call, input(call, 1), dim(input(call, 1), 0));
+}
+
+static double tensorflow_gradient_of_w(const struct op_flop_call *call)
+{
+    return tensorflow_gradient(call, &call->output, dim(&call->output, 0));
+}
+
+static double tensorflow_gradient_of_x_by_channel(const struct op_flop_call *call)
+{
+    const struct op_flop_shape *w = input(call, 1);
+
+    return tensorflow_gradient(call, w, dim(w, 0) * dim(w, 1));
+}
+
+static double tensorflow_gradient_of_w_by_channel(const struct op_flop_call *call)
+{
+    const struct op_flop_shape *w = &call->output;
+
+    return tensorflow_gradient(call, w, dim(w, 0) * dim(w, 1));
+}
+
 /* --- OpenVINO: layers by the class of what computes them. --- */
 
 /* w [out, in, ..], or [groups, out, in, ..]: what one element of the result sums is all but `outer` */
@@ -143,8 +177,14 @@ static const struct formula tensorflow[] = {
     {"BatchMatMulV2", tensorflow_product},
     {"BatchMatMulV3", tensorflow_product},
     {"Conv2D", tensorflow_convolution},
+    {"Conv2DBackpropFilter", tensorflow_gradient_of_w},
+    {"Conv2DBackpropInput", tensorflow_gradient_of_x},
     {"Conv3D", tensorflow_convolution},
+    {"Conv3DBackpropFilterV2", tensorflow_gradient_of_w},
+    {"Conv3DBackpropInputV2", tensorflow_gradient_of_x},
     {"DepthwiseConv2dNative", tensorflow_by_channel},
+    {"DepthwiseConv2dNativeBackpropFilter", tensorflow_gradient_of_w_by_channel},
+    {"DepthwiseConv2dNativeBackpropInput", tensorflow_gradient_of_x_by_channel},
     {"FusedBatchMatMulV2", tensorflow_product},
     {"FusedConv2D", tensorflow_convolution},
     {"FusedConv3D", tensorflow_convolution},
@@ -166,16 +206,24 @@ static const struct formula ctranslate2[] = {
     {"MatMul", ctranslate2_product},
 };
 
-static int64_t compute(const struct formula *table, size_t count, const char *name,
-                       const struct op_flop_call *call)
+static op_flop_fn *find(const struct formula *table, size_t count, const char *name)
 {
     for (size_t i = 0; i < count; i++) {
         if (strcmp(table[i].name, name) == 0)
-            return op_flop_rounded(table[i].formula(call));
+            return table[i].formula;
     }
-    return -1;
+    return NULL;
 }
 
+static int64_t compute(const struct formula *table, size_t count, const char *name,
+                       const struct op_flop_call *call)
+{
+    op_flop_fn *const formula = find(table, count, name);
+
+    return formula ? op_flop_rounded(formula(call)) : -1;
+}
+
+#define FIND(table, name)          find(table, sizeof(table) / sizeof((table)[0]), name)
 #define COMPUTE(table, name, call) compute(table, sizeof(table) / sizeof((table)[0]), name, call)
 
 int64_t op_flop_ggml(const struct op_flop_call *call)
@@ -184,20 +232,31 @@ int64_t op_flop_ggml(const struct op_flop_call *call)
 }
 
 /* "_FusedConv2D", and "_MklNativeConv2D", which is oneDNN's of the same */
-int64_t op_flop_tensorflow(const struct op_flop_call *call)
+static const char *tensorflow_name(const char *name)
 {
     static const char *const prefixes[] = {"_MklNative", "_Mkl", "_"};
-    const char *name = call->name;
 
     for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
         const size_t length = strlen(prefixes[i]);
 
-        if (strncmp(name, prefixes[i], length) == 0) {
-            name += length;
-            break;
-        }
+        if (strncmp(name, prefixes[i], length) == 0)
+            return name + length;
     }
-    return COMPUTE(tensorflow, name, call);
+    return name;
+}
+
+int64_t op_flop_tensorflow(const struct op_flop_call *call)
+{
+    return COMPUTE(tensorflow, tensorflow_name(call->name), call);
+}
+
+bool op_flop_tensorflow_needs_result(const char *name)
+{
+    op_flop_fn *const formula =
+        strstr(name, "Conv") ? FIND(tensorflow, tensorflow_name(name)) : NULL;
+
+    return formula == tensorflow_convolution || formula == tensorflow_by_channel ||
+           formula == tensorflow_gradient_of_w || formula == tensorflow_gradient_of_w_by_channel;
 }
 
 int64_t op_flop_openvino(const struct op_flop_call *call)

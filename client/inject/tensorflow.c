@@ -19,6 +19,7 @@
 #include "client/inject/real.h"
 #include "client/inject/recorder.h"
 #include "client/inject/runs.h"
+#include "client/inject/tensorflow_result.h"
 
 #define RECORD     _ZN3tsl8profiler15TraceMeRecorder6RecordEONS1_5EventE
 #define START      _ZN3tsl8profiler15TraceMeRecorder5StartEim
@@ -138,6 +139,7 @@ static void find_library(void)
     *(void **)&library.dim = dlsym(handle, "TFE_TensorHandleDim");
     *(void **)&library.dtype = dlsym(handle, "TFE_TensorHandleDataType");
     *(void **)&library.code = dlsym(handle, "TF_GetCode");
+    tensorflow_result_open(handle);
     dlclose(handle);
 }
 
@@ -221,8 +223,6 @@ static uint32_t read_shapes(const char *text, struct shape out[INPUTS_MAX])
     return count;
 }
 
-static const struct shape no_shape = {.rank = -1};
-
 static struct op_flop_shape flop_shape(const struct shape *shape)
 {
     struct op_flop_shape out = {.rank = shape->rank};
@@ -269,22 +269,29 @@ static uint32_t define_op(const char *name, const char *type, const struct shape
     return op;
 }
 
+/* Behind the text stand the sizes of the result, where they are known: nodes of two functions may have
+ * a name, and sizes of what they take, but not these. */
 struct kernel_key {
     uint32_t kind, separator; /* where the type begins */
-    char text[TEXT_MAX + 1];
+    char text[TEXT_MAX + 1 + DIMS_MAX * sizeof(int64_t)];
+};
+
+struct kernel {
+    struct kernel_key key;
+    char type[64];
+    struct shape output;
 };
 
 static uint64_t define_kernel(const void *context)
 {
-    const struct kernel_key *key = context;
+    const struct kernel *kernel = context;
     struct shape inputs[INPUTS_MAX];
     char name[TEXT_MAX + 1];
 
-    memcpy(name, key->text, sizeof(name));
-    name[key->separator - 1] = '\0';
-    name[key->separator + strcspn(name + key->separator, "#")] = '\0';
-    return define_op(name, name + key->separator, inputs, read_shapes(key->text, inputs),
-                     &no_shape);
+    memcpy(name, kernel->key.text, kernel->key.separator);
+    name[kernel->key.separator - 1] = '\0';
+    return define_op(name, kernel->type, inputs, read_shapes(kernel->key.text, inputs),
+                     &kernel->output);
 }
 
 /* Where the type of a kernel begins; 0: the text is of something else ("ExecutorState::Process"). */
@@ -304,20 +311,65 @@ static uint32_t find_type(const char *text, size_t length)
     return found_at;
 }
 
+/* As many dims as the first input, the first of them the same: a batch, or where the second is of
+ * sizes, as a gradient's of weights is, none of that. */
+static void find_result(struct kernel *kernel, size_t length)
+{
+    struct shape inputs[INPUTS_MAX], result = {.rank = -1};
+    const uint32_t count = read_shapes(kernel->key.text, inputs);
+
+    if (count < 2 || inputs[0].rank < 3)
+        return;
+    result.rank = inputs[0].rank;
+    result.dtype = inputs[0].dtype;
+    if (!tensorflow_result(kernel->key.text, length, result.rank, result.dims))
+        return;
+    if (inputs[1].rank == result.rank && result.dims[0] != inputs[0].dims[0])
+        return;
+    for (int i = 0; i < result.rank; i++) {
+        if (result.dims[i] < 0)
+            return;
+    }
+    kernel->output = result;
+}
+
+static uint32_t kernel_op(const struct event *event, uint32_t separator)
+{
+    struct kernel kernel;
+    size_t type_length = strcspn(event->text + separator, "#");
+    size_t bytes = offsetof(struct kernel_key, text) + event->length + 1;
+
+    kernel.key.kind = KEY_KERNEL;
+    kernel.key.separator = separator;
+    memcpy(kernel.key.text, event->text, event->length);
+    kernel.key.text[event->length] = '\0';
+    kernel.output.rank = -1;
+    if (type_length > sizeof(kernel.type) - 1)
+        type_length = sizeof(kernel.type) - 1;
+    memcpy(kernel.type, event->text + separator, type_length);
+    kernel.type[type_length] = '\0';
+    if (op_flop_tensorflow_needs_result(kernel.type))
+        find_result(&kernel, event->length);
+    if (kernel.output.rank > 0) {
+        const size_t room = (size_t)kernel.output.rank * sizeof(kernel.output.dims[0]);
+
+        memcpy((char *)&kernel.key + bytes, kernel.output.dims, room);
+        bytes += room;
+    }
+    return (uint32_t)names_find(&kernel.key, bytes, define_kernel, &kernel);
+}
+
 static void record_kernel(const struct event *event)
 {
     struct optrace_event done = {.flags = OPTRACE_EVENT_REALTIME};
-    struct kernel_key key = {.kind = KEY_KERNEL};
+    uint32_t separator;
 
     if (event->start <= 0 || event->end < event->start || event->length > TEXT_MAX)
         return;
-    key.separator = find_type(event->text, event->length);
-    if (!key.separator)
+    separator = find_type(event->text, event->length);
+    if (!separator)
         return;
-    memcpy(key.text, event->text, event->length);
-    key.text[event->length] = '\0';
-    done.op = (uint32_t)names_find(&key, offsetof(struct kernel_key, text) + event->length + 1,
-                                   define_kernel, &key);
+    done.op = kernel_op(event, separator);
     if (__atomic_load_n(&open_runs, __ATOMIC_RELAXED) == 1)
         done.run = __atomic_load_n(&open_number, __ATOMIC_RELAXED);
     done.start = (uint64_t)event->start;
@@ -463,13 +515,13 @@ static uint32_t eager_op(const void *op, const char *name, void *status, struct 
     return (uint32_t)names_find(out_key, sizeof(*out_key), define_eager, out_key);
 }
 
-/* What a convolution computes follows from its result. Its status stays as it is. */
+/* What some compute follows from their result. Its status stays as it is. */
 static void end_eager(struct optrace_span span, struct eager_key *key, void *const *results,
                       int result_count, void *status)
 {
     uint32_t op = 0;
 
-    if (strstr(key->type, "Conv") && key->input_count > 1 && library.code && result_count == 1 &&
+    if (op_flop_tensorflow_needs_result(key->type) && library.code && result_count == 1 &&
         results && results[0] && library.code(status) == 0) {
         fill_input(results[0], status, &key->output);
         op = (uint32_t)names_find(key, sizeof(*key), define_eager, key);

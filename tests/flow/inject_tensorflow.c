@@ -36,6 +36,17 @@ static void check_ops(void **state, uint64_t rounds)
                        " AND computation_flop = 327680")),
               15 * rounds);
     CHECK_U64(COUNT(OF("op.name = 'dense/Relu' AND input_dtypes LIKE '%bf16%'")), 15 * rounds);
+    CHECK_U64(COUNT(OF("op.name = 'conv/Conv2D' AND output_shapes = '[[1, 3, 3, 4]]' AND"
+                       " computation_flop = 1944 AND run IS NOT NULL")),
+              10 * rounds);
+    CHECK_U64(COUNT(OF("op.name = 'conv/Conv2D' AND output_shapes = '[[1, 6, 6, 4]]' AND"
+                       " computation_flop = 7776 AND run IS NOT NULL")),
+              5 * rounds);
+    CHECK_U64(COUNT(OF("op.name = 'conv/Conv2D' AND output_shapes IS NULL AND"
+                       " computation_flop IS NULL")),
+              15 * rounds); /* whose descriptions nobody had seen */
+    CHECK_U64(COUNT(OF("op.name = 'odd/Conv2D' AND computation_flop IS NULL")), 15 * rounds);
+    CHECK_U64(COUNT(OF("op.name = 'up' AND computation_flop = 2880")), 15 * rounds);
     CHECK_U64(COUNT(OF("op.name = 'MatMul' AND input_shapes = '[[2, 8], [8, 4]]' AND run IS NULL"
                        " AND computation_flop = 128")),
               10 * rounds);
@@ -60,7 +71,7 @@ static void a_profile_of_the_program_works_beside_it(void **state)
 {
     record(state, "--nodes", "all", "own");
     check_ops(state, 2);
-    CHECK_CONTAINS(((struct run_scene *)*state)->result.out, "1 60\n");
+    CHECK_CONTAINS(((struct run_scene *)*state)->result.out, "1 120\n");
 }
 
 static void kernels_of_one_run_in_some(void **state)

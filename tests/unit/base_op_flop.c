@@ -114,6 +114,25 @@ static void convolutions_of_others(void **state)
     CHECK_U64((uint64_t)op_flop_tensorflow(&call), 2 * 432 * 9);
     call.output.rank = -1;
     assert_int_equal(op_flop_tensorflow(&call), -1);
+    call = (struct op_flop_call){.name = "Conv2DBackpropInput", /* of sizes, w, dy */
+                                 .inputs = {SHAPE(4), SHAPE(3, 3, 2, 5), SHAPE(1, 4, 6, 5)},
+                                 .input_count = 3,
+                                 .output = UNKNOWN};
+    CHECK_U64((uint64_t)op_flop_tensorflow(&call), 2 * 24 * 90);
+    call.name = "DepthwiseConv2dNativeBackpropInput";
+    call.inputs[2] = (struct op_flop_shape)SHAPE(1, 4, 6, 10);
+    CHECK_U64((uint64_t)op_flop_tensorflow(&call), 2 * 240 * 9);
+    call.name = "Conv2DBackpropFilter"; /* of x, sizes, dy */
+    call.inputs[0] = (struct op_flop_shape)SHAPE(1, 6, 8, 2);
+    call.inputs[1] = (struct op_flop_shape)SHAPE(4);
+    call.inputs[2] = (struct op_flop_shape)SHAPE(1, 4, 6, 5);
+    assert_int_equal(op_flop_tensorflow(&call), -1);
+    call.output = (struct op_flop_shape)SHAPE(3, 3, 2, 5);
+    CHECK_U64((uint64_t)op_flop_tensorflow(&call), 2 * 24 * 90);
+    assert_true(op_flop_tensorflow_needs_result("_MklNativeFusedConv2D"));
+    assert_true(op_flop_tensorflow_needs_result("Conv3DBackpropFilterV2"));
+    assert_false(op_flop_tensorflow_needs_result("Conv2DBackpropInput"));
+    assert_false(op_flop_tensorflow_needs_result("MyConv"));
     call = (struct op_flop_call){.name = "Convolution",
                                  .inputs = {SHAPE(1, 3, 16, 16), SHAPE(8, 3, 3, 3)},
                                  .input_count = 2,
