@@ -278,6 +278,7 @@ int reading_prepare_scan(struct reading *reading, struct scan *out_scan)
         .op_ids = reading->op_ids.items,
         .op_kinds = reading->op_kinds.items,
         .op_count = reading->op_ids.count,
+        .without_durations = reading->every_span,
     };
     reading->scan = out_scan;
     basis->is_flat = reading->sessions.count && reading->sessions.items[0].flat;

@@ -185,7 +185,8 @@ static void add_to_sums(struct scan *scan, struct scan_sums *sums, const struct 
         sums->min_ns = event->dur_ns;
     if (!sums->calls || event->dur_ns > sums->max_ns)
         sums->max_ns = event->dur_ns;
-    count_duration(scan, &sums->durations, event->dur_ns);
+    if (!scan->without_durations)
+        count_duration(scan, &sums->durations, event->dur_ns);
     sums->calls++;
     sums->total_ns += event->dur_ns;
     sums->nested_ns += nested_ns;
@@ -435,6 +436,7 @@ struct scan_cost scan_op_cost(const struct scan *scan, uint32_t op, enum scan_si
         if (isnan(cost.max_ns) || (double)sums->max_ns > cost.max_ns)
             cost.max_ns = (double)sums->max_ns;
     }
-    measure_spread(scan, op, side, &cost);
+    if (!scan->without_durations)
+        measure_spread(scan, op, side, &cost);
     return cost;
 }

@@ -102,6 +102,7 @@ struct scan {
     const int64_t *op_ids;
     const uint8_t *op_kinds; /* enum scan_op_kind, beside op_ids */
     size_t op_count;
+    bool without_durations; /* nobody asks for percentiles: sums have no histograms */
 
     /* results */
     struct scan_sums_array ARRAY_FIELDS(struct scan_sums) sums;
