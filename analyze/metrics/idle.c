@@ -41,13 +41,19 @@ enum { KEPT_MAX = 1 << 16 };
 
 /* --- What the host was in. --- */
 
-/* The innermost operator of those in a range that is open at a time, or SPAN_NONE. */
+/* The innermost operator of those in a range that is open at a time, or SPAN_NONE. It is near the
+ * end, most often, so that it is looked for from there, in steps that grow. */
 static uint32_t find_open(const struct spans_answer *spans, const struct span *items,
                           const struct span_range *range, int64_t time_ns)
 {
-    size_t low = range->first, high = range->first + range->count;
+    size_t low = range->first, high = range->first + range->count, step = 1;
     uint32_t place;
 
+    while (high - range->first > step && items[high - step].start_ns > time_ns) {
+        high -= step;
+        step *= 2;
+    }
+    low = high - range->first > step ? high - step : range->first;
     low = search_past(low, high, middle, items[middle].start_ns <= time_ns);
     if (low == range->first)
         return SPAN_NONE;
@@ -80,6 +86,9 @@ static void judge_host(const struct spans_answer *spans, const struct idle_parts
     if (parts && (!range.count || items[range.first].start_ns > middle_ns)) {
         items = parts->lanes[launch->lane].kept.items;
         range = (struct span_range){0, parts->lanes[launch->lane].kept.count};
+    } else {
+        /* The launch is behind it. */
+        range.count = span_place(spans, launch) + 1 - range.first;
     }
     gap->during = find_open(spans, items, &range, middle_ns);
     if (gap->during == SPAN_NONE) {
