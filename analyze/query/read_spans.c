@@ -196,7 +196,9 @@ struct taking {
 
 /* --- Parts. --- */
 
-enum { PART_SPANS = 1 << 17, PART_SPANS_PER_OP = 4 };
+/* Spans of a part are passed over a dozen times: they should stay in a cache. What is done for each
+ * op, lane and run of all there are once a part should stay little beside that. */
+enum { PART_SPANS = 1 << 13, PART_SPANS_PER_ITEM = 4 };
 
 static int compare_launch_keys(const struct launch_key *a, const struct launch_key *b)
 {
@@ -273,11 +275,13 @@ static int try_to_cut(struct taking *taking, int64_t later_ns)
 
 static size_t part_size(const struct taking *taking)
 {
-    size_t by_ops = taking->answer->ops.count * PART_SPANS_PER_OP;
+    const struct spans_answer *answer = taking->answer;
+    size_t items = answer->ops.count + answer->lanes.count + answer->runs.count / 8;
+    size_t by_items = items * PART_SPANS_PER_ITEM;
 
     if (taking->parts->span_count)
         return taking->parts->span_count;
-    return by_ops > PART_SPANS ? by_ops : PART_SPANS;
+    return by_items > PART_SPANS ? by_items : PART_SPANS;
 }
 
 /* Before a row: behind its batch all may be there until some time. */
