@@ -26,6 +26,7 @@
 #include "client/inject/real.h"
 #include "client/inject/recorder.h"
 #include "client/inject/runs.h"
+#include "client/inject/thread_memory.h"
 
 enum { WORDS = 18, INPUTS = 2, DEPTH_MAX = 16, KEY_NAME = 109, KEY_OP = 110 };
 
@@ -98,9 +99,6 @@ struct frames {
 };
 
 static OT_TLS struct frames *mine;
-static pthread_key_t end_key;
-static bool has_end_key;
-static pthread_once_t keyed = PTHREAD_ONCE_INIT;
 static pthread_once_t asked = PTHREAD_ONCE_INIT, found = PTHREAD_ONCE_INIT,
                       measured = PTHREAD_ONCE_INIT;
 static bool is_wanted, has_layout;
@@ -122,23 +120,12 @@ static void forget_frames(void *context)
     free(context);
 }
 
-static void make_key(void)
-{
-    has_end_key = pthread_key_create(&end_key, forget_frames) == 0;
-}
-
 static __attribute__((noinline, cold)) struct frames *make_frames(void)
 {
-    struct frames *made;
+    static struct thread_memory memory = {forget_frames, 0};
 
-    pthread_once(&keyed, make_key);
-    made = has_end_key ? calloc(1, sizeof(*made)) : NULL;
-    if (made && pthread_setspecific(end_key, made) != 0) {
-        free(made);
-        made = NULL;
-    }
-    mine = made;
-    return made;
+    mine = thread_memory_make(&memory, sizeof(*mine));
+    return mine;
 }
 
 /* --- The library --- */

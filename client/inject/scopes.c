@@ -2,7 +2,6 @@
 /* Stacks of threads, and a table of ranges that are open. */
 #include "client/inject/scopes.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "client/inject/recorder.h"
+#include "client/inject/thread_memory.h"
 
 enum {
     STACK_FIRST = 32,
@@ -35,9 +35,6 @@ struct block {
 
 OT_TLS struct scopes *scopes_mine;
 static OT_TLS struct block *block;
-static pthread_key_t end_key;
-static bool has_end_key;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static struct range {
     struct scopes_id id;
@@ -79,11 +76,6 @@ static void forget_block(void *context)
     free(ended);
 }
 
-static void make_key(void)
-{
-    has_end_key = pthread_key_create(&end_key, forget_block) == 0;
-}
-
 /* A name that another thread gave to this one. */
 static void take_name(void)
 {
@@ -105,14 +97,11 @@ static void take_name(void)
 
 static __attribute__((noinline, cold)) struct block *make_block(void)
 {
-    struct block *made;
+    static struct thread_memory memory = {forget_block, 0};
+    struct block *made = thread_memory_make(&memory, sizeof(*made));
 
-    pthread_once(&once, make_key);
-    made = has_end_key ? calloc(1, sizeof(*made)) : NULL;
-    if (!made || pthread_setspecific(end_key, made) != 0) {
-        free(made);
+    if (!made)
         return NULL;
-    }
     block = made;
     scopes_mine = &made->scopes;
     recorder_open();

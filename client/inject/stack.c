@@ -2,9 +2,10 @@
 /* A stack per thread, and the name of each op that was defined. */
 #include "client/inject/stack.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "client/inject/thread_memory.h"
 
 enum { DEPTH_MAX = 120, PAGE = 1 << 10, PAGES = 1 << 10 }; /* as many ops as the client has */
 
@@ -20,8 +21,6 @@ bool stack_is_kept;
 
 static OT_TLS struct stack *mine;
 static char **pages[PAGES]; /* atomic, as what they hold: each is written once */
-static pthread_key_t end_key;
-static bool has_end_key;
 static int (*op_define)(const struct optrace_op_info *info, uint32_t *out_op);
 static uint32_t (*name)(enum optrace_name_type type, const char *name);
 
@@ -97,9 +96,6 @@ void stack_open(struct recorder *opening)
 
     if (!level || !level[0] || strcmp(level, "host") == 0)
         return;
-    has_end_key = pthread_key_create(&end_key, forget) == 0;
-    if (!has_end_key)
-        return;
     op_define = opening->op_define;
     name = opening->name;
     opening->op_define = define_and_keep;
@@ -109,12 +105,9 @@ void stack_open(struct recorder *opening)
 
 static struct stack *make_mine(void)
 {
-    struct stack *made = calloc(1, sizeof(*made));
+    static struct thread_memory memory = {forget, 0};
+    struct stack *made = thread_memory_make(&memory, sizeof(*made));
 
-    if (made && pthread_setspecific(end_key, made) != 0) {
-        free(made);
-        made = NULL;
-    }
     if (made)
         made->forks = recorder_forks;
     mine = made;

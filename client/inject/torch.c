@@ -8,7 +8,6 @@
 
 #include <dlfcn.h>
 #include <link.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +16,7 @@
 #include "client/inject/nodes.h"
 #include "client/inject/recorder.h"
 #include "client/inject/runs.h"
+#include "client/inject/thread_memory.h"
 #include "client/inject/torch_layout.h"
 #include "client/inject/cupti/work.h"
 #include "client/inject/torch_ops.h"
@@ -74,12 +74,10 @@ struct frames {
 };
 
 static OT_TLS struct frames *mine;
-static pthread_key_t end_key;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* Under the lock: which callbacks are in libtorch, and whether it has been found. */
 static uint64_t handles[2]; /* 0: none */
-static bool is_found, is_full, is_refused, has_end_key;
+static bool is_found, is_full, is_refused;
 static bool has_layout; /* shapes are read */
 static uint32_t off_calls;
 static void *torch_library; /* set before is_found */
@@ -161,23 +159,12 @@ static void forget_frames(void *context)
     free(context);
 }
 
-static void make_key(void)
-{
-    has_end_key = pthread_key_create(&end_key, forget_frames) == 0;
-}
-
 static __attribute__((noinline, cold)) struct frames *make_frames(void)
 {
-    struct frames *made;
+    static struct thread_memory memory = {forget_frames, 0};
 
-    pthread_once(&once, make_key);
-    made = has_end_key ? calloc(1, sizeof(*made)) : NULL;
-    if (made && pthread_setspecific(end_key, made) != 0) {
-        free(made);
-        made = NULL;
-    }
-    mine = made;
-    return made;
+    mine = thread_memory_make(&memory, sizeof(*mine));
+    return mine;
 }
 
 /* --- Shapes --- */
