@@ -232,11 +232,22 @@ int text_compare_natural(const char *a, const char *b)
     return (unsigned char)*a - (unsigned char)*b;
 }
 
+static const char digit_pairs[] =
+    "0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546"
+    "4748495051525354555657585960616263646566676869707172737475767778798081828384858687888990919293"
+    "949596979899";
+
 size_t text_format_uint(char *out, uint64_t value)
 {
     char digits[TEXT_INT_BYTES];
     size_t first = sizeof(digits);
 
+    for (; value >= 100; value /= 100) {
+        const char *pair = digit_pairs + value % 100 * 2;
+
+        digits[--first] = pair[1];
+        digits[--first] = pair[0];
+    }
     do {
         digits[--first] = (char)('0' + value % 10);
         value /= 10;

@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 
-static bool text_buffer_reserve(struct text_buffer *buffer, size_t extra)
+bool text_buffer_reserve(struct text_buffer *buffer, size_t extra)
 {
     size_t needed = buffer->length + extra + 1;
     size_t capacity = buffer->capacity ? buffer->capacity : 64;
@@ -27,15 +27,6 @@ static bool text_buffer_reserve(struct text_buffer *buffer, size_t extra)
     buffer->text = grown;
     buffer->capacity = capacity;
     return true;
-}
-
-void text_buffer_add(struct text_buffer *buffer, const char *text, size_t length)
-{
-    if (!text_buffer_reserve(buffer, length))
-        return;
-    memcpy(buffer->text + buffer->length, text, length);
-    buffer->length += length;
-    buffer->text[buffer->length] = '\0';
 }
 
 void text_buffer_print(struct text_buffer *buffer, const char *format, ...)

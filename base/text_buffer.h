@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 /* {0} is empty. When memory runs out the text stays as it was and `failed` is set. */
 struct text_buffer {
@@ -13,7 +14,16 @@ struct text_buffer {
     size_t length, capacity;
     bool failed;
 };
-void text_buffer_add(struct text_buffer *buffer, const char *text, size_t length);
+/** Room for so many bytes more. False: there is no memory. */
+bool text_buffer_reserve(struct text_buffer *buffer, size_t extra);
+static inline void text_buffer_add(struct text_buffer *buffer, const char *text, size_t length)
+{
+    if (buffer->capacity - buffer->length <= length && !text_buffer_reserve(buffer, length))
+        return;
+    memcpy(buffer->text + buffer->length, text, length);
+    buffer->length += length;
+    buffer->text[buffer->length] = '\0';
+}
 void text_buffer_print(struct text_buffer *buffer, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /** Adds the words of a text on lines of at most `width` columns; 0: on one line. The first line has

@@ -72,8 +72,15 @@ static size_t plain_length(const char *text)
 
 static void add_field(struct text_buffer *buffer, const char *text)
 {
-    const char *quote = strpbrk(text, "\",\r\n") ? "\"" : "";
+    const char *quote;
     char shown[TEXT_SHOWN_BYTES];
+    size_t plain = plain_length(text);
+
+    if (!text[plain] && !memchr(text, ',', plain) && !needs_apostrophe(text)) {
+        text_buffer_add(buffer, text, plain);
+        return;
+    }
+    quote = strpbrk(text, "\",\r\n") ? "\"" : "";
 
     text_buffer_add(buffer, quote, strlen(quote));
     if (needs_apostrophe(text))
