@@ -251,6 +251,12 @@ void json_bool(struct json_writer *json, bool value)
     put_text(json, value ? "true" : "false");
 }
 
+void json_verbatim(struct json_writer *json, const char *bytes, size_t size)
+{
+    begin_value(json);
+    put(json, bytes, size);
+}
+
 void json_null(struct json_writer *json)
 {
     begin_value(json);

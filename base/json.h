@@ -70,6 +70,8 @@ void json_uint(struct json_writer *json, uint64_t value);
 void json_double(struct json_writer *json, double value);
 
 void json_bool(struct json_writer *json, bool value);
+/** A value that is JSON already. */
+void json_verbatim(struct json_writer *json, const char *bytes, size_t size);
 void json_null(struct json_writer *json);
 
 /** End the text with a newline and flush the file. Returns 0, -ENOMEM, or the errno of writing. */

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "analyze/containers/place_map.h"
-#include "analyze/query/span_tree.h"
 
 struct builder {
     const struct export *export;
@@ -16,9 +15,20 @@ struct builder {
     struct place_map nodes; /* parent and name to the place of a node */
     struct place_map names; /* text to the place of a name */
     uint32_t *name_of_op;   /* beside spans->ops */
-    uint32_t *node_of_span; /* beside spans; SPAN_NONE: in no stack */
+    uint32_t *node_of_span; /* beside spans: the innermost stack it lies in; SPAN_NONE: in none */
     int64_t bytes;          /* of all spans, so that sums of some end in time */
+
+    uint32_t *memory;         /* places of the rows of memory, lane by lane */
+    size_t *memory_end;       /* beside lanes: behind its last in `memory` */
+    uint32_t *node_of_memory; /* beside the rows: as of spans */
 };
+
+/* What is open on a lane. */
+struct open_call {
+    int64_t end_ns;
+    uint32_t node;
+};
+struct open_calls ARRAY_FIELDS(struct open_call);
 
 /* --- Names. --- */
 
@@ -61,25 +71,20 @@ static int find_node(struct builder *builder, uint32_t parent, uint32_t op, uint
 }
 
 /* A span that is a frame of stacks. */
-static bool is_frame(const struct builder *builder, const struct span *span)
+static bool is_frame(const struct builder *builder, const struct packed_span *span)
 {
     enum span_kind kind = (enum span_kind)builder->spans->op_kinds[span->op];
 
-    return kind == SPAN_OP || (kind == SPAN_LABEL && !span_is_device(builder->spans, span));
+    return kind == SPAN_OP || (kind == SPAN_LABEL && !span->is_device);
 }
 
-static uint32_t enclosing_node(const struct builder *builder, const struct span *span)
+static uint32_t node_of(const struct builder *builder, uint32_t place)
 {
-    const struct span *items = builder->spans->spans.items;
-    uint32_t place = span_is_device(builder->spans, span) ? span->launch : span->parent;
-
-    while (place != SPAN_NONE && builder->node_of_span[place] == SPAN_NONE)
-        place = items[place].parent;
     return place == SPAN_NONE ? SPAN_NONE : builder->node_of_span[place];
 }
 
 /* 0 also for what no sum could hold any more. */
-static int64_t take_bytes(struct builder *builder, const struct span *span)
+static int64_t take_bytes(struct builder *builder, const struct packed_span *span)
 {
     int64_t bytes = span->bytes;
 
@@ -91,66 +96,116 @@ static int64_t take_bytes(struct builder *builder, const struct span *span)
     return bytes;
 }
 
-/* An op that runs on a device was launched by a span of the same op on the host: what it moves
- * counts once, on the device. */
-static bool is_counted_on_device(const struct builder *builder, const struct span *span)
+static int add_span(struct builder *builder, const struct packed_span *span)
 {
-    const struct span *items = builder->spans->spans.items;
-
-    if (span_is_device(builder->spans, span))
-        return false;
-    for (uint32_t place = span->launch; place != SPAN_NONE; place = items[place].next) {
-        if (items[place].op == span->op)
-            return true;
-    }
-    return false;
-}
-
-static int add_span(struct builder *builder, uint32_t place)
-{
-    const struct span *span = &builder->spans->spans.items[place];
     struct call_node *node;
-    uint32_t found;
+    uint32_t found = node_of(builder, span->parent);
 
-    if (!is_frame(builder, span))
+    if (!is_frame(builder, span)) {
+        builder->node_of_span[span->place] = found;
         return 0;
-    if (find_node(builder, enclosing_node(builder, span), span->op, &found) < 0)
+    }
+    /* What runs on a device goes on from its launch's stack. */
+    if (find_node(builder, span->is_device ? node_of(builder, span->launch) : found, span->op,
+                  &found) < 0)
         return -ENOMEM;
-    builder->node_of_span[place] = found;
+    builder->node_of_span[span->place] = found;
     if (!span->is_shown)
         return 0;
     node = &builder->tree->nodes.items[found];
-    if (span_is_device(builder->spans, span))
+    if (span->is_device)
         node->values[WEIGHT_DEVICE] += span->dur_ns;
     else
         node->values[WEIGHT_TIME] += span->self_ns;
-    if (is_counted_on_device(builder, span))
-        return 0;
+    if (span->counts_on_device)
+        return 0; /* what it moves counts there */
     node->values[WEIGHT_CALLS]++;
     node->values[WEIGHT_BYTES] += take_bytes(builder, span);
     return 0;
 }
 
+/* Memory is of the innermost span of its thread that is open then. */
+static void find_memory(struct builder *builder, size_t *next, size_t end,
+                        const struct open_calls *open, int64_t until_ns)
+{
+    for (; *next < end; ++*next) {
+        uint32_t row = builder->memory[*next];
+        int64_t time_ns = builder->export->memory->items[row].time_ns;
+        size_t depth = open->count;
+
+        if (time_ns >= until_ns)
+            return;
+        while (depth && open->items[depth - 1].end_ns < time_ns)
+            depth--;
+        builder->node_of_memory[row] = depth ? open->items[depth - 1].node : SPAN_NONE;
+    }
+}
+
+static int add_lane(struct builder *builder, size_t lane)
+{
+    size_t next = lane ? builder->memory_end[lane - 1] : 0, end = builder->memory_end[lane];
+    struct open_calls open = {0};
+    struct packed_reader reader;
+    int rc = 0, read_rc;
+
+    packed_read(builder->export->packed, lane, &reader);
+    while (rc == 0 && packed_next(&reader)) {
+        const struct packed_span *span = &reader.span;
+        struct open_call call = {.end_ns = span->start_ns + span->dur_ns};
+
+        find_memory(builder, &next, end, &open, span->start_ns);
+        rc = add_span(builder, span);
+        call.node = builder->node_of_span[span->place];
+        open.count = span->depth;
+        if (rc == 0)
+            rc = array_push(&open, call);
+    }
+    find_memory(builder, &next, end, &open, INT64_MAX);
+    array_deinit(&open);
+    read_rc = packed_reader_deinit(&reader);
+    return rc < 0 ? rc : read_rc;
+}
+
 /* Host lanes first: what runs on devices goes on from their stacks. */
-static int add_spans(struct builder *builder)
+static int add_lanes(struct builder *builder)
 {
     const struct spans_answer *spans = builder->spans;
     int rc = 0;
 
     for (int side = 0; side < OP_SIDES; side++) {
         for (size_t i = 0; i < spans->lanes.count && rc == 0; i++) {
-            size_t first = spans->ranges[i].first, end = first + spans->ranges[i].count;
-
-            for (size_t k = first; k < end && rc == 0; k++) {
-                if (spans->lanes.items[i].side == (enum op_side)side)
-                    rc = add_span(builder, (uint32_t)k);
-            }
+            if (spans->lanes.items[i].side == (enum op_side)side)
+                rc = add_lane(builder, i);
         }
     }
     return rc;
 }
 
-/* Memory is of the innermost span of its thread; where none is open, of its op alone. */
+/* Rows stay in the order of time. */
+static int sort_memory(struct builder *builder)
+{
+    const struct memory_row_array *memory = builder->export->memory;
+    size_t lanes = builder->spans->lanes.count, sum = 0;
+
+    builder->memory = malloc((memory->count + 1) * sizeof(*builder->memory));
+    builder->node_of_memory = malloc((memory->count + 1) * sizeof(*builder->node_of_memory));
+    builder->memory_end = calloc(lanes + 1, sizeof(*builder->memory_end));
+    if (!builder->memory || !builder->node_of_memory || !builder->memory_end)
+        return -ENOMEM;
+    for (size_t i = 0; i < memory->count; i++)
+        builder->memory_end[memory->items[i].lane]++;
+    for (size_t i = 0; i < lanes; i++) {
+        size_t count = builder->memory_end[i];
+
+        builder->memory_end[i] = sum;
+        sum += count;
+    }
+    for (size_t i = 0; i < memory->count; i++)
+        builder->memory[builder->memory_end[memory->items[i].lane]++] = (uint32_t)i;
+    return 0;
+}
+
+/* Where no span is open, memory is of its op alone. */
 static int add_memory(struct builder *builder)
 {
     const struct memory_row_array *memory = builder->export->memory;
@@ -158,16 +213,11 @@ static int add_memory(struct builder *builder)
 
     for (size_t i = 0; i < memory->count && rc == 0; i++) {
         const struct memory_row *row = &memory->items[i];
-        uint32_t place, node = SPAN_NONE;
+        uint32_t node = builder->node_of_memory[i];
 
         if (row->bytes <= 0) /* given back, or not known */
             continue;
-        place = span_at(builder->spans, row->lane, row->time_ns);
-        while (place != SPAN_NONE && builder->node_of_span[place] == SPAN_NONE)
-            place = builder->spans->spans.items[place].parent;
-        if (place != SPAN_NONE)
-            node = builder->node_of_span[place];
-        else if (row->op != SPAN_NONE)
+        if (node == SPAN_NONE && row->op != SPAN_NONE)
             rc = find_node(builder, SPAN_NONE, row->op, &node);
         if (node != SPAN_NONE)
             builder->tree->nodes.items[node].values[WEIGHT_ALLOC] += row->bytes;
@@ -178,21 +228,23 @@ static int add_memory(struct builder *builder)
 int call_tree_init(struct call_tree *tree, const struct export *export)
 {
     struct builder builder = {.export = export, .spans = export->spans, .tree = tree};
-    size_t spans = export->spans->spans.count;
     int rc;
 
     *tree = (struct call_tree){0};
     builder.name_of_op = calloc(export->spans->ops.count + 1, sizeof(*builder.name_of_op));
-    builder.node_of_span = malloc((spans + 1) * sizeof(*builder.node_of_span));
+    builder.node_of_span = malloc((export->packed->count + 1) * sizeof(*builder.node_of_span));
     rc = builder.name_of_op && builder.node_of_span ? name_ops(&builder) : -ENOMEM;
-    if (rc == 0) {
-        memset(builder.node_of_span, 0xff, (spans + 1) * sizeof(*builder.node_of_span));
-        rc = add_spans(&builder);
-    }
+    if (rc == 0)
+        rc = sort_memory(&builder);
+    if (rc == 0)
+        rc = add_lanes(&builder);
     if (rc == 0)
         rc = add_memory(&builder);
     free(builder.name_of_op);
     free(builder.node_of_span);
+    free(builder.memory);
+    free(builder.memory_end);
+    free(builder.node_of_memory);
     place_map_deinit(&builder.nodes);
     place_map_deinit(&builder.names);
     return rc;

@@ -51,12 +51,12 @@ static struct out_value number(int64_t value)
     return value == STORE_NULL ? out_unknown(OUT_INT) : out_integer(OUT_INT, value);
 }
 
-static void write_span(struct out *out, const struct spans_answer *spans, const struct span *span)
+static void write_span(struct out *out, const struct spans_answer *spans,
+                       const struct packed_span *span)
 {
     const struct lane_row *lane = &spans->lanes.items[span->lane];
     const struct op_row *op = &spans->ops.items[span->op];
     bool is_whole = span->dur_ns != STORE_NULL;
-    bool is_launched = is_whole && span_is_device(spans, span) && span->launch != SPAN_NONE;
     const struct out_value values[COLUMNS] = {
         [COL_SESSION] = number(lane->session_id),
         [COL_LANE] = out_text(lane->name),
@@ -72,12 +72,40 @@ static void write_span(struct out *out, const struct spans_answer *spans, const 
         [COL_SELF] = number(span->self_ns),
         [COL_KERN] = number(span->kern_ns),
         [COL_DEPTH] = is_whole ? number(span->depth) : out_unknown(OUT_INT),
-        [COL_EVENT] = is_whole ? number(span_place(spans, span)) : out_unknown(OUT_INT),
-        [COL_LAUNCH] = number(is_launched ? (int64_t)span->launch : STORE_NULL),
+        [COL_EVENT] = is_whole ? number(span->place) : out_unknown(OUT_INT),
+        [COL_LAUNCH] = number(span->launch != SPAN_NONE ? (int64_t)span->launch : STORE_NULL),
         [COL_BYTES] = number(span->bytes),
     };
 
     out_row(out, values);
+}
+
+static void write_unfinished(struct out *out, const struct spans_answer *spans,
+                             const struct span *span)
+{
+    const struct packed_span unfinished = {.start_ns = span->start_ns,
+                                           .dur_ns = STORE_NULL,
+                                           .self_ns = span->self_ns,
+                                           .kern_ns = span->kern_ns,
+                                           .bytes = span->bytes,
+                                           .op = span->op,
+                                           .lane = span->lane,
+                                           .run = span->run,
+                                           .launch = SPAN_NONE};
+
+    write_span(out, spans, &unfinished);
+}
+
+static int write_lane(struct out *out, const struct export *export, size_t lane)
+{
+    struct packed_reader reader;
+
+    packed_read(export->packed, lane, &reader);
+    while (packed_next(&reader)) {
+        if (reader.span.is_shown)
+            write_span(out, export->spans, &reader.span);
+    }
+    return packed_reader_deinit(&reader);
 }
 
 static int run(const struct export *export, struct diag *diag)
@@ -87,20 +115,20 @@ static int run(const struct export *export, struct diag *diag)
         .format = OUT_FORMAT_CSV, .report = "events", .stream = export->stream};
     const struct spans_answer *spans = export->spans;
     struct out *out = NULL;
+    int rc = 0, close_rc;
 
     if (out_open(&options, &out) < 0)
         return diag_set(diag, -ENOMEM, "no memory for the lines");
     out_table_begin(out, &section, columns, COLUMNS);
-    for (size_t i = 0; i < spans->spans.count; i++) {
-        if (spans->spans.items[i].is_shown)
-            write_span(out, spans, &spans->spans.items[i]);
-    }
+    for (size_t i = 0; i < spans->lanes.count && rc == 0; i++)
+        rc = write_lane(out, export, i);
     for (size_t i = 0; i < spans->unfinished.count; i++) {
         if (spans->unfinished.items[i].is_shown)
-            write_span(out, spans, &spans->unfinished.items[i]);
+            write_unfinished(out, spans, &spans->unfinished.items[i]);
     }
     out_table_end(out);
-    return out_close(&out, diag);
+    close_rc = out_close(&out, diag);
+    return rc < 0 ? diag_set(diag, rc, "no memory for the lines") : close_rc;
 }
 
 const struct export_kind export_csv = {

@@ -135,10 +135,57 @@ static bool has_unfinished(const struct spans_answer *spans)
     return false;
 }
 
+/* --- The spans. --- */
+
+static int begin(void *user, const struct spans_answer *spans)
+{
+    return packed_begin(user, spans);
+}
+
+static int take(void *user, struct spans_answer *spans)
+{
+    return packed_take(user, spans);
+}
+
+static int begin_ordered(void *user, const struct spans_answer *spans)
+{
+    (void)spans;
+    ordered_begin(user);
+    return 0;
+}
+
+static int take_ordered(void *user, struct spans_answer *spans)
+{
+    return ordered_take(user, spans);
+}
+
+static int query_all(const struct export *export, struct report_selection *selection,
+                     struct packed_spans *packed, struct ordered_spans *ordered,
+                     struct spans_answer *out_spans, struct diag *diag)
+{
+    const struct report_parts by_lanes = {packed, begin, take};
+    const struct report_parts by_order = {ordered, begin_ordered, take_ordered};
+    int rc;
+
+    switch (export->kind->order) {
+    case EXPORT_WHOLE:
+        return report_query_spans(export->report, selection, out_spans, diag);
+    case EXPORT_STORE:
+        return report_query_span_parts(export->report, selection, &by_order, out_spans, diag);
+    case EXPORT_LANES:
+        break;
+    }
+    rc = report_query_span_parts(export->report, selection, &by_lanes, out_spans, diag);
+    packed_finish(packed);
+    return rc;
+}
+
 static int run(const struct report *report, struct diag *diag)
 {
     struct memory_row_array memory = {0};
     struct counter_row_array counters = {0};
+    struct packed_spans packed = {0};
+    struct ordered_spans ordered = {0};
     struct spans_answer spans = {0};
     struct report_selection selection;
     struct diag reason = {0};
@@ -146,6 +193,8 @@ static int run(const struct report *report, struct diag *diag)
         .kind = export_kind_of(report->options->export, diag),
         .report = report,
         .spans = &spans,
+        .packed = &packed,
+        .ordered = &ordered,
         .memory = &memory,
         .counters = &counters,
         .base_ns = STORE_NULL,
@@ -154,7 +203,7 @@ static int run(const struct report *report, struct diag *diag)
 
     export.weight = choose_weight(export.kind, report->options->weight);
     if (rc == 0)
-        rc = report_query_spans(report, &selection, &spans, &reason);
+        rc = query_all(&export, &selection, &packed, &ordered, &spans, &reason);
     if (rc >= 0)
         report_judge(report, &spans.basis);
     if (rc < 0 && reason.text[0])
@@ -172,6 +221,8 @@ static int run(const struct report *report, struct diag *diag)
         rc = write_file(&export, diag);
     array_deinit(&memory);
     array_deinit(&counters);
+    packed_deinit(&packed);
+    ordered_deinit(&ordered);
     spans_answer_deinit(&spans);
     report_selection_deinit(&selection);
     return rc;

@@ -10,6 +10,8 @@
 #ifndef OPTRACE_ANALYZE_EXPORT_EXPORT_H
 #define OPTRACE_ANALYZE_EXPORT_EXPORT_H
 
+#include "analyze/export/ordered.h"
+#include "analyze/export/packed.h"
 #include "analyze/reports/report.h"
 
 /* What one execution weighs, where an export tells one number of each. */
@@ -22,11 +24,21 @@ enum export_weight {
     WEIGHTS
 };
 
+/* How an export takes spans. */
+enum export_order {
+    EXPORT_LANES, /* lane by lane: export->packed */
+    EXPORT_STORE, /* in the order of the store: export->ordered */
+    EXPORT_WHOLE, /* here and there: export->spans */
+};
+
 struct export
 {
     const struct export_kind *kind;
     const struct report *report;
-    const struct spans_answer *spans;      /* to be shown where is_shown is set */
+    const struct spans_answer *spans; /* to be shown where is_shown is set; finished ones are
+                                              there with EXPORT_WHOLE alone, else in: */
+    const struct packed_spans *packed;
+    const struct ordered_spans *ordered;
     const struct memory_row_array *memory; /* those to be shown; places as in `spans` */
     const struct counter_row_array *counters;
     enum export_weight weight;
@@ -49,7 +61,8 @@ struct export_kind {
                          default. 0: no --weight */
     bool is_binary;   /* not for terminals */
     bool makes_file;  /* it makes the file itself: -o is needed */
-    bool can_append;  /* --append works */
+    enum export_order order;
+    bool can_append; /* --append works */
 };
 
 /** All of them, ending in NULL. Outside of its file, for tests. */

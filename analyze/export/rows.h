@@ -18,7 +18,7 @@ struct export_rows {
 int export_rows_init(struct export_rows *rows, const struct spans_answer *spans);
 void export_rows_deinit(struct export_rows *rows);
 
-/** The nearest span around this one that is shown, or SPAN_NONE. */
+/** The nearest span around this one that is shown, or SPAN_NONE. Outside of its file, for tests. */
 uint32_t export_shown_parent(const struct spans_answer *spans, const struct span *span);
 
 #endif

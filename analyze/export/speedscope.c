@@ -6,15 +6,20 @@
 #include <string.h>
 
 #include "analyze/export/export.h"
-#include "analyze/export/rows.h"
 #include "base/json.h"
+#include "base/text.h"
+
+/* A span that is open in a row. */
+struct open_span {
+    int64_t end_ns;
+    uint32_t place, op;
+};
 
 struct writer {
     const struct export *export;
     const struct spans_answer *spans;
     struct json_writer json;
-    struct export_rows rows;
-    ARRAY_OF(uint32_t) open; /* places of the spans that are open, the innermost last */
+    ARRAY_OF(struct open_span) open; /* the innermost last */
 };
 
 /* A frame for each op, at its place. */
@@ -49,50 +54,56 @@ static void write_frames(struct writer *writer)
     json_end_object(json);
 }
 
-static void write_event(struct writer *writer, const char *type, const struct span *span,
-                        int64_t time_ns)
+/* As the JSON writer has it, put together at once. */
+static void write_event(struct writer *writer, char type, uint32_t op, int64_t time_ns)
 {
-    struct json_writer *json = &writer->json;
+    char text[64 + 2 * TEXT_INT_BYTES] = "{\"type\": \"O\", \"frame\": ";
+    size_t length = strlen(text);
 
-    json_begin_object(json);
-    json_key(json, "type");
-    json_string(json, type);
-    json_key(json, "frame");
-    json_uint(json, span->op);
-    json_key(json, "at");
-    json_int(json, time_ns - writer->spans->start_ns);
-    json_end_object(json);
+    text[10] = type;
+    length += text_format_uint(text + length, op);
+    memcpy(text + length, ", \"at\": ", 8);
+    length += 8;
+    length += text_format_int(text + length, time_ns - writer->spans->start_ns);
+    text[length++] = '}';
+    json_verbatim(&writer->json, text, length);
 }
 
 /* Closes what is open down to this span; SPAN_NONE: all. */
 static void close_down_to(struct writer *writer, uint32_t place)
 {
-    while (writer->open.count && writer->open.items[writer->open.count - 1] != place) {
-        const struct span *span =
-            &writer->spans->spans.items[writer->open.items[--writer->open.count]];
+    while (writer->open.count && writer->open.items[writer->open.count - 1].place != place) {
+        const struct open_span *open = &writer->open.items[--writer->open.count];
 
-        write_event(writer, "C", span, span->start_ns + span->dur_ns);
+        write_event(writer, 'C', open->op, open->end_ns);
     }
+}
+
+static int write_span(struct writer *writer, const struct packed_span *span)
+{
+    const struct open_span open = {span->start_ns + span->dur_ns, span->place, span->op};
+
+    close_down_to(writer, span->shown_parent);
+    write_event(writer, 'O', span->op, span->start_ns);
+    return array_push(&writer->open, open);
 }
 
 /* Where rows nest, what is open and no parent of the next span has ended before it. */
 static int write_events(struct writer *writer, size_t lane, uint32_t row)
 {
-    const struct spans_answer *spans = writer->spans;
-    struct span_range range = spans->ranges[lane];
+    struct packed_reader reader;
+    int rc = 0, read_rc;
 
-    for (size_t i = range.first; i < range.first + range.count; i++) {
-        const struct span *span = &spans->spans.items[i];
+    packed_read(writer->export->packed, lane, &reader);
+    while (rc == 0 && packed_next(&reader)) {
+        const struct packed_span *span = &reader.span;
 
-        if (!span->is_shown || spans->op_kinds[span->op] == SPAN_MARK || writer->rows.row[i] != row)
-            continue;
-        close_down_to(writer, export_shown_parent(spans, span));
-        write_event(writer, "O", span, span->start_ns);
-        if (array_push(&writer->open, (uint32_t)i) < 0)
-            return -ENOMEM;
+        if (span->is_shown && writer->spans->op_kinds[span->op] != SPAN_MARK && span->row == row)
+            rc = write_span(writer, span);
     }
     close_down_to(writer, SPAN_NONE);
-    return 0;
+    read_rc = packed_reader_deinit(&reader);
+    return rc < 0 ? rc : read_rc;
 }
 
 static void write_name(struct writer *writer, const struct lane_row *lane, uint32_t row)
@@ -143,7 +154,9 @@ static int write_profiles(struct writer *writer)
     json_key(&writer->json, "profiles");
     json_begin_array(&writer->json);
     for (size_t i = 0; i < writer->spans->lanes.count; i++) {
-        for (uint32_t row = 0; row < writer->rows.count[i] && rc == 0; row++)
+        uint32_t rows = writer->export->packed->lanes[i].row_count;
+
+        for (uint32_t row = 0; row < rows && rc == 0; row++)
             rc = write_profile(writer, i, row);
     }
     json_end_array(&writer->json);
@@ -175,7 +188,7 @@ static int write_all(struct writer *writer)
 static bool has_rows(const struct writer *writer)
 {
     for (size_t i = 0; i < writer->spans->lanes.count; i++) {
-        if (writer->rows.count[i])
+        if (writer->export->packed->lanes[i].row_count)
             return true;
     }
     return false;
@@ -184,16 +197,15 @@ static bool has_rows(const struct writer *writer)
 static int run(const struct export *export, struct diag *diag)
 {
     struct writer writer = {.export = export, .spans = export->spans};
-    int rc = export_rows_init(&writer.rows, export->spans);
+    int rc;
 
-    if (rc == 0 && has_rows(&writer)) {
+    if (has_rows(&writer)) {
         rc = write_all(&writer);
-    } else if (rc == 0) {
+    } else {
         diag_set(diag, 0, "there is no finished span in what is asked for");
         rc = REPORT_NOTHING;
     }
     array_deinit(&writer.open);
-    export_rows_deinit(&writer.rows);
     return rc == -ENOMEM ? diag_set(diag, rc, "no memory for the profiles") : rc > 0 ? rc : 0;
 }
 

@@ -33,14 +33,6 @@ static int commit(struct writer *writer, struct diag *diag)
 
 /* --- Spans, in the order in which the source has them. --- */
 
-static int compare_order(const void *a, const void *b)
-{
-    const struct span *left = *(const struct span *const *)a;
-    const struct span *right = *(const struct span *const *)b;
-
-    return (left->order > right->order) - (left->order < right->order);
-}
-
 static int flush_events(struct writer *writer, struct diag *diag)
 {
     int rc = store_add_events(writer->store, writer->events.items, writer->events.count, diag);
@@ -49,7 +41,7 @@ static int flush_events(struct writer *writer, struct diag *diag)
     return rc ? rc : commit(writer, diag);
 }
 
-static int add_span(struct writer *writer, const struct span *span, struct diag *diag)
+static int add_span(struct writer *writer, const struct ordered_span *span, struct diag *diag)
 {
     struct store_event event = {
         .lane_id = writer->spans->lanes.items[span->lane].lane_id,
@@ -67,26 +59,44 @@ static int add_span(struct writer *writer, const struct span *span, struct diag 
     return writer->events.count < COMMIT_ROWS ? 0 : flush_events(writer, diag);
 }
 
-static int add_spans(struct writer *writer, struct diag *diag)
+/* Those that never ended and stand before this one in the order of the store. */
+static int add_unfinished(struct writer *writer, size_t *next, uint32_t order, struct diag *diag)
 {
     const struct spans_answer *spans = writer->spans;
-    ARRAY_OF(const struct span *) sorted = {0};
-    int rc = array_reserve(&sorted, spans->spans.count + spans->unfinished.count + 1);
+    int rc = 0;
 
-    if (rc < 0)
-        return diag_set(diag, rc, "no memory for the events");
-    for (size_t i = 0; i < spans->spans.count; i++) {
-        if (spans->spans.items[i].is_shown)
-            sorted.items[sorted.count++] = &spans->spans.items[i];
+    for (; *next < spans->unfinished.count && rc == 0; ++*next) {
+        const struct span *span = &spans->unfinished.items[*next];
+        const struct ordered_span unfinished = {.start_ns = span->start_ns,
+                                                .dur_ns = span->dur_ns,
+                                                .kern_ns = span->kern_ns,
+                                                .correlation = span->correlation,
+                                                .bytes = span->bytes,
+                                                .op = span->op,
+                                                .lane = span->lane,
+                                                .run = span->run};
+
+        if (span->order >= order)
+            return 0;
+        if (span->is_shown)
+            rc = add_span(writer, &unfinished, diag);
     }
-    for (size_t i = 0; i < spans->unfinished.count; i++) {
-        if (spans->unfinished.items[i].is_shown)
-            sorted.items[sorted.count++] = &spans->unfinished.items[i];
+    return rc;
+}
+
+static int add_spans(struct writer *writer, struct diag *diag)
+{
+    struct ordered_reader reader = ordered_read(writer->export->ordered);
+    size_t next = 0;
+    int rc = 0;
+
+    while (rc == 0 && ordered_next(&reader)) {
+        rc = add_unfinished(writer, &next, reader.span.order, diag);
+        if (rc == 0)
+            rc = add_span(writer, &reader.span, diag);
     }
-    qsort(sorted.items, sorted.count, sizeof(*sorted.items), compare_order);
-    for (size_t i = 0; i < sorted.count && rc == 0; i++)
-        rc = add_span(writer, sorted.items[i], diag);
-    array_deinit(&sorted);
+    if (rc == 0)
+        rc = add_unfinished(writer, &next, UINT32_MAX, diag);
     return rc ? rc : flush_events(writer, diag);
 }
 
@@ -246,4 +256,5 @@ const struct export_kind export_sqlite = {
     .run = run,
     .is_binary = true,
     .makes_file = true,
+    .order = EXPORT_STORE,
 };

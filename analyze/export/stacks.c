@@ -133,5 +133,6 @@ const struct export_kind export_stacks = {
              "program and microseconds.",
     .suffix = ".stacks.txt",
     .run = run,
+    .order = EXPORT_WHOLE,
     .weights = 1U << WEIGHT_TIME | 1U << WEIGHT_DEVICE,
 };

@@ -72,7 +72,7 @@ static int measure(struct export *export, struct diag *diag)
     static struct bench_figure plain = {.name = "export_plain_mb_per_s", .unit = "MB/s"};
     static struct bench_figure size = {.name = "export_chrome_bytes_per_event", .unit = "bytes"};
     static struct bench_figure memory = {.name = "export_chrome_memory_mib", .unit = "MiB"};
-    double count = (double)export->spans->spans.count, before_mib = peak_mib();
+    double count = (double)export->packed->count, before_mib = peak_mib();
 
     for (int i = 0; i < BENCH_REPEATS; i++) {
         double seconds, bytes = write_trace(export, &seconds, diag);
@@ -94,6 +94,16 @@ static int measure(struct export *export, struct diag *diag)
     return EXIT_SUCCESS;
 }
 
+static int begin(void *user, const struct spans_answer *spans)
+{
+    return packed_begin(user, spans);
+}
+
+static int take(void *user, struct spans_answer *spans)
+{
+    return packed_take(user, spans);
+}
+
 int main(void)
 {
     const int64_t session_id = 1;
@@ -103,6 +113,8 @@ int main(void)
     struct memory_row_array memory = {0};
     struct counter_row_array counters = {0};
     struct session_rows sessions = {0};
+    struct packed_spans packed = {0};
+    const struct span_parts parts = {.user = &packed, .begin = begin, .take = take};
     struct spans_answer spans;
     struct source source = {.name = "store"};
     struct report report = {.options = &options,
@@ -112,6 +124,7 @@ int main(void)
                             .session_count = 1};
     struct export export = {.report = &report,
                             .spans = &spans,
+                            .packed = &packed,
                             .memory = &memory,
                             .counters = &counters,
                             .base_ns = STORE_NULL};
@@ -122,10 +135,12 @@ int main(void)
 
     if (store_open(path, STORE_READ, &source.store, &diag) < 0 ||
         query_sessions(source.store, &sessions, &diag) < 0 ||
-        query_spans(source.store, &question, &spans, &diag) < 0)
+        query_span_parts(source.store, &question, &parts, &spans, &diag) < 0)
         return complain(&diag);
+    packed_finish(&packed);
     bench_print_machine();
     status = measure(&export, &diag);
+    packed_deinit(&packed);
     spans_answer_deinit(&spans);
     session_rows_deinit(&sessions);
     store_close(&source.store);

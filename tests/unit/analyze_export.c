@@ -187,10 +187,14 @@ static void equal_stacks_are_put_together(void **state)
         {.lane = HOST, .op = MARK, .time_ns = 500, .bytes = 5},
     };
     struct memory_row_array memory = {.items = taken, .count = 3};
-    struct export export = {.spans = &answer, .memory = &memory};
+    struct packed_spans packed = {0};
+    struct export export = {.spans = &answer, .packed = &packed, .memory = &memory};
     const struct call_node *node;
     struct call_tree calls;
 
+    CHECK_OK(packed_begin(&packed, &answer));
+    CHECK_OK(packed_take(&packed, &answer));
+    packed_finish(&packed);
     CHECK_OK(call_tree_init(&calls, &export));
     /* The label and the op have one name: one frame. */
     node = find_node(&calls, "", "outer");
@@ -209,6 +213,7 @@ static void equal_stacks_are_put_together(void **state)
     node = find_node(&calls, "", "mark");
     CHECK_U64((uint64_t)node->values[WEIGHT_ALLOC], 5);
     call_tree_deinit(&calls);
+    packed_deinit(&packed);
     free_tree(&answer);
 }
 

@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/export/ordered.h"
+#include "analyze/export/packed.h"
+#include "analyze/export/rows.h"
 #include "analyze/metrics/advice.h"
 #include "analyze/metrics/device_use.h"
 #include "analyze/metrics/idle.h"
@@ -53,8 +56,11 @@ static void add_span(struct scene *scene, int depth)
         return;
     if (pick(scene, 2) && event.dur_ns > 1) {
         event.correlation = ++scene->correlation;
+        event.kern_ns = pick(scene, 2) ? event.dur_ns / 2 : STORE_NULL;
         scene->events[scene->count++] = event;
         event.lane_id = QUEUE;
+        event.kern_ns = STORE_NULL;
+        event.bytes = pick(scene, 3) ? STORE_NULL : (int64_t)pick(scene, 4096);
         event.start_ns += late_ns + event.dur_ns / 2;
         event.dur_ns = event.dur_ns / 2 + (int64_t)pick(scene, 40);
     }
@@ -410,8 +416,150 @@ static void compare_uses(struct store *store, bool totals)
     drop_used(&parts);
 }
 
+/* --- What exports keep of parts. --- */
+
+struct kept {
+    struct packed_spans packed;
+    struct ordered_spans ordered;
+};
+
+/* Some that nobody asked for. */
+static void hide(struct spans_answer *spans)
+{
+    for (size_t i = 0; i < spans->spans.count; i++) {
+        struct span *span = &spans->spans.items[i];
+
+        span->is_shown = (uint64_t)(span->start_ns + span->dur_ns) % 5 > 0;
+    }
+}
+
+static int begin_keeping(void *user, const struct spans_answer *spans)
+{
+    struct kept *kept = user;
+
+    ordered_begin(&kept->ordered);
+    return packed_begin(&kept->packed, spans);
+}
+
+static int keep(void *user, struct spans_answer *spans)
+{
+    struct kept *kept = user;
+
+    hide(spans);
+    CHECK_OK(ordered_take(&kept->ordered, spans));
+    return packed_take(&kept->packed, spans);
+}
+
+static void check_launch(const struct spans_answer *whole, const struct export_rows *rows,
+                         const struct span *span, const struct packed_span *packed)
+{
+    const struct span *items = whole->spans.items;
+    bool is_device = span_is_device(whole, span), is_same = false;
+
+    CHECK_U64(packed->is_device, is_device);
+    CHECK_U64(packed->launches, !is_device && span->launch != SPAN_NONE);
+    CHECK_U64(packed->launch, is_device ? span->launch : SPAN_NONE);
+    for (uint32_t i = span->launch; i != SPAN_NONE && !is_device; i = items[i].next)
+        is_same |= items[i].op == span->op;
+    CHECK_U64(packed->counts_on_device, is_same);
+    if (packed->launch == SPAN_NONE)
+        return;
+    CHECK_U64((uint64_t)packed->launch_start_ns, (uint64_t)items[span->launch].start_ns);
+    CHECK_U64(packed->launch_lane, items[span->launch].lane);
+    CHECK_U64(packed->launch_row, rows->row[span->launch]);
+    CHECK_U64(packed->launch_is_shown, items[span->launch].is_shown);
+}
+
+static void check_packed(const struct spans_answer *whole, const struct export_rows *rows,
+                         const struct packed_spans *all)
+{
+    size_t count = 0;
+
+    CHECK_U64(all->count, whole->spans.count);
+    for (size_t lane = 0; lane < whole->lanes.count; lane++) {
+        struct packed_reader reader;
+
+        CHECK_U64(all->lanes[lane].row_count, rows->count[lane]);
+        packed_read(all, lane, &reader);
+        for (; packed_next(&reader); count++) {
+            const struct packed_span *packed = &reader.span;
+            const struct span *span = &whole->spans.items[count];
+
+            CHECK_U64(packed->place, count);
+            CHECK_U64(packed->lane, span->lane);
+            CHECK_U64(packed->op, span->op);
+            CHECK_U64(packed->run, span->run);
+            CHECK_U64(packed->depth, span->depth);
+            CHECK_U64(packed->parent, span->parent);
+            CHECK_U64(packed->shown_parent, export_shown_parent(whole, span));
+            CHECK_U64(packed->row, rows->row[count]);
+            CHECK_U64(packed->is_shown, span->is_shown);
+            CHECK_U64((uint64_t)packed->start_ns, (uint64_t)span->start_ns);
+            CHECK_U64((uint64_t)packed->dur_ns, (uint64_t)span->dur_ns);
+            CHECK_U64((uint64_t)packed->self_ns, (uint64_t)span->self_ns);
+            CHECK_U64((uint64_t)packed->kern_ns, (uint64_t)span->kern_ns);
+            CHECK_U64((uint64_t)packed->bytes, (uint64_t)span->bytes);
+            check_launch(whole, rows, span, packed);
+        }
+        CHECK_OK(packed_reader_deinit(&reader));
+    }
+    CHECK_U64(count, whole->spans.count);
+}
+
+/* As the store has its rows; lanes and ops have their ids in order. */
+static void check_ordered(const struct spans_answer *whole, const struct scene *scene,
+                          const struct ordered_spans *ordered)
+{
+    struct ordered_reader reader = ordered_read(ordered);
+    size_t count = 0, shown = 0;
+
+    while (ordered_next(&reader)) {
+        const struct ordered_span *span = &reader.span;
+        const struct store_event *event = &scene->events[span->order];
+
+        CHECK_U64((uint64_t)whole->lanes.items[span->lane].lane_id, (uint64_t)event->lane_id);
+        CHECK_U64((uint64_t)whole->ops.items[span->op].op_id, (uint64_t)event->op_id);
+        CHECK_U64((uint64_t)span->start_ns, (uint64_t)event->start_ns);
+        CHECK_U64((uint64_t)span->dur_ns, (uint64_t)event->dur_ns);
+        CHECK_U64((uint64_t)span->kern_ns, (uint64_t)event->kern_ns);
+        CHECK_U64((uint64_t)span->correlation, (uint64_t)event->correlation);
+        CHECK_U64((uint64_t)span->bytes, (uint64_t)event->bytes);
+        CHECK_U64(span->run, scene->run == STORE_NULL ? SPAN_NONE : 0);
+        count++;
+    }
+    for (size_t i = 0; i < whole->spans.count; i++)
+        shown += whole->spans.items[i].is_shown;
+    CHECK_U64(count, shown);
+    assert_true(shown < whole->spans.count);
+}
+
+static void compare_kept(struct store *store, const struct scene *scene, bool totals)
+{
+    const int64_t session_id = 1;
+    const struct ops_question question = {
+        .session_ids = &session_id, .session_count = 1, .totals = totals, .warmups = true};
+    struct kept kept = {0};
+    const struct span_parts to = {&kept, begin_keeping, keep, false, PART};
+    struct spans_answer whole, answer;
+    struct export_rows rows;
+    struct diag diag = {0};
+
+    CHECK_OK(query_spans(store, &question, &whole, &diag));
+    hide(&whole);
+    CHECK_OK(export_rows_init(&rows, &whole));
+    CHECK_OK(query_span_parts(store, &question, &to, &answer, &diag));
+    packed_finish(&kept.packed);
+    check_packed(&whole, &rows, &kept.packed);
+    check_ordered(&whole, scene, &kept.ordered);
+    packed_deinit(&kept.packed);
+    ordered_deinit(&kept.ordered);
+    export_rows_deinit(&rows);
+    spans_answer_deinit(&answer);
+    spans_answer_deinit(&whole);
+}
+
 /* Returns how many parts there were. */
-static size_t compare(const char *path, bool totals)
+static size_t compare(const char *path, const struct scene *scene, bool totals)
 {
     struct store *store = store_support_open(path, STORE_READ);
     struct gathered whole, parts;
@@ -427,6 +575,7 @@ static size_t compare(const char *path, bool totals)
     compare_measures(store, totals);
     compare_advice(store, totals);
     compare_uses(store, totals);
+    compare_kept(store, scene, totals);
     array_deinit(&whole.spans);
     array_deinit(&parts.spans);
     store_close(&store);
@@ -445,7 +594,7 @@ static size_t try_seed(struct scene *scene, uint64_t seed, bool touches, bool cr
                             .crosses = crosses};
     fill(scene);
     make_store(path, scene, has_runs);
-    count = compare(path, !has_runs);
+    count = compare(path, scene, !has_runs);
     free(path);
     temp_destroy(&dir);
     return count;
@@ -522,7 +671,7 @@ static void damaged_batches_do_no_harm(void **state)
     store_support_run(path,
                       "UPDATE event SET start_ns = (SELECT min(start_ns) FROM event), dur_ns ="
                       " 100000000 WHERE rowid = (SELECT max(rowid) FROM event)");
-    CHECK_U64(compare(path, true), 1);
+    CHECK_U64(compare(path, scene, true), 1);
     free(scene);
     free(path);
     temp_destroy(&dir);

@@ -67,12 +67,11 @@ static int write_runs(struct chrome_writer *writer)
 
 /* Which launch a span belongs to: a number that the whole file has once, unlike those of a store,
  * which runs share. 0: none. */
-static int64_t launch_id(const struct chrome_writer *writer, const struct span *span)
+static int64_t launch_id(const struct chrome_writer *writer, const struct packed_span *span)
 {
-    if (span->launch == SPAN_NONE)
-        return 0;
-    return writer->first_id +
-           (span_is_device(writer->spans, span) ? span->launch : span_place(writer->spans, span));
+    if (span->is_device)
+        return span->launch == SPAN_NONE ? 0 : writer->first_id + span->launch;
+    return span->launches ? writer->first_id + span->place : 0;
 }
 
 /* The device and stream of Kineto's kinds of device work, as other readers look for them. */
@@ -88,7 +87,7 @@ static void add_stream(struct chrome_writer *writer, const struct lane_row *lane
         chrome_add_int(writer, "stream", lane->native_id);
 }
 
-static void add_args(struct chrome_writer *writer, const struct span *span)
+static void add_args(struct chrome_writer *writer, const struct packed_span *span)
 {
     int64_t id = launch_id(writer, span);
 
@@ -106,62 +105,79 @@ static void add_args(struct chrome_writer *writer, const struct span *span)
     chrome_add(writer, "}");
 }
 
-static void add_row(struct chrome_writer *writer, const struct span *span, uint32_t row)
+static void add_row(struct chrome_writer *writer, uint32_t lane, uint32_t row)
 {
-    const struct chrome_place *place = &writer->places[span->lane];
+    const struct chrome_place *place = &writer->places[lane];
 
     chrome_add_int(writer, "pid", place->pid);
-    chrome_add_int(writer, "tid",
-                   chrome_row_tid(&writer->spans->lanes.items[span->lane], place, row));
+    chrome_add_int(writer, "tid", chrome_row_tid(&writer->spans->lanes.items[lane], place, row));
 }
 
-/* The tie from a launch to a span on a device. There is one for each such span. */
-static void write_flow_end(struct chrome_writer *writer, const struct span *span, bool is_start,
-                           int64_t id)
+/* One end of the tie from a launch to a span on a device. There is one tie for each such span. */
+static void write_flow_end(struct chrome_writer *writer, const struct packed_span *span,
+                           bool is_start)
 {
     chrome_begin(writer, is_start ? "s" : "f");
     chrome_add(writer, ",\"name\":\"ac2g\",\"cat\":\"ac2g\"");
-    chrome_add_int(writer, "id", id);
-    add_row(writer, span, writer->rows.row[span_place(writer->spans, span)]);
-    chrome_add_time(writer, "ts", span->start_ns);
+    chrome_add_int(writer, "id", writer->first_id + span->place);
+    add_row(writer, is_start ? span->launch_lane : span->lane,
+            is_start ? span->launch_row : span->row);
+    chrome_add_time(writer, "ts", is_start ? span->launch_start_ns : span->start_ns);
     if (!is_start)
         chrome_add(writer, ",\"bp\":\"e\"");
     chrome_end(writer);
 }
 
-static void write_span(struct chrome_writer *writer, const struct span *span)
+static void write_span(struct chrome_writer *writer, const struct packed_span *span)
 {
-    const struct spans_answer *spans = writer->spans;
-    uint32_t place = span_place(spans, span);
-    bool is_mark = spans->op_kinds[span->op] == SPAN_MARK;
+    bool is_mark = writer->spans->op_kinds[span->op] == SPAN_MARK;
 
     chrome_begin(writer, is_mark ? "i" : "X");
     chrome_add(writer, ",");
     chrome_add(writer, writer->ops[span->op].head);
     if (is_mark)
         chrome_add(writer, ",\"s\":\"t\"");
-    add_row(writer, span, writer->rows.row[place]);
+    add_row(writer, span->lane, span->row);
     chrome_add_time(writer, "ts", span->start_ns);
     if (!is_mark)
         chrome_add_duration(writer, "dur", span->dur_ns);
     add_args(writer, span);
     chrome_end(writer);
-    if (span->launch == SPAN_NONE || !span_is_device(spans, span) ||
-        !spans->spans.items[span->launch].is_shown)
+    if (!span->is_device || span->launch == SPAN_NONE || !span->launch_is_shown)
         return;
-    write_flow_end(writer, &spans->spans.items[span->launch], true, writer->first_id + place);
-    write_flow_end(writer, span, false, writer->first_id + place);
+    write_flow_end(writer, span, true);
+    write_flow_end(writer, span, false);
+}
+
+static int write_lane(struct chrome_writer *writer, size_t lane)
+{
+    struct packed_reader reader;
+
+    packed_read(writer->export->packed, lane, &reader);
+    while (packed_next(&reader)) {
+        if (reader.span.is_shown)
+            write_span(writer, &reader.span);
+    }
+    return packed_reader_deinit(&reader);
 }
 
 /* A span that never ended is a beginning without an end. */
 static void write_unfinished(struct chrome_writer *writer, const struct span *span)
 {
+    const struct packed_span unfinished = {.kern_ns = span->kern_ns,
+                                           .bytes = span->bytes,
+                                           .op = span->op,
+                                           .lane = span->lane,
+                                           .run = span->run,
+                                           .is_device = span_is_device(writer->spans, span),
+                                           .launch = SPAN_NONE};
+
     chrome_begin(writer, "B");
     chrome_add(writer, ",");
     chrome_add(writer, writer->ops[span->op].head);
-    add_row(writer, span, 0);
+    add_row(writer, span->lane, 0);
     chrome_add_time(writer, "ts", span->start_ns);
-    add_args(writer, span);
+    add_args(writer, &unfinished);
     chrome_end(writer);
 }
 
@@ -172,10 +188,8 @@ static int write_events(struct chrome_writer *writer)
 
     chrome_write_names(writer);
     rc = write_runs(writer);
-    for (size_t i = 0; i < spans->spans.count; i++) {
-        if (spans->spans.items[i].is_shown)
-            write_span(writer, &spans->spans.items[i]);
-    }
+    for (size_t i = 0; i < spans->lanes.count && rc == 0; i++)
+        rc = write_lane(writer, i);
     for (size_t i = 0; i < spans->unfinished.count; i++) {
         if (spans->unfinished.items[i].is_shown)
             write_unfinished(writer, &spans->unfinished.items[i]);
@@ -187,7 +201,7 @@ static int write_events(struct chrome_writer *writer)
 
 static int64_t choose_base(const struct export *export)
 {
-    int64_t first_ns = export->spans->spans.count ? export->spans->start_ns : INT64_MAX;
+    int64_t first_ns = export->packed->count ? export->spans->start_ns : INT64_MAX;
 
     if (export->base_ns != STORE_NULL)
         return export->base_ns;
@@ -208,10 +222,8 @@ static int run(const struct export *export, struct diag *diag)
         .first_id = export->taken_bytes + 1,
         .has_events = export->taken_bytes > 0,
     };
-    int rc = export_rows_init(&writer.rows, export->spans);
+    int rc = chrome_make_ops(&writer);
 
-    if (rc == 0)
-        rc = chrome_make_ops(&writer);
     if (rc == 0)
         rc = chrome_make_places(&writer);
     if (rc == 0)
@@ -226,7 +238,6 @@ static int run(const struct export *export, struct diag *diag)
     chrome_drop_ops(&writer);
     free(writer.places);
     free(writer.pids);
-    export_rows_deinit(&writer.rows);
     return rc == -ENOMEM ? diag_set(diag, rc, "no memory for the trace") : rc;
 }
 

@@ -194,7 +194,7 @@ static void write_lane_names(struct chrome_writer *writer, size_t lane_place)
 {
     const struct lane_row *lane = &writer->spans->lanes.items[lane_place];
     const struct chrome_place *place = &writer->places[lane_place];
-    uint32_t rows = writer->rows.count[lane_place];
+    uint32_t rows = writer->export->packed->lanes[lane_place].row_count;
 
     for (uint32_t row = 0; row < (rows ? rows : 1); row++) {
         int64_t tid = chrome_row_tid(lane, place, row);

@@ -179,43 +179,30 @@ void chrome_add_text(struct text_buffer *buffer, const char *text)
     text_buffer_add(buffer, "\"", 1);
 }
 
-/* An op's category depends on where it runs, which for labels is told by the first span. */
-static void find_devices(const struct chrome_writer *writer, bool *is_device)
-{
-    const struct spans_answer *spans = writer->spans;
-
-    for (size_t i = 0; i < spans->spans.count; i++) {
-        const struct span *span = &spans->spans.items[i];
-
-        is_device[span->op] = span_is_device(spans, span);
-    }
-}
-
 int chrome_make_ops(struct chrome_writer *writer)
 {
     const struct spans_answer *spans = writer->spans;
-    bool *is_device = calloc(spans->ops.count + 1, sizeof(*is_device));
     int rc = 0;
 
     writer->ops = calloc(spans->ops.count + 1, sizeof(*writer->ops));
-    if (!writer->ops || !is_device)
+    if (!writer->ops)
         rc = -ENOMEM;
-    else
-        find_devices(writer, is_device);
     for (size_t i = 0; i < spans->ops.count && rc == 0; i++) {
         const struct op_row *op = &spans->ops.items[i];
+        uint32_t until = writer->export->packed->lanes_until[i];
+        /* An op's category depends on where it runs, which for labels is told by the last span. */
+        bool is_device = until && spans->lanes.items[until - 1].side == OP_DEVICE;
         struct text_buffer head = {0};
 
         text_buffer_print(&head, "\"name\":");
         chrome_add_text(&head, op->name);
         text_buffer_print(&head, ",\"cat\":");
-        chrome_add_text(&head, category_of(op, is_device[i]));
+        chrome_add_text(&head, category_of(op, is_device));
         writer->ops[i].head = head.text;
         writer->ops[i].args = make_args(writer, op);
         if (head.failed || !writer->ops[i].args)
             rc = -ENOMEM;
     }
-    free(is_device);
     return rc;
 }
 

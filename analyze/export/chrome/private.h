@@ -3,8 +3,9 @@
 #ifndef OPTRACE_ANALYZE_EXPORT_CHROME_PRIVATE_H
 #define OPTRACE_ANALYZE_EXPORT_CHROME_PRIVATE_H
 
+#include <string.h>
+
 #include "analyze/export/export.h"
-#include "analyze/export/rows.h"
 #include "base/text_buffer.h"
 
 /* What all events of an op have in common. */
@@ -22,7 +23,6 @@ struct chrome_place {
 struct chrome_writer {
     const struct export *export;
     const struct spans_answer *spans;
-    struct export_rows rows;
     struct chrome_text *ops;     /* beside spans->ops */
     struct chrome_place *places; /* beside spans->lanes */
     int64_t *pids;               /* beside the report's session_ids */
@@ -70,15 +70,46 @@ int chrome_write_head(struct chrome_writer *writer, struct diag *diag);
 /** Memory, counters, losses. Returns 0 or -ENOMEM. */
 int chrome_write_points(struct chrome_writer *writer);
 
-/* --- chrome.c --- */
+/* --- put.c --- */
 
 /** Begin an event in writer->line: everything but what follows is given. */
 void chrome_begin(struct chrome_writer *writer, const char *phase);
-void chrome_add(struct chrome_writer *writer, const char *text);
-void chrome_add_int(struct chrome_writer *writer, const char *name, int64_t value);
-/** A time in microseconds, from the zero of the file, or as it is. */
-void chrome_add_time(struct chrome_writer *writer, const char *name, int64_t time_ns);
-void chrome_add_duration(struct chrome_writer *writer, const char *name, int64_t ns);
+/** A number; ns as microseconds. */
+void chrome_add_number(struct chrome_writer *writer, int64_t value);
+void chrome_add_us(struct chrome_writer *writer, int64_t ns);
+
+/* Inline, as the length of a constant is one. */
+static inline void chrome_add(struct chrome_writer *writer, const char *text)
+{
+    text_buffer_add(&writer->line, text, strlen(text));
+}
+
+static inline void chrome_add_name(struct chrome_writer *writer, const char *name)
+{
+    chrome_add(writer, ",\"");
+    chrome_add(writer, name);
+    chrome_add(writer, "\":");
+}
+
+static inline void chrome_add_int(struct chrome_writer *writer, const char *name, int64_t value)
+{
+    chrome_add_name(writer, name);
+    chrome_add_number(writer, value);
+}
+
+static inline void chrome_add_duration(struct chrome_writer *writer, const char *name, int64_t ns)
+{
+    chrome_add_name(writer, name);
+    chrome_add_us(writer, ns);
+}
+
+/** A time in microseconds, from the zero of the file. */
+static inline void chrome_add_time(struct chrome_writer *writer, const char *name, int64_t time_ns)
+{
+    /* Times of a damaged store may be anything. */
+    chrome_add_duration(writer, name, (int64_t)((uint64_t)time_ns - (uint64_t)writer->base_ns));
+}
+
 /** End it and write it. */
 void chrome_end(struct chrome_writer *writer);
 

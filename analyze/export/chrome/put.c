@@ -18,61 +18,26 @@ void chrome_begin(struct chrome_writer *writer, const char *phase)
     chrome_add(writer, "\"");
 }
 
-void chrome_add(struct chrome_writer *writer, const char *text)
+void chrome_add_number(struct chrome_writer *writer, int64_t value)
 {
-    text_buffer_add(&writer->line, text, strlen(text));
+    char text[TEXT_INT_BYTES];
+
+    text_buffer_add(&writer->line, text, text_format_int(text, value));
 }
 
-/* The digits of a number that is not negative, with `width` at least; returns how many. */
-static size_t format_digits(char *out, uint64_t value, size_t width)
+void chrome_add_us(struct chrome_writer *writer, int64_t ns)
 {
-    char digits[24];
-    size_t length = 0;
-
-    do {
-        digits[length++] = (char)('0' + value % 10);
-        value /= 10;
-    } while (value || length < width);
-    for (size_t i = 0; i < length; i++)
-        out[i] = digits[length - 1 - i];
-    return length;
-}
-
-static void add_name(struct chrome_writer *writer, const char *name)
-{
-    text_buffer_add(&writer->line, ",\"", 2);
-    chrome_add(writer, name);
-    text_buffer_add(&writer->line, "\":", 2);
-}
-
-void chrome_add_int(struct chrome_writer *writer, const char *name, int64_t value)
-{
-    char text[32] = "-";
-    size_t sign = value < 0;
-
-    add_name(writer, name);
-    text_buffer_add(
-        &writer->line, text,
-        sign + format_digits(text + sign, value < 0 ? -(uint64_t)value : (uint64_t)value, 1));
-}
-
-void chrome_add_duration(struct chrome_writer *writer, const char *name, int64_t ns)
-{
-    char text[40] = "-";
+    char text[TEXT_INT_BYTES + 8] = "-";
     size_t length = ns < 0;
     uint64_t value = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+    unsigned rest = (unsigned)(value % 1000);
 
-    add_name(writer, name);
-    length += format_digits(text + length, value / 1000, 1);
+    length += text_format_uint(text + length, value / 1000);
     text[length++] = '.';
-    length += format_digits(text + length, value % 1000, 3);
+    text[length++] = (char)('0' + rest / 100);
+    text[length++] = (char)('0' + rest / 10 % 10);
+    text[length++] = (char)('0' + rest % 10);
     text_buffer_add(&writer->line, text, length);
-}
-
-void chrome_add_time(struct chrome_writer *writer, const char *name, int64_t time_ns)
-{
-    /* Times of a damaged store may be anything. */
-    chrome_add_duration(writer, name, (int64_t)((uint64_t)time_ns - (uint64_t)writer->base_ns));
 }
 
 void chrome_end(struct chrome_writer *writer)

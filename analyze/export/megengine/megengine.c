@@ -31,7 +31,7 @@ static uint32_t choose_run(const struct spans_answer *spans)
     return chosen;
 }
 
-static bool is_written(const struct megengine_writer *writer, const struct span *span)
+static bool is_written(const struct megengine_writer *writer, const struct packed_span *span)
 {
     return span->is_shown && writer->spans->op_kinds[span->op] == SPAN_OP &&
            (writer->run == SPAN_NONE || span->run == writer->run);
@@ -103,34 +103,65 @@ static int compare_starts(const void *a, const void *b)
     return (left->op > right->op) - (left->op < right->op);
 }
 
+/* Of all lanes in order; `take` returns 0 or -ENOMEM. */
+static int each_span(const struct megengine_writer *writer,
+                     int (*take)(void *user, const struct packed_span *span), void *user)
+{
+    int rc = 0, read_rc;
+
+    for (size_t i = 0; i < writer->spans->lanes.count && rc == 0; i++) {
+        struct packed_reader reader;
+
+        packed_read(writer->export->packed, i, &reader);
+        while (rc == 0 && packed_next(&reader))
+            rc = take(user, &reader.span);
+        read_rc = packed_reader_deinit(&reader);
+        rc = rc < 0 ? rc : read_rc;
+    }
+    return rc;
+}
+
+struct sequencing {
+    const struct megengine_writer *writer;
+    struct first_start *starts; /* beside ops, as has_host is */
+    bool *has_host;
+};
+
 /* Host and device have clocks of their own in an imported profile: an op that the host dispatched
  * stands where that was. */
+static int take_start(void *user, const struct packed_span *span)
+{
+    struct sequencing *sequencing = user;
+    struct first_start *start = &sequencing->starts[span->op];
+    bool *has_host = &sequencing->has_host[span->op], is_host = !span->is_device;
+
+    if (!is_written(sequencing->writer, span) || (*has_host && !is_host))
+        return 0;
+    if (span->start_ns < start->start_ns || (is_host && !*has_host))
+        start->start_ns = span->start_ns;
+    *has_host |= is_host;
+    return 0;
+}
+
 static int find_sequence(struct megengine_writer *writer)
 {
-    const struct spans_answer *spans = writer->spans;
-    struct first_start *starts = malloc((spans->ops.count + 1) * sizeof(*starts));
-    bool *has_host = calloc(spans->ops.count + 1, sizeof(*has_host));
+    size_t count = writer->spans->ops.count;
+    struct sequencing sequencing = {writer, malloc((count + 1) * sizeof(*sequencing.starts)),
+                                    calloc(count + 1, sizeof(*sequencing.has_host))};
+    struct first_start *starts = sequencing.starts;
+    int rc = starts && sequencing.has_host ? 0 : -ENOMEM;
 
-    for (size_t i = 0; starts && i < spans->ops.count; i++)
+    for (size_t i = 0; rc == 0 && i < count; i++)
         starts[i] = (struct first_start){INT64_MAX, (uint32_t)i};
-    for (size_t i = 0; starts && has_host && i < spans->spans.count; i++) {
-        const struct span *span = &spans->spans.items[i];
-        struct first_start *start = &starts[span->op];
-        bool is_host = !span_is_device(spans, span);
-
-        if (!is_written(writer, span) || (has_host[span->op] && !is_host))
-            continue;
-        if (span->start_ns < start->start_ns || (is_host && !has_host[span->op]))
-            start->start_ns = span->start_ns;
-        has_host[span->op] |= is_host;
-    }
-    if (starts && has_host)
-        qsort(starts, spans->ops.count, sizeof(*starts), compare_starts);
-    for (size_t i = 0; starts && i < spans->ops.count && starts[i].start_ns != INT64_MAX; i++)
+    if (rc == 0)
+        rc = each_span(writer, take_start, &sequencing);
+    if (rc == 0)
+        qsort(starts, count, sizeof(*starts), compare_starts);
+    for (size_t i = 0; rc == 0 && i < count && starts[i].start_ns != INT64_MAX; i++)
         writer->sequence[writer->sequence_count++] = starts[i].op;
-    free(has_host);
+    free(sequencing.has_host);
     free(starts);
-    return starts && has_host ? 0 : -ENOMEM;
+    return rc;
 }
 
 /* --- Lanes. --- */
@@ -201,58 +232,35 @@ static int name_lanes(struct megengine_writer *writer)
 
 /* --- profiler. --- */
 
+static int take_earliest(void *user, const struct packed_span *span)
+{
+    int64_t *first_ns = user;
+
+    if (span->is_device && span->start_ns < *first_ns)
+        *first_ns = span->start_ns;
+    return 0;
+}
+
 /* Host times count from the beginning of the session, those of devices from the first thing that
  * one did; an imported profile has both zeros already. */
-static int64_t zero_of(const struct megengine_writer *writer, enum op_side side)
+static int find_zero(const struct megengine_writer *writer, enum op_side side, int64_t *out_ns)
 {
     const struct report *report = writer->export->report;
-    int64_t first_ns = INT64_MAX;
 
+    *out_ns = 0;
     if (writer->spans->basis.is_flat)
         return 0;
-    if (side == OP_HOST)
-        return export_session(writer->export, report->session_ids[0])->start_ns;
-    for (size_t i = 0; i < writer->spans->spans.count; i++) {
-        const struct span *span = &writer->spans->spans.items[i];
-
-        if (span_is_device(writer->spans, span) && span->start_ns < first_ns)
-            first_ns = span->start_ns;
-    }
-    return first_ns;
+    *out_ns = INT64_MAX;
+    if (side == OP_DEVICE)
+        return each_span(writer, take_earliest, out_ns);
+    *out_ns = export_session(writer->export, report->session_ids[0])->start_ns;
+    return 0;
 }
 
-/* The last span of each lane that is of this op; `last` is beside lanes. */
-static void write_marks(struct megengine_writer *writer, uint32_t op, const uint32_t *last,
-                        int64_t zero_ns)
-{
-    struct json_writer *json = &writer->json;
-
-    megengine_write_id_key(json, writer->ids[op]);
-    json_begin_object(json);
-    for (size_t i = 0; i < writer->spans->lanes.count; i++) {
-        const struct span *span;
-
-        if (last[i] == SPAN_NONE)
-            continue;
-        span = &writer->spans->spans.items[last[i]];
-        json_key(json, writer->lane_names[i]);
-        json_begin_object(json);
-        json_key(json, "start");
-        json_double(json, (double)(span->start_ns - zero_ns) * 1e-9);
-        json_key(json, "kern"); /* -1: no kernel was issued */
-        json_double(json, span->kern_ns == STORE_NULL
-                              ? -1
-                              : (double)(span->start_ns + span->kern_ns - zero_ns) * 1e-9);
-        json_key(json, "end");
-        json_double(json, (double)(span->start_ns + span->dur_ns - zero_ns) * 1e-9);
-        json_end_object(json);
-    }
-    json_end_object(json);
-}
-
-/* For each op and lane the last span, in a list by op. */
+/* For each op and lane the last span. */
 struct last_span {
-    uint32_t op, lane, place;
+    uint32_t op, lane;
+    int64_t start_ns, kern_ns, dur_ns;
 };
 
 static int compare_last(const void *a, const void *b)
@@ -261,41 +269,81 @@ static int compare_last(const void *a, const void *b)
 
     if (left->op != right->op)
         return left->op < right->op ? -1 : 1;
-    if (left->lane != right->lane)
-        return left->lane < right->lane ? -1 : 1;
-    return (left->place > right->place) - (left->place < right->place);
+    return (left->lane > right->lane) - (left->lane < right->lane);
+}
+
+static void write_mark(struct megengine_writer *writer, const struct last_span *span,
+                       int64_t zero_ns)
+{
+    struct json_writer *json = &writer->json;
+
+    json_key(json, writer->lane_names[span->lane]);
+    json_begin_object(json);
+    json_key(json, "start");
+    json_double(json, (double)(span->start_ns - zero_ns) * 1e-9);
+    json_key(json, "kern"); /* -1: no kernel was issued */
+    json_double(json, span->kern_ns == STORE_NULL
+                          ? -1
+                          : (double)(span->start_ns + span->kern_ns - zero_ns) * 1e-9);
+    json_key(json, "end");
+    json_double(json, (double)(span->start_ns + span->dur_ns - zero_ns) * 1e-9);
+    json_end_object(json);
+}
+
+struct last_spans ARRAY_FIELDS(struct last_span);
+
+struct finding {
+    const struct megengine_writer *writer;
+    enum op_side side;
+    struct last_spans *found;
+    size_t *of_op; /* beside ops: place of the op's last span so far, where it is of this lane */
+};
+
+static int take_last(void *user, const struct packed_span *span)
+{
+    struct finding *finding = user;
+    const struct last_span last = {span->op, span->lane, span->start_ns, span->kern_ns,
+                                   span->dur_ns};
+    size_t place = finding->of_op[span->op];
+
+    if (!is_written(finding->writer, span) || span->is_device != (finding->side == OP_DEVICE))
+        return 0;
+    if (place < finding->found->count && finding->found->items[place].op == span->op &&
+        finding->found->items[place].lane == span->lane) {
+        finding->found->items[place] = last;
+        return 0;
+    }
+    finding->of_op[span->op] = finding->found->count;
+    return array_push(finding->found, last);
 }
 
 static int write_side(struct megengine_writer *writer, const char *key, enum op_side side)
 {
-    const struct spans_answer *spans = writer->spans;
-    uint32_t *last = malloc((spans->lanes.count + 1) * sizeof(*last));
-    ARRAY_OF(struct last_span) found = {0};
-    int64_t zero_ns = zero_of(writer, side);
-    int rc = last ? 0 : -ENOMEM;
+    struct json_writer *json = &writer->json;
+    struct last_spans found = {0};
+    struct finding finding = {writer, side, &found,
+                              calloc(writer->spans->ops.count + 1, sizeof(*finding.of_op))};
+    int64_t zero_ns = 0;
+    int rc = finding.of_op ? find_zero(writer, side, &zero_ns) : -ENOMEM;
 
-    for (size_t i = 0; i < spans->spans.count && rc == 0; i++) {
-        const struct span *span = &spans->spans.items[i];
-        struct last_span entry = {span->op, span->lane, (uint32_t)i};
-
-        if (is_written(writer, span) && spans->lanes.items[span->lane].side == side)
-            rc = array_push(&found, entry);
-    }
+    if (rc == 0)
+        rc = each_span(writer, take_last, &finding);
     if (found.count)
         qsort(found.items, found.count, sizeof(*found.items), compare_last);
-    json_key(&writer->json, key);
-    json_begin_object(&writer->json);
+    json_key(json, key);
+    json_begin_object(json);
     for (size_t i = 0; i < found.count && rc == 0;) {
         uint32_t op = found.items[i].op;
 
-        memset(last, 0xff, spans->lanes.count * sizeof(*last));
+        megengine_write_id_key(json, writer->ids[op]);
+        json_begin_object(json);
         for (; i < found.count && found.items[i].op == op; i++)
-            last[found.items[i].lane] = found.items[i].place;
-        write_marks(writer, op, last, zero_ns);
+            write_mark(writer, &found.items[i], zero_ns);
+        json_end_object(json);
     }
-    json_end_object(&writer->json);
+    json_end_object(json);
     array_deinit(&found);
-    free(last);
+    free(finding.of_op);
     return rc;
 }
 

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parts are nearly in the order of the store: what is missing before a span comes with the next. */
+#include "analyze/export/ordered.h"
+
+#include <errno.h>
+
+enum {
+    IS_OF_OTHER_RUN = 1 << 0,
+    HAS_KERN = 1 << 1,
+    HAS_CORRELATION = 1 << 2,
+    HAS_BYTES = 1 << 3,
+    NUMBERS_MAX = 10,
+};
+
+void ordered_begin(struct ordered_spans *ordered)
+{
+    ordered_deinit(ordered);
+    ordered->last.run = SPAN_NONE;
+}
+
+void ordered_deinit(struct ordered_spans *ordered)
+{
+    bytes_deinit(&ordered->rows);
+    array_deinit(&ordered->known);
+    array_deinit(&ordered->kept);
+    *ordered = (struct ordered_spans){0};
+}
+
+static int put(struct ordered_spans *ordered, const struct span *span)
+{
+    uint8_t *at = bytes_reserve(&ordered->rows, NUMBERS_MAX * BYTES_OF_NUMBER);
+    struct ordered_span *last = &ordered->last;
+    unsigned flags = span->run != last->run ? IS_OF_OTHER_RUN : 0;
+
+    if (!at)
+        return -ENOMEM;
+    flags |= span->kern_ns != STORE_NULL ? HAS_KERN : 0;
+    flags |= span->correlation != STORE_NULL ? HAS_CORRELATION : 0;
+    flags |= span->bytes != STORE_NULL ? HAS_BYTES : 0;
+    at = bytes_number(at, flags);
+    at = bytes_number(at, span->order - last->order);
+    at = bytes_number(at, bytes_fold(span->start_ns - last->start_ns));
+    at = bytes_number(at, (uint64_t)span->dur_ns);
+    at = bytes_number(at, bytes_fold((int64_t)span->op - last->op));
+    at = bytes_number(at, bytes_fold((int64_t)span->lane - last->lane));
+    if (flags & IS_OF_OTHER_RUN)
+        at = bytes_number(at, span->run);
+    if (flags & HAS_KERN)
+        at = bytes_number(at, (uint64_t)span->kern_ns);
+    if (flags & HAS_CORRELATION) {
+        /* They are any numbers: a difference may go round. */
+        at = bytes_number(
+            at, bytes_fold((int64_t)((uint64_t)span->correlation - (uint64_t)last->correlation)));
+        last->correlation = span->correlation;
+    }
+    if (flags & HAS_BYTES)
+        at = bytes_number(at, bytes_fold(span->bytes));
+    bytes_commit(&ordered->rows, at);
+    last->start_ns = span->start_ns;
+    last->order = span->order;
+    last->op = span->op;
+    last->lane = span->lane;
+    last->run = span->run;
+    return 0;
+}
+
+static const struct span *find(const struct ordered_spans *ordered, const struct spans_answer *part,
+                               uint32_t known)
+{
+    return known < ordered->kept.count ? &ordered->kept.items[known]
+                                       : &part->spans.items[known - ordered->kept.count];
+}
+
+/* What is known behind what is not. */
+static int keep(struct ordered_spans *ordered, const struct spans_answer *part, size_t from)
+{
+    ARRAY_OF(struct span) kept = {0};
+    int rc = 0;
+
+    for (size_t i = from; i < ordered->known.count && rc == 0; i++) {
+        uint32_t known = ordered->known.items[i];
+
+        ordered->known.items[i - from] = known == SPAN_NONE ? SPAN_NONE : (uint32_t)kept.count;
+        if (known != SPAN_NONE)
+            rc = array_push(&kept, *find(ordered, part, known));
+    }
+    ordered->known.count -= from;
+    array_deinit(&ordered->kept);
+    ordered->kept.items = kept.items;
+    ordered->kept.count = kept.count;
+    ordered->kept.capacity = kept.capacity;
+    return rc;
+}
+
+int ordered_take(struct ordered_spans *ordered, const struct spans_answer *part)
+{
+    size_t put_count = 0;
+    int rc = 0;
+
+    for (size_t i = 0; i < part->spans.count && rc == 0; i++) {
+        size_t place = part->spans.items[i].order - ordered->next;
+
+        while (ordered->known.count <= place && rc == 0)
+            rc = array_push(&ordered->known, SPAN_NONE);
+        if (rc == 0)
+            ordered->known.items[place] = (uint32_t)(ordered->kept.count + i);
+    }
+    while (put_count < ordered->known.count && ordered->known.items[put_count] != SPAN_NONE &&
+           rc == 0) {
+        const struct span *span = find(ordered, part, ordered->known.items[put_count++]);
+
+        if (span->is_shown)
+            rc = put(ordered, span);
+    }
+    ordered->next += (uint32_t)put_count;
+    return rc ? rc : keep(ordered, part, put_count);
+}
+
+struct ordered_reader ordered_read(const struct ordered_spans *ordered)
+{
+    return (struct ordered_reader){.span = {.run = SPAN_NONE}, .rows = bytes_read(&ordered->rows)};
+}
+
+bool ordered_next(struct ordered_reader *reader)
+{
+    const uint8_t *at = bytes_row(&reader->rows);
+    struct ordered_span *span = &reader->span;
+    unsigned flags;
+
+    if (!at)
+        return false;
+    flags = (unsigned)bytes_next_number(&at);
+    span->order += (uint32_t)bytes_next_number(&at);
+    span->start_ns += bytes_unfold(bytes_next_number(&at));
+    span->dur_ns = (int64_t)bytes_next_number(&at);
+    span->op += (uint32_t)bytes_unfold(bytes_next_number(&at));
+    span->lane += (uint32_t)bytes_unfold(bytes_next_number(&at));
+    if (flags & IS_OF_OTHER_RUN)
+        span->run = (uint32_t)bytes_next_number(&at);
+    span->kern_ns = flags & HAS_KERN ? (int64_t)bytes_next_number(&at) : STORE_NULL;
+    span->correlation = STORE_NULL;
+    if (flags & HAS_CORRELATION) {
+        reader->correlation = (int64_t)((uint64_t)reader->correlation +
+                                        (uint64_t)bytes_unfold(bytes_next_number(&at)));
+        span->correlation = reader->correlation;
+    }
+    span->bytes = flags & HAS_BYTES ? bytes_unfold(bytes_next_number(&at)) : STORE_NULL;
+    bytes_pass(&reader->rows, at);
+    return true;
+}

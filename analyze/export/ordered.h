@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Spans that are shown in the order in which the store has them, for what writes a store: taken in
+ * parts and kept in a dozen bytes each.
+ *
+ *     ordered_begin(&ordered); ordered_take(&ordered, part) ...;
+ *     reader = ordered_read(&ordered); while (ordered_next(&reader)) ... reader.span ...
+ */
+#ifndef OPTRACE_ANALYZE_EXPORT_ORDERED_H
+#define OPTRACE_ANALYZE_EXPORT_ORDERED_H
+
+#include "analyze/export/bytes.h"
+#include "analyze/query/spans.h"
+
+/* As in struct span. */
+struct ordered_span {
+    int64_t start_ns, dur_ns, kern_ns, correlation, bytes;
+    uint32_t op, lane, run, order;
+};
+
+struct ordered_spans {
+    struct bytes rows;
+    struct ordered_span last; /* what the next one is told against */
+    uint32_t next;            /* all spans before this one in the order have been put */
+    ARRAY_OF(uint32_t)
+    known;                      /* from `next` on: place in `kept`, behind its end in the part at
+                                 hand; SPAN_NONE: in none so far */
+    ARRAY_OF(struct span) kept; /* of earlier parts */
+};
+
+void ordered_begin(struct ordered_spans *ordered);
+/** Returns 0 or -ENOMEM. */
+int ordered_take(struct ordered_spans *ordered, const struct spans_answer *part);
+void ordered_deinit(struct ordered_spans *ordered);
+
+struct ordered_reader {
+    struct ordered_span span;
+    struct bytes_reader rows;
+    int64_t correlation; /* the last one that is known */
+};
+
+struct ordered_reader ordered_read(const struct ordered_spans *ordered);
+bool ordered_next(struct ordered_reader *reader);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Spans as most exports need them: lane by lane, each in the order of query_spans(), with the places
+ * that they have there. They are taken in parts and kept in a dozen bytes each.
+ *
+ *     packed_begin(&packed, spans); packed_take(&packed, part) ...; packed_finish(&packed);
+ *     packed_read(&packed, lane, &reader); while (packed_next(&reader)) ... reader.span ...
+ *     packed_reader_deinit(&reader);
+ */
+#ifndef OPTRACE_ANALYZE_EXPORT_PACKED_H
+#define OPTRACE_ANALYZE_EXPORT_PACKED_H
+
+#include "analyze/export/bytes.h"
+#include "analyze/query/spans.h"
+
+/* A span; what is not said is as in struct span. */
+struct packed_span {
+    int64_t start_ns, dur_ns, self_ns, kern_ns, bytes;
+    uint32_t place, op, lane, run;
+    uint32_t parent, shown_parent; /* the nearest one around it that is shown */
+    uint32_t depth;
+    uint32_t row; /* as of export_rows; 0 of what is not shown */
+    bool is_shown, is_device;
+    bool launches;         /* of a host span: what runs on a device */
+    bool counts_on_device; /* what it launched is of the same op */
+    uint32_t launch;       /* of a device span: place of its launch, or SPAN_NONE; only then: */
+    int64_t launch_start_ns;
+    uint32_t launch_lane, launch_row;
+    bool launch_is_shown;
+};
+
+struct packed_lane {
+    struct bytes rows;
+    size_t count;
+    uint32_t first;     /* place of its first span, once all are there */
+    uint32_t row_count; /* as of export_rows */
+    bool is_device;
+    struct {
+        int64_t start_ns;
+        uint32_t op, run;
+        uint32_t launch_lane, launch; /* number of the launch on its lane */
+    } last;                           /* what the next one is told against */
+};
+
+struct packed_spans {
+    struct packed_lane *lanes;
+    size_t lane_count, count;
+    uint32_t *lanes_until; /* beside ops: behind the last lane that has a span of it; 0: none has */
+};
+
+/** Returns 0 or -ENOMEM; what was taken before is forgotten. packed_deinit() is right after {0}, too. */
+int packed_begin(struct packed_spans *packed, const struct spans_answer *spans);
+/** Returns 0 or -ENOMEM. */
+int packed_take(struct packed_spans *packed, const struct spans_answer *part);
+void packed_finish(struct packed_spans *packed);
+void packed_deinit(struct packed_spans *packed);
+
+/* A span that is open. */
+struct packed_open {
+    uint32_t place, shown; /* shown: its own place, or the nearest around it that is shown */
+};
+
+struct packed_reader {
+    struct packed_span span;
+    const struct packed_spans *packed;
+    const struct packed_lane *lane;
+    struct bytes_reader rows;
+    ARRAY_OF(struct packed_open) open; /* around the span at hand, and itself */
+    uint32_t next, launch_lane, launch;
+    int rc; /* -ENOMEM: it ended too early */
+};
+
+void packed_read(const struct packed_spans *packed, size_t lane, struct packed_reader *out_reader);
+/** The next span of the lane in reader->span; false behind the last one, and without memory. */
+bool packed_next(struct packed_reader *reader);
+/** Returns reader->rc. */
+int packed_reader_deinit(struct packed_reader *reader);
+
+#endif
