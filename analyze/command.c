@@ -55,8 +55,8 @@ static const struct option_spec option_table[] = {
              "cannot be imported into.",
      TARGET(into)},
     {OPTION_FLAG, "progress",
-     .help = "Say on standard error how far reading a file of another tool is, from the first "
-             "second on. Without it, or --no-progress, that is done on a terminal.",
+     .help = "Say on standard error how far reading and writing are, from the first second on. "
+             "That is done on a terminal anyway, unless --no-progress is given.",
      TARGET(progress), .flags = OPTION_NEGATABLE},
     {OPTION_FLAG, "warmup", .help = "Count warm-up runs too.", TARGET(warmup)},
     {OPTION_FLAG, "total",

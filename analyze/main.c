@@ -13,7 +13,6 @@
 #include "analyze/export/file.h"
 #include "analyze/import/folded.h"
 #include "analyze/output_check.h"
-#include "analyze/progress.h"
 #include "analyze/query/choose_sessions.h"
 #include "analyze/query/query.h"
 #include "analyze/reports/compare/place.h"
@@ -21,6 +20,7 @@
 #include "analyze/source/files.h"
 #include "base/amount.h"
 #include "base/exit_status.h"
+#include "base/progress.h"
 #include "base/text.h"
 #include "base/text_buffer.h"
 
@@ -220,7 +220,7 @@ static int print_report(struct report *report, struct diag *diag)
 }
 
 static int write_report(const struct analyze_options *options, const struct source *source,
-                        struct diag *diag)
+                        struct progress *progress, struct diag *diag)
 {
     struct report_verdict verdict = {0};
     struct report report = {
@@ -229,6 +229,7 @@ static int write_report(const struct analyze_options *options, const struct sour
         .options = options,
         .source = source,
         .verdict = &verdict,
+        .progress = progress,
     };
     int rc = report.kind->output == REPORT_WRITES ? run_report(&report, diag)
                                                   : print_report(&report, diag);
@@ -335,7 +336,7 @@ static int run(const struct analyze_options *options, const char *const *files, 
         if (rc == 0 && options->sample && !(source.format && source.format->takes_samples))
             rc = diag_set(diag, -EUCLEAN, SOURCE_NO_SAMPLES, source.name);
         else if (rc == 0)
-            rc = write_report(&chosen, &source, diag);
+            rc = write_report(&chosen, &source, &progress, diag);
         else if (rc == -EINVAL)
             rc = -EUCLEAN; /* the source's fault, not the command line's */
         source_close(&source);

@@ -92,14 +92,18 @@ static int open_file(struct export *export, struct export_file *file, struct dia
     return rc;
 }
 
-static int write_file(struct export *export, struct diag *diag)
+static int write_file(struct export *export, struct packed_spans *packed,
+                      struct ordered_spans *ordered, struct diag *diag)
 {
     struct export_file file;
     int rc = open_file(export, &file, diag), close_rc;
 
     if (rc < 0)
         return rc;
+    if (!export->stream || !isatty(fileno(export->stream)))
+        packed->progress = ordered->progress = export->report->progress;
     rc = export->kind->run(export, diag);
+    progress_end(export->report->progress);
     close_rc = export_file_close(&file, rc == 0, diag);
     return rc ? rc : close_rc;
 }
@@ -218,7 +222,7 @@ static int run(const struct report *report, struct diag *diag)
     else if (rc == REPORT_NOTHING)
         diag_set(diag, 0, "%s", reason.text);
     if (rc == 0)
-        rc = write_file(&export, diag);
+        rc = write_file(&export, &packed, &ordered, diag);
     array_deinit(&memory);
     array_deinit(&counters);
     packed_deinit(&packed);

@@ -118,7 +118,8 @@ int ordered_take(struct ordered_spans *ordered, const struct spans_answer *part)
 
 struct ordered_reader ordered_read(const struct ordered_spans *ordered)
 {
-    return (struct ordered_reader){.span = {.run = SPAN_NONE}, .rows = bytes_read(&ordered->rows)};
+    return (struct ordered_reader){
+        .span = {.run = SPAN_NONE}, .ordered = ordered, .rows = bytes_read(&ordered->rows)};
 }
 
 bool ordered_next(struct ordered_reader *reader)
@@ -146,5 +147,8 @@ bool ordered_next(struct ordered_reader *reader)
     }
     span->bytes = flags & HAS_BYTES ? bytes_unfold(bytes_next_number(&at)) : STORE_NULL;
     bytes_pass(&reader->rows, at);
+    if ((span->order & 0xfff) == 0)
+        progress_share(reader->ordered->progress, "writing events", span->order,
+                       reader->ordered->next);
     return true;
 }

@@ -11,6 +11,7 @@
 
 #include "analyze/export/bytes.h"
 #include "analyze/query/spans.h"
+#include "base/progress.h"
 
 /* As in struct span. */
 struct ordered_span {
@@ -26,6 +27,7 @@ struct ordered_spans {
     known;                      /* from `next` on: place in `kept`, behind its end in the part at
                                  hand; SPAN_NONE: in none so far */
     ARRAY_OF(struct span) kept; /* of earlier parts */
+    struct progress *progress;  /* says how far reading them again is; or NULL */
 };
 
 void ordered_begin(struct ordered_spans *ordered);
@@ -35,6 +37,7 @@ void ordered_deinit(struct ordered_spans *ordered);
 
 struct ordered_reader {
     struct ordered_span span;
+    const struct ordered_spans *ordered;
     struct bytes_reader rows;
     int64_t correlation; /* the last one that is known */
 };

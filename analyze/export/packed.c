@@ -233,6 +233,9 @@ bool packed_next(struct packed_reader *reader)
         return false;
     flags = (unsigned)bytes_next_number(&at);
     span->place = reader->next++;
+    if ((reader->next & 0xfff) == 0)
+        progress_share(reader->packed->progress, "writing events", reader->next,
+                       reader->packed->count);
     span->start_ns += (int64_t)bytes_next_number(&at);
     span->dur_ns = (int64_t)bytes_next_number(&at);
     span->op += (uint32_t)bytes_unfold(bytes_next_number(&at));

@@ -12,6 +12,7 @@
 
 #include "analyze/export/bytes.h"
 #include "analyze/query/spans.h"
+#include "base/progress.h"
 
 /* A span; what is not said is as in struct span. */
 struct packed_span {
@@ -45,6 +46,7 @@ struct packed_lane {
 struct packed_spans {
     struct packed_lane *lanes;
     size_t lane_count, count;
+    struct progress *progress; /* says how far reading them again is; or NULL */
     uint32_t *lanes_until; /* beside ops: behind the last lane that has a span of it; 0: none has */
 };
 

@@ -22,6 +22,11 @@ static int64_t argument(sqlite3_value *value)
     return number;
 }
 
+struct scanning {
+    struct scan *scan;
+    struct rows_read rows;
+};
+
 /* scan_events(lane_id, op_id, run, start_ns, dur_ns, kern_ns) */
 static void step(sqlite3_context *context, int count, sqlite3_value **values)
 {
@@ -34,7 +39,10 @@ static void step(sqlite3_context *context, int count, sqlite3_value **values)
         .kern_ns = argument(values[5]),
     };
 
-    scan_add(sqlite3_user_data(context), &event);
+    struct scanning *scanning = sqlite3_user_data(context);
+
+    scan_add(scanning->scan, &event);
+    rows_read_add(&scanning->rows);
 }
 
 static void finish(sqlite3_context *context)
@@ -188,18 +196,30 @@ int query_row_limits(struct store *store, const struct row_ranges *ranges,
     return rc;
 }
 
-static void add_to_scan(void *scan, const struct event_row *row)
+struct rows_read rows_read_begin(const struct row_ranges *ranges, struct progress *progress)
 {
-    scan_add(scan, &row->event);
+    struct rows_read rows = {.progress = progress};
+
+    for (size_t i = 0; i < ranges->count; i++)
+        rows.total += (uint64_t)(ranges->items[i].last - ranges->items[i].first) + 1;
+    return rows;
 }
 
-static int read_rows(struct store *store, struct scan *scan, const struct row_ranges *ranges,
-                     struct diag *diag)
+static void add_to_scan(void *user, const struct event_row *row)
+{
+    struct scanning *scanning = user;
+
+    scan_add(scanning->scan, &row->event);
+    rows_read_add(&scanning->rows);
+}
+
+static int read_rows(struct store *store, struct scanning *scanning,
+                     const struct row_ranges *ranges, struct diag *diag)
 {
     sqlite3 *db = store_handle(store);
     sqlite3_stmt *statement = NULL;
-    int code = sqlite3_create_function(db, "scan_events", 6, SQLITE_UTF8 | SQLITE_DIRECTONLY, scan,
-                                       NULL, step, finish);
+    int code = sqlite3_create_function(db, "scan_events", 6, SQLITE_UTF8 | SQLITE_DIRECTONLY,
+                                       scanning, NULL, step, finish);
     int rc;
 
     if (code != SQLITE_OK)
@@ -221,19 +241,24 @@ static int read_rows(struct store *store, struct scan *scan, const struct row_ra
     return rc;
 }
 
-int query_events(struct store *store, struct scan *scan, struct diag *diag)
+int query_events(struct store *store, struct scan *scan, struct progress *progress,
+                 struct diag *diag)
 {
     struct row_ranges ranges = {0};
+    struct scanning scanning = {.scan = scan};
     int rc = query_event_ranges(store, scan, &ranges, diag);
 
+    scanning.rows = rows_read_begin(&ranges, progress);
     if (rc == 0 && event_pages_pay(store, &ranges) &&
-        event_pages(store, &ranges, EVENT_OF_SCAN, add_to_scan, scan))
+        event_pages(store, &ranges, EVENT_OF_SCAN, add_to_scan, &scanning))
         goto out;
     if (rc == 0) {
         scan_restart(scan);
-        rc = read_rows(store, scan, &ranges, diag);
+        scanning.rows.count = 0;
+        rc = read_rows(store, &scanning, &ranges, diag);
     }
 out:
+    progress_end(progress);
     array_deinit(&ranges);
     if (rc == 0)
         rc = scan->error;

@@ -118,7 +118,8 @@ static int answer_ops(struct store *store, const struct ops_question *question, 
     if (rc == 0)
         rc = reading_prepare_scan(&reading, &scan);
     if (rc == 0)
-        rc = from_totals ? totals_add(&reading, &scan, diag) : query_events(store, &scan, diag);
+        rc = from_totals ? totals_add(&reading, &scan, diag)
+                         : query_events(store, &scan, question->progress, diag);
     if (rc == 0)
         rc = reading_finish_scan(&reading, &scan, diag);
     if (rc == 0 && from_totals)

@@ -6,6 +6,7 @@
 #include "analyze/query/query.h"
 #include "analyze/query/scan.h"
 #include "analyze/query/statement.h"
+#include "base/progress.h"
 
 /** More bytes than any machine holds (256 TiB) are damage, and not known. */
 static inline int64_t believed_bytes(int64_t bytes)
@@ -138,13 +139,29 @@ void op_durations_free(struct op_durations *durations, size_t count);
 
 /** Hand every event that may belong to the scan to scan_add(): those of committed batches that
  *  overlap its sessions and windows. Inside a transaction of the caller. */
-int query_events(struct store *store, struct scan *scan, struct diag *diag);
+int query_events(struct store *store, struct scan *scan, struct progress *progress,
+                 struct diag *diag);
 
 /* Rows of `event`, both ends included. */
 struct row_range {
     int64_t first, last;
 };
 struct row_ranges ARRAY_FIELDS(struct row_range);
+
+/* How far reading of rows is. */
+struct rows_read {
+    struct progress *progress; /* or NULL */
+    uint64_t count, total;
+};
+
+/** Of these rows none. */
+struct rows_read rows_read_begin(const struct row_ranges *ranges, struct progress *progress);
+/** One more. */
+static inline void rows_read_add(struct rows_read *rows)
+{
+    if ((++rows->count & 0xfff) == 0)
+        progress_share(rows->progress, "reading events", rows->count, rows->total);
+}
 
 /** Rows that may belong to the scan: those of batches that overlap its sessions and windows. */
 int query_event_ranges(struct store *store, const struct scan *scan, struct row_ranges *out_ranges,

@@ -80,18 +80,19 @@ struct ops_question {
     const struct run_key *chosen_runs;     /* these runs alone, by session and number; of the time
                                               around them alone events are read. NULL: as above */
     size_t chosen_run_count;
-    bool warmups;             /* warm-ups count too */
-    bool totals;              /* totals over all that is counted, also outside of runs;
+    bool warmups;              /* warm-ups count too */
+    bool totals;               /* totals over all that is counted, also outside of runs;
                                  else what one run takes on average */
-    bool labels;              /* rows for labels too */
-    bool runs_without_events; /* runs count too whose events were dropped, or whose ops were left
+    bool labels;               /* rows for labels too */
+    bool runs_without_events;  /* runs count too whose events were dropped, or whose ops were left
                                  out on purpose; else they are left out where there are others,
                                  unless totals are asked for */
-    enum query_merge merge;   /* query_ops(), ops_of_spans() */
-    bool allows_rollups;      /* query_ops(): where events were dropped, answer from roll-ups */
-    bool wants_durations;     /* query_ops() of one session, MERGE_SESSIONS: fill in durations */
-    int64_t totals_from;      /* query_ops(): whole sessions that had so many events are answered
+    enum query_merge merge;    /* query_ops(), ops_of_spans() */
+    bool allows_rollups;       /* query_ops(): where events were dropped, answer from roll-ups */
+    bool wants_durations;      /* query_ops() of one session, MERGE_SESSIONS: fill in durations */
+    int64_t totals_from;       /* query_ops(): whole sessions that had so many events are answered
                                  from their totals, where these tell all; 0: never */
+    struct progress *progress; /* says how far reading is, and ends with it; or NULL */
 };
 
 struct lane_row {

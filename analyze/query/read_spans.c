@@ -182,6 +182,7 @@ struct taking {
     struct span_bins bins; /* finished spans, until all are there */
     uint32_t taken;        /* finished spans so far */
     int64_t bytes_sum;     /* of their bytes */
+    struct rows_read rows;
     struct diag *diag;
     int rc; /* of the first row that failed; the others are passed over */
 
@@ -312,6 +313,7 @@ static int begin_parts(struct taking *taking)
     taking->answer->clipped_count = 0;
     taking->answer->start_ns = taking->answer->end_ns = 0;
     taking->taken = 0;
+    taking->rows.count = 0;
     taking->rc = 0;
     taking->limit = 0;
     taking->next_try = 0;
@@ -343,6 +345,7 @@ static int add_row(struct taking *taking, const struct event_row *row)
         .order = taking->taken,
     };
 
+    rows_read_add(&taking->rows);
     if (taking->parts && !taking->is_whole && (rc = pass_limits(taking, row->rowid)) != 0)
         return rc;
     taken = offer(scan, &row->event);
@@ -439,12 +442,14 @@ static int read_spans(struct store *store, struct taking *taking)
         rc = query_event_ranges(store, taking->scan, &ranges, taking->diag);
     if (rc == 0 && taking->parts && !taking->is_whole)
         rc = query_row_limits(store, &ranges, &taking->limits, taking->diag);
+    taking->rows = rows_read_begin(&ranges, taking->rows.progress);
     if (rc == 0)
         rc = read_all(store, &ranges, taking);
     if (rc == SPAN_PARTS_WHOLE) {
         taking->is_whole = true;
         rc = read_all(store, &ranges, taking);
     }
+    progress_end(taking->rows.progress);
     span_bins_deinit(&taking->bins);
     array_deinit(&taking->limits);
     array_deinit(&ranges);
@@ -465,6 +470,7 @@ static int query(struct store *store, const struct ops_question *question,
     struct taking taking = {.maps = &maps,
                             .answer = out_answer,
                             .diag = diag,
+                            .rows = {.progress = question->progress},
                             .parts = parts,
                             .is_whole = parts && parts->is_whole};
     struct scan scan;

@@ -19,6 +19,7 @@
 #include "analyze/query/selection.h"
 #include "analyze/query/spans.h"
 #include "analyze/source/source.h"
+#include "base/progress.h"
 
 /* What is missing in what was shown. */
 struct report_verdict {
@@ -43,6 +44,7 @@ struct report {
     struct out *out;
     size_t width;                   /* columns that the output has; 0: any */
     struct report_verdict *verdict; /* filled by report_footer() */
+    struct progress *progress;      /* says how far reading and writing are; or NULL */
 };
 
 /* Whole sessions that had so many events are answered from their totals; fewer are read as fast. */

@@ -90,6 +90,7 @@ int report_select(const struct report *report, struct report_selection *selectio
         .session_ids = report->session_ids,
         .session_count = report->session_count,
         .warmups = options->warmup,
+        .progress = report->progress,
         .labels = report_shows_labels(options),
         .totals = report->kind->values != REPORT_VALUES_OF_RUNS &&
                   (report->kind->values == REPORT_TOTALS || options->total || options->time ||

@@ -3,30 +3,18 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/text.h"
 #include "runtime/tune/private.h"
 
-#define SECOND_NS UINT64_C(1000000000)
-
 void tune_progress(struct tune_job *job, uint64_t done, uint64_t total)
 {
-    FILE *out = job->tuning->options.out;
-    uint64_t now = ot_clock_ns(CLOCK_MONOTONIC), since = now - job->timing_start_ns;
+    const struct tune_options *options = &job->tuning->options;
 
-    if (!out || !job->tuning->options.shows_progress)
-        return;
-    if (done >= total) {
-        if (job->progress_ns > 0)
-            fputs("\r\033[K", out);
-        job->progress_ns = 0;
-    } else if (since > SECOND_NS && now - job->progress_ns > SECOND_NS / 10) {
-        job->progress_ns = now;
-        fprintf(out, "\r\033[Ktiming kernels: %.0f %%, %.0f s left at most",
-                100.0 * (double)done / (double)total,
-                (double)since / 1e9 * (double)(total - done) / (double)done);
-    }
-    fflush(out);
+    job->progress.out = options->out;
+    job->progress.is_shown = options->out && options->shows_progress;
+    progress_share(&job->progress, "timing kernels", done, total);
+    if (done >= total)
+        progress_end(&job->progress);
 }
 
 static const char *options_name(const struct tune_options *options)

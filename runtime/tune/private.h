@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "base/progress.h"
 #include "runtime/graph/compare.h"
 #include "runtime/ops/call_version.h"
 #include "runtime/tune/policy.h"
@@ -65,7 +66,8 @@ struct tune_job {
     int64_t batch;      /* of the graph */
     uint32_t *step_ops; /* by step: its op, or PLAN_NONE */
     ARRAY_OF(struct tune_op) ops;
-    uint64_t timing_start_ns, timing_ns, progress_ns;
+    uint64_t timing_ns;
+    struct progress progress;
     struct diag *diag;
     struct diag quiet; /* of requests that may fail without anybody having to know */
 };

@@ -248,9 +248,10 @@ int tune_time(struct tune_job *job)
         .job = job,
         .laps = calloc(job->ops.count + 1, sizeof(*timing.laps)),
     };
+    const uint64_t start_ns = ot_clock_ns(CLOCK_MONOTONIC);
     int rc = timing.laps ? 0 : -ENOMEM;
 
-    job->timing_start_ns = ot_clock_ns(CLOCK_MONOTONIC);
+    tune_progress(job, 0, 1);
     if (rc == 0)
         rc = begin(&timing);
     while (rc == 0 && begin_round(&timing)) {
@@ -267,6 +268,6 @@ int tune_time(struct tune_job *job)
     }
     free(timing.laps);
     tune_memory_deinit(&timing.memory);
-    job->timing_ns += ot_clock_ns(CLOCK_MONOTONIC) - job->timing_start_ns;
+    job->timing_ns += ot_clock_ns(CLOCK_MONOTONIC) - start_ns;
     return rc == -ENOMEM ? diag_set(job->diag, rc, "out of memory") : rc;
 }

@@ -533,6 +533,82 @@ static void check_ordered(const struct spans_answer *whole, const struct scene *
     assert_true(shown < whole->spans.count);
 }
 
+/* --- How far it is. --- */
+
+/* As if it had begun long ago. */
+static struct progress long_ago(char **text, size_t *size)
+{
+    return (struct progress){.out = open_memstream(text, size), .is_shown = true, .start_ns = 1};
+}
+
+/* Something was said, and wiped. */
+static void check_said(struct progress *progress, char **text, const char *what)
+{
+    fclose(progress->out);
+    CHECK_CONTAINS(*text, what);
+    assert_true(strlen(*text) > 4);
+    assert_string_equal(*text + strlen(*text) - 4, "\r\033[K");
+    free(*text);
+    *text = NULL;
+}
+
+static void reading_and_writing_say_how_far_they_are(void **state)
+{
+    char *dir = temp_create(), *path = temp_path(dir, "a.db"), *text = NULL;
+    struct scene *scene = malloc(sizeof(*scene));
+    const int64_t session_id = 1;
+    struct progress progress;
+    struct ops_question question = {
+        .session_ids = &session_id, .session_count = 1, .totals = true, .progress = &progress};
+    struct kept kept = {0};
+    const struct span_parts to = {&kept, begin_keeping, keep, false, PART};
+    struct packed_reader reader;
+    struct ordered_reader rows;
+    struct spans_answer spans;
+    struct ops_answer ops;
+    struct diag diag = {0};
+    struct store *store;
+    size_t size;
+
+    (void)state;
+    assert_non_null(scene);
+    *scene = (struct scene){.seed = 7, .run = STORE_NULL};
+    fill(scene);
+    make_store(path, scene, false);
+    store = store_support_open(path, STORE_READ);
+    progress = long_ago(&text, &size);
+    CHECK_OK(query_ops(store, &question, &ops, &diag));
+    check_said(&progress, &text, "reading events: ");
+    progress = long_ago(&text, &size);
+    CHECK_OK(query_span_parts(store, &question, &to, &spans, &diag));
+    check_said(&progress, &text, "reading events: ");
+    packed_finish(&kept.packed);
+    progress = long_ago(&text, &size);
+    kept.packed.progress = kept.ordered.progress = &progress;
+    for (size_t lane = 0; lane < spans.lanes.count; lane++) {
+        packed_read(&kept.packed, lane, &reader);
+        while (packed_next(&reader))
+            ;
+        CHECK_OK(packed_reader_deinit(&reader));
+    }
+    progress_end(&progress);
+    check_said(&progress, &text, "writing events: ");
+    progress = long_ago(&text, &size);
+    rows = ordered_read(&kept.ordered);
+    while (ordered_next(&rows))
+        ;
+    progress_end(&progress);
+    check_said(&progress, &text, "writing events: ");
+    packed_deinit(&kept.packed);
+    ordered_deinit(&kept.ordered);
+    ops_answer_deinit(&ops);
+    spans_answer_deinit(&spans);
+    store_close(&store);
+    free(scene);
+    free(path);
+    temp_destroy(&dir);
+}
+
 static void compare_kept(struct store *store, const struct scene *scene, bool totals)
 {
     const int64_t session_id = 1;
@@ -681,6 +757,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_are_the_whole),
+        cmocka_unit_test(reading_and_writing_say_how_far_they_are),
         cmocka_unit_test(a_consumer_gets_all_at_once_where_it_must),
         cmocka_unit_test(damaged_batches_do_no_harm),
     };
