@@ -14,27 +14,10 @@
 enum {
     STACK_FIRST = 32,
     STACK_MAX = 4096, /* the client records 120 at once; deeper ones are counted by it as lost */
-    RECALL_SLOTS = 64,
-    RECALL_BYTES = 64, /* of a text; longer ones are looked up */
-    NAMED_MAX = 256,   /* threads that others have named and that did nothing yet */
-};
-
-struct recalled {
-    const char *address;
-    const void *owner;
-    uint64_t kind;
-    uint32_t op;
-    char text[RECALL_BYTES];
-};
-
-/* Of a thread; made with its first range. */
-struct block {
-    struct scopes scopes; /* scopes_mine points here */
-    struct recalled recalled[RECALL_SLOTS];
+    NAMED_MAX = 256,  /* threads that others have named and that did nothing yet */
 };
 
 OT_TLS struct scopes *scopes_mine;
-static OT_TLS struct block *block;
 
 static struct range {
     struct scopes_id id;
@@ -66,13 +49,12 @@ static void lock(void)
 
 /* --- Threads --- */
 
-static void forget_block(void *context)
+static void forget_mine(void *context)
 {
-    struct block *ended = context;
+    struct scopes *ended = context;
 
-    block = NULL;
     scopes_mine = NULL;
-    free(ended->scopes.items);
+    free(ended->items);
     free(ended);
 }
 
@@ -95,19 +77,17 @@ static void take_name(void)
         recorder.thread_name(name);
 }
 
-static __attribute__((noinline, cold)) struct block *make_block(void)
+static __attribute__((noinline, cold)) struct scopes *make_mine(void)
 {
-    static struct thread_memory memory = {forget_block, 0};
-    struct block *made = thread_memory_make(&memory, sizeof(*made));
+    static struct thread_memory memory = {forget_mine, 0};
 
-    if (!made)
+    scopes_mine = thread_memory_make(&memory, sizeof(*scopes_mine));
+    if (!scopes_mine)
         return NULL;
-    block = made;
-    scopes_mine = &made->scopes;
     recorder_open();
     if (__atomic_load_n(&named_count, __ATOMIC_RELAXED) > 0)
         take_name();
-    return made;
+    return scopes_mine;
 }
 
 static bool grow(struct scopes *mine)
@@ -135,8 +115,7 @@ static uint32_t find_innermost(const struct scopes *mine, const void *owner)
 
 __attribute__((noinline, cold)) int scopes_push_slowly(const void *owner, uint32_t op)
 {
-    struct block *of_thread = block ? block : make_block();
-    struct scopes *mine = of_thread ? &of_thread->scopes : NULL;
+    struct scopes *mine = scopes_mine ? scopes_mine : make_mine();
     struct scope *scope;
     uint32_t place;
 
@@ -177,36 +156,19 @@ __attribute__((noinline, cold)) int scopes_pop_slowly(const void *owner)
 
 /* --- Texts --- */
 
-static struct recalled *slot_of(struct block *mine, const char *text, const void *owner)
-{
-    return &mine->recalled[((uintptr_t)text >> 3 ^ (uintptr_t)text >> 9 ^ (uintptr_t)owner >> 4) %
-                           RECALL_SLOTS];
-}
-
-uint32_t scopes_recall(const void *owner, const char *text, uint64_t kind)
-{
-    const struct recalled *slot;
-
-    if (UNLIKELY(!block))
-        return 0;
-    slot = slot_of(block, text, owner);
-    return slot->address == text && slot->owner == owner && slot->kind == kind &&
-                   strncmp(slot->text, text, RECALL_BYTES) == 0
-               ? slot->op
-               : 0;
-}
-
 void scopes_remember(const void *owner, const char *text, uint64_t kind, uint32_t op)
 {
-    const size_t length = strnlen(text, RECALL_BYTES);
-    struct block *mine = block ? block : make_block();
-    struct recalled *slot;
+    struct scopes *mine = scopes_mine ? scopes_mine : make_mine();
+    struct scopes_text *slot;
+    const size_t bytes = strnlen(text, sizeof(slot->words)) + 1;
 
-    if (!mine || length == RECALL_BYTES)
+    if (!mine || bytes > sizeof(slot->words))
         return;
-    slot = slot_of(mine, text, owner);
-    *slot = (struct recalled){text, owner, kind, op, ""};
-    memcpy(slot->text, text, length + 1);
+    slot = scopes_text_slot(mine, text, owner);
+    *slot = (struct scopes_text){.address = text, .owner = owner, .kind = kind, .op = op};
+    memcpy(slot->words, text, bytes);
+    slot->word_count = (uint32_t)((bytes + 7) / 8);
+    memset(&slot->last, 0xff, bytes - (slot->word_count - 1) * sizeof(uint64_t));
 }
 
 /* --- Ranges --- */

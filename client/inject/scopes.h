@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "client/inject/runs.h"
 
@@ -19,11 +20,28 @@ struct scope {
     int level;
 };
 
+enum {
+    SCOPES_TEXTS = 64,
+    SCOPES_TEXT_WORDS = 8, /* longer ones are looked up */
+    SCOPES_PAGE = 4096,    /* no page is smaller */
+};
+
+/* A text that a thread has seen, and its op. */
+struct scopes_text {
+    const char *address;
+    const void *owner;
+    uint64_t kind;
+    uint32_t op, word_count;
+    uint64_t words[SCOPES_TEXT_WORDS]; /* the text with its end */
+    uint64_t last;                     /* which bits of the last word are of it */
+};
+
 /* Those that are open on a thread, of all owners; made with its first. */
 struct scopes {
     uint32_t count, capacity;
     uint32_t over; /* more that are open: they are ended first, and nothing is known of them */
     struct scope *items;
+    struct scopes_text texts[SCOPES_TEXTS];
 };
 extern OT_TLS struct scopes *scopes_mine;
 
@@ -117,9 +135,47 @@ static inline int scopes_pop(const void *owner)
     return scope->level;
 }
 
+static inline struct scopes_text *scopes_text_slot(struct scopes *mine, const char *text,
+                                                   const void *owner)
+{
+    return &mine->texts[((uintptr_t)text >> 3 ^ (uintptr_t)text >> 9 ^ (uintptr_t)owner >> 4) %
+                        SCOPES_TEXTS];
+}
+
+/* A call of strcmp() takes as long as all else. Beyond a text that has become shorter is read what
+ * lies on its page. */
+static inline bool scopes_text_is(const struct scopes_text *slot, const char *text)
+{
+    const uint32_t last = slot->word_count - 1;
+    uint64_t word;
+
+    if (UNLIKELY(((uintptr_t)text & (SCOPES_PAGE - 1)) + slot->word_count * sizeof(word) >
+                 SCOPES_PAGE))
+        return strncmp((const char *)slot->words, text, sizeof(slot->words)) == 0;
+    for (uint32_t i = 0; i < last; i++) {
+        memcpy(&word, text + i * sizeof(word), sizeof(word));
+        if (slot->words[i] != word)
+            return false;
+    }
+    memcpy(&word, text + last * sizeof(word), sizeof(word));
+    return ((slot->words[last] ^ word) & slot->last) == 0;
+}
+
 /** The op of a text that this thread has seen at this address with these contents before; 0 when it
  *  has not: scopes_remember() then. */
-uint32_t scopes_recall(const void *owner, const char *text, uint64_t kind);
+static inline uint32_t scopes_recall(const void *owner, const char *text, uint64_t kind)
+{
+    struct scopes *const mine = scopes_mine;
+    const struct scopes_text *slot;
+
+    if (UNLIKELY(!mine))
+        return 0;
+    slot = scopes_text_slot(mine, text, owner);
+    return LIKELY(slot->address == text) && slot->owner == owner && slot->kind == kind &&
+                   scopes_text_is(slot, text)
+               ? slot->op
+               : 0;
+}
 void scopes_remember(const void *owner, const char *text, uint64_t kind, uint32_t op);
 
 enum { SCOPES_RANGES_MAX = 256 };

@@ -93,6 +93,20 @@ static void long_texts_are_cut(void **state)
     CHECK_U64(COUNT("SELECT count(*) FROM op WHERE name LIKE 'xxxx%' AND length(name) > 500"), 1);
 }
 
+static void texts_are_told_apart_where_memory_ends(void **state)
+{
+    record(state, 0, "texts", NULL);
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event"), 79 * 5);
+    for (int length = 2; length <= 80; length++) {
+        char name[81] = "", sql[160];
+
+        memset(name, 'a' + length % 26, (size_t)length);
+        snprintf(sql, sizeof(sql), "SELECT count(*) FROM v_event WHERE op_name = '%s'", name);
+        CHECK_U64(COUNT(sql), 3);
+    }
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_name LIKE '%!'"), 79);
+}
+
 static void names_have_an_end(void **state)
 {
     record(state, 0, "many", NULL);
@@ -235,6 +249,7 @@ int main(void)
         CASE(deep_ranges_are_counted),
         CASE(deepest_ranges_leave_the_rest_right),
         CASE(long_texts_are_cut),
+        CASE(texts_are_told_apart_where_memory_ends),
         CASE(names_have_an_end),
         CASE(ranges_end_anywhere),
         CASE(many_threads_are_seen),

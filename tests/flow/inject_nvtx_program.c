@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -62,6 +63,31 @@ static void ranges(void)
     nvtx_pop();
     nvtx_push("bad \xff\xfe bytes \"quoted\"");
     nvtx_pop();
+}
+
+/* Texts that end where their page does, and nothing lies behind it: of each length one, three times, and
+ * then what differs from it in its last character, or ends before. */
+static void texts(void)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *const pages =
+        mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (pages == MAP_FAILED || mprotect(pages + page, page, PROT_NONE) != 0)
+        exit(1);
+    for (size_t length = 2; length <= 80; length++) {
+        char *const text = pages + page - length - 1;
+
+        memset(text, 'a' + (int)(length % 26), length);
+        for (int i = 0; i < 5; i++) {
+            if (i == 3)
+                text[length - 1] = '!';
+            if (i == 4)
+                text[length - 1] = '\0';
+            nvtx_push(text);
+            nvtx_pop();
+        }
+    }
 }
 
 static void deep(void)
@@ -223,6 +249,8 @@ int main(int argc, char **argv)
         ranges();
     else if (strcmp(scene, "deep") == 0)
         deep();
+    else if (strcmp(scene, "texts") == 0)
+        texts();
     else if (strcmp(scene, "deepest") == 0)
         deepest();
     else if (strcmp(scene, "unheard") == 0)
