@@ -4,7 +4,9 @@
 Ways alternate: alone, with nobody listening, recorded; of each the least CPU time of the thread that
 was measured. First over small libraries of ours (inject_rows.c), where a call takes next to nothing;
 then real programs that scripts/get-programs fetches, beside their own profilers in the same round; rows
-whose program is not there say so. Figures of a machine that others use are no figures."""
+whose program is not there say so. Figures of a machine that others use are no figures.
+
+    inject.py [small|onnx_runtime|tensorflow|torch]..."""
 import json
 import os
 import pathlib
@@ -20,7 +22,9 @@ OPTRACE, LIBRARY = BUILD / "client/cli/optrace", BUILD / "client/inject/liboptra
 ROUNDS = int(os.environ.get("OPTRACE_BENCH_ROUNDS", "5"))
 sys.path.insert(0, str(ROOT / "tests/flow"))
 
-ORT = """
+STAY = "import os; os.sched_setaffinity(0, {os.cpu_count() - 1})"
+
+ORT = STAY + """
 import sys, time
 import numpy as np
 import onnxruntime as ort
@@ -29,24 +33,25 @@ options.intra_op_num_threads = 1
 if sys.argv[1] == "profiler":
     options.enable_profiling = True
     options.profile_file_prefix = sys.argv[2] + "/own"
-session = ort.InferenceSession(sys.argv[2] + "/net.onnx", options, providers=["CPUExecutionProvider"])
-x = {"x": np.ones((2, 3, 32, 32), "f")}
+session = ort.InferenceSession(sys.argv[3], options, providers=["CPUExecutionProvider"])
+x = {"x": np.ones((2, 10), "f")}
+count = int(sys.argv[4])
 least = 1e12
 for _ in range(40):
     session.run(None, x)
     start = time.thread_time_ns()
-    for _ in range(50):
+    for _ in range(count):
         session.run(None, x)
-    least = min(least, (time.thread_time_ns() - start) / 50)
+    least = min(least, (time.thread_time_ns() - start) / count)
     time.sleep(0.02)
 start = time.thread_time_ns()
 if sys.argv[1] == "profiler":
     session.end_profiling() # what it keeps is written here; what is told to us is written as a run ends
-print(least + (time.thread_time_ns() - start) / (40 * 51))
+print(least + (time.thread_time_ns() - start) / (40 * (count + 1)))
 """
 
-TENSORFLOW = """
-import os, sys, time
+TENSORFLOW = STAY + """
+import sys, time
 os.environ["TF_NUM_INTRAOP_THREADS"] = os.environ["TF_NUM_INTEROP_THREADS"] = "1"
 import tensorflow as tf
 @tf.function(jit_compile=False)
@@ -80,7 +85,7 @@ def recorded(place, *options):
 
 
 def beside(argv):
-    """The daemon on the first processor; programs of inject_rows.c go to the last one themselves."""
+    """The daemon on the first processor; programs go to the last one themselves."""
     return ["taskset", "-c", "0", *argv] if shutil.which("taskset") else argv
 
 
@@ -112,12 +117,13 @@ def skip(name, program):
 
 def small(place):
     program = BUILD / "tests/bench/bench_inject_rows"
-    scenes = ("floor", "nvtx_text", "nvtx_registered", "itt", "openvino", "blas", "ggml", "ort")
+    scenes = ("floor", "nothing", "nvtx_text", "nvtx_registered", "itt", "openvino", "blas", "ggml", "ort")
     ns = {scene: least({"alone": ([program, scene], {}), "off": ([program, scene], silent()),
                         "recorded": (beside([*recorded(place, "--nodes", "off"), program, scene]), {})})
           for scene in scenes}
     floor = ns["floor"]["alone"]
     add("floor", floor)
+    add("two calls through a table that do nothing", ns["nothing"]["alone"])
     for scene, goal in (("nvtx_text", 1.4), ("nvtx_registered", 1.4), ("itt", 1.4)):
         add(f"{scene}, recorded", ns[scene]["recorded"])
         add(f"{scene}, recorded, to floor", ns[scene]["recorded"] / floor, goal, "ratio")
@@ -135,21 +141,28 @@ def onnx_runtime(place):
         skip("ONNX Runtime, its wheel", "onnxruntime-1.32.0")
         return
     import inject_ort_model
-    nodes = 7
-    (place / "net.onnx").write_bytes(inject_ort_model.model())
-    own = [python, "-c", ORT, "plain", place]
-    ns = least({"alone": (own, {}), "off": (own, silent()),
-                "runs": ([*recorded(place, "--nodes", "off"), *own], {}),
-                "attached": ([*recorded(place, "--nodes", "1/1000000"), *own], {}),
-                "nodes": ([*recorded(place, "--nodes", "all"), *own], {}),
-                "profiler": ([python, "-c", ORT, "profiler", place], {})})
-    add("ONNX Runtime 1.32.0 run without nodes, more", ns["attached"] - ns["alone"], 1500)
-    add("ONNX Runtime 1.32.0 run, --nodes off, more", ns["runs"] - ns["alone"])
-    add("ONNX Runtime 1.32.0 run, nobody listens, more", ns["off"] - ns["alone"])
-    ours, theirs = (ns["nodes"] - ns["attached"]) / nodes, (ns["profiler"] - ns["alone"]) / nodes
-    add("ONNX Runtime 1.32.0 node, recorded, more", ours)
-    add("ONNX Runtime 1.32.0 node, its own profiler and its file, more", theirs)
-    add("ONNX Runtime 1.32.0 node, to its own profiler", ours / theirs, 1.0, "ratio")
+    nodes, ns = 50, {}
+    for length, runs in ((1, 400), (nodes, 60)):
+        model = place / f"chain{length}.onnx"
+        model.write_bytes(inject_ort_model.chain(length))
+        own = [python, "-c", ORT, "plain", place, model, runs]
+        ns[length] = least({
+            "alone": (own, {}), "off": (own, silent()),
+            "runs": (beside([*recorded(place, "--nodes", "off"), *own]), {}),
+            "attached": (beside([*recorded(place, "--nodes", "1/1000000"), *own]), {}),
+            "nodes": (beside([*recorded(place, "--nodes", "all"), *own]), {}),
+            "profiler": ([python, "-c", ORT, "profiler", place, model, runs], {})})
+    one = ns[1]
+    add("ONNX Runtime 1.32.0 run without nodes, more", one["attached"] - one["alone"], 1500)
+    add("ONNX Runtime 1.32.0 run, --nodes off, more", one["runs"] - one["alone"])
+    add("ONNX Runtime 1.32.0 run, nobody listens, more", one["off"] - one["alone"])
+    add("ONNX Runtime 1.32.0 run with nodes, of one, more", one["nodes"] - one["alone"])
+    add("ONNX Runtime 1.32.0 run, its own profiler and its file, of one, more", one["profiler"] - one["alone"])
+    ours, theirs = ((ns[nodes][way] - one[way]) / (nodes - 1) for way in ("nodes", "profiler"))
+    alone = (ns[nodes]["alone"] - one["alone"]) / (nodes - 1)
+    add("ONNX Runtime 1.32.0 node, recorded, more", ours - alone)
+    add("ONNX Runtime 1.32.0 node, its own profiler and its file, more", theirs - alone)
+    add("ONNX Runtime 1.32.0 node, to its own profiler", (ours - alone) / (theirs - alone), 1.0, "ratio")
 
 
 def tensorflow(place):
@@ -158,13 +171,13 @@ def tensorflow(place):
         skip("TensorFlow, its wheel", "tensorflow-2.21.0")
         return
     own = [python, "-c", TENSORFLOW]
-    ns = least({"alone": (own, {}), "all": ([*recorded(place, "--nodes", "all", "--sources", "tensorflow"), *own], {}),
-                "runs": ([*recorded(place, "--nodes", "1/1000000", "--sources", "tensorflow"), *own], {})})
+    ns = least({"alone": (own, {}), "all": (beside([*recorded(place, "--nodes", "all", "--sources", "tensorflow"), *own]), {}),
+                "runs": (beside([*recorded(place, "--nodes", "1/1000000", "--sources", "tensorflow"), *own]), {})})
     add("TensorFlow 2.21.0 kernel, recorded with shapes, more", (ns["all"] - ns["runs"]) / 100, 200)
     add("TensorFlow 2.21.0 run without kernels, more", ns["runs"] - ns["alone"])
 
 
-def torch():
+def torch(_):
     pythons = sorted(CACHE.glob("torch-*/bin/python3"))
     if not pythons:
         skip("PyTorch, its wheel", "torch-2.15.0")
@@ -184,9 +197,8 @@ def show():
         print(f"{name:<66}{ns:>10.2f} {met}")
 
 
+PARTS = {"small": small, "onnx_runtime": onnx_runtime, "tensorflow": tensorflow, "torch": torch}
 with tempfile.TemporaryDirectory() as folder:
-    small(pathlib.Path(folder))
-    onnx_runtime(pathlib.Path(folder))
-    tensorflow(pathlib.Path(folder))
-    torch()
+    for part in sys.argv[1:] or PARTS:
+        PARTS[part](pathlib.Path(folder))
 show()

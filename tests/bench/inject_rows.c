@@ -67,6 +67,23 @@ static void registered_burst(void)
     }
 }
 
+static __attribute__((noinline)) int nothing(const char *text)
+{
+    KEEP(text);
+    return 0;
+}
+
+/* What two such calls take of which nothing comes. */
+static void nothing_burst(void)
+{
+    static int (*table[2])(const char *) = {nothing, nothing};
+
+    for (int i = 0; i < BURST; i++) {
+        HANDLER(table, 0, int (*)(const char *))("forward pass");
+        HANDLER(table, 1, int (*)(const char *))(NULL);
+    }
+}
+
 static bool start_nvtx(void)
 {
     domain = nvtx_domain("bench");
@@ -184,6 +201,7 @@ static const struct {
     void (*burst)(void);
 } scenes[] = {
     {"floor", NULL, floor_burst},
+    {"nothing", NULL, nothing_burst},
     {"nvtx_text", start_nvtx, text_burst},
     {"nvtx_registered", start_nvtx, registered_burst},
     {"itt", start_itt, itt_burst},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model for ONNX Runtime, byte by byte: Conv, Relu, GlobalAveragePool, Flatten, Gemm, Softmax."""
+"""Models for ONNX Runtime, byte by byte: Conv, Relu, GlobalAveragePool, Flatten, Gemm, Softmax; a chain of Neg."""
 import struct
 
 
@@ -42,6 +42,14 @@ def node(kind, name, inputs, output, **attributes):
 def value(name, *dims):
     shape = b"".join(field(1, field(1, dim)) for dim in dims)
     return field(1, name) + field(2, field(1, field(1, 1) + field(2, shape)))
+
+
+def chain(length):
+    """Next to nothing to compute, so that what a run and a node cost more is not lost in it."""
+    names = ["x", *(f"t{i}" for i in range(length - 1)), "y"]
+    graph = b"".join(field(1, node("Neg", f"neg{i}", [names[i]], names[i + 1])) for i in range(length))
+    graph += field(2, "net") + field(11, value("x", 2, 10)) + field(12, value("y", 2, 10))
+    return field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, 13))
 
 
 def model(size=32):

@@ -37,7 +37,9 @@ class Place:
 
     def __init__(self, python, directory):
         self.python, self.directory = python, directory
-        self.environment = dict(os.environ, TORCHINDUCTOR_CACHE_DIR=os.path.join(directory, 'cache'))
+        # processes that compile outlive a program, and with them the daemon that writes its file
+        self.environment = dict(os.environ, TORCHINDUCTOR_CACHE_DIR=os.path.join(directory, 'cache'),
+                                TORCHINDUCTOR_COMPILE_THREADS='1')
 
     def alone(self, name, *words):
         return self.output([], name, words)
