@@ -278,7 +278,7 @@ bool store_total_is_due(const struct store *store)
 
     if (!totals->is_ready || events <= 0)
         return false;
-    if (row_ns == 0 || totals->entries.count - totals->free_count > TOTAL_ENTRIES_MAX)
+    if (totals->entries.count - totals->free_count > TOTAL_ENTRIES_MAX)
         return true;
     waited_ns = (int64_t)(ot_clock_ns(CLOCK_MONOTONIC) - totals->last_ns);
     if (__builtin_mul_overflow(row_ns, dirty + 1, &least_ns) || waited_ns < least_ns)
