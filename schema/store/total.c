@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Totals: a hash of what is counted, and the runs that are open. */
-#include "schema/store/total.h"
+/* Totals: what is counted, and the runs that are open. */
+#include "schema/store/total_entry.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,147 +8,10 @@
 
 #include "schema/store/private.h"
 
-enum { ENTRIES_MIN = 1 << 9, FEW_ENTRIES = 1 << 11 };
-#define GONE      UINT32_MAX /* the class of a place that is free */
-#define NOT_FOUND UINT32_MAX
+enum { FEW_ENTRIES = 1 << 11 };
 /* Beyond these, sums may not hold. */
 #define SANE_MAX (INT64_MAX / 2)
-
-/* --- Entries --- */
-
-static inline uint32_t hash_of(int64_t op_id, uint32_t run_class, uint8_t lane_kind)
-{
-    uint64_t mixed = (uint64_t)op_id * 4 + lane_kind;
-
-    mixed ^= (uint64_t)run_class * UINT64_C(0x9e3779b97f4a7c15);
-    mixed *= UINT64_C(0xd6e8feb86659fd93);
-    return (uint32_t)(mixed >> 32);
-}
-
-static void insert_slot(struct totals *totals, uint32_t place)
-{
-    const struct total_entry *entry = &totals->entries.items[place];
-    uint32_t slot = hash_of(entry->op_id, entry->run_class, entry->lane_kind) & totals->slot_mask;
-
-    while (totals->slots[slot])
-        slot = (slot + 1) & totals->slot_mask;
-    totals->slots[slot] = place + 1;
-    totals->slot_count++;
-}
-
-static void rebuild_slots(struct totals *totals)
-{
-    memset(totals->slots, 0, ((size_t)totals->slot_mask + 1) * sizeof(*totals->slots));
-    totals->slot_count = 0;
-    for (uint32_t i = 0; i < totals->entries.count; i++) {
-        if (totals->entries.items[i].run_class != GONE)
-            insert_slot(totals, i);
-    }
-}
-
-/* Room for one more. Slots of places that were freed stay until then: at most half are in use. */
-static int make_room(struct totals *totals)
-{
-    uint32_t count = totals->slots ? totals->slot_mask + 1 : 0;
-    uint32_t *slots;
-
-    if (totals->slot_count + 1 <= count / 2)
-        return 0;
-    if (totals->entries.count + 1 > count / 4) {
-        count = count ? count * 2 : 2 * ENTRIES_MIN;
-        slots = realloc(totals->slots, count * sizeof(*slots));
-        if (!slots)
-            return -ENOMEM;
-        totals->slots = slots;
-        totals->slot_mask = count - 1;
-    }
-    rebuild_slots(totals);
-    return 0;
-}
-
-static inline uint32_t find_entry(const struct totals *totals, int64_t op_id, uint32_t run_class,
-                                  uint8_t lane_kind)
-{
-    if (!totals->slots)
-        return NOT_FOUND;
-    for (uint32_t slot = hash_of(op_id, run_class, lane_kind);; slot++) {
-        uint32_t place = totals->slots[slot & totals->slot_mask] - 1;
-        const struct total_entry *entry;
-
-        if (place == NOT_FOUND)
-            return place;
-        entry = &totals->entries.items[place];
-        if (entry->op_id == op_id && entry->run_class == run_class && entry->lane_kind == lane_kind)
-            return place;
-    }
-}
-
-static struct total_run *run_of(struct totals *totals, uint32_t run_class)
-{
-    return run_class >= TOTAL_OPEN ? &totals->runs[run_class - TOTAL_OPEN] : NULL;
-}
-
-static bool may_have_row(const struct totals *totals, const struct total_entry *entry,
-                         const struct total_run *run)
-{
-    return entry->op_id <= totals->stored_op_max && (!run || run->may_be_stored);
-}
-
-/* Nothing, with room for durations as before. */
-static void empty_sums(struct total_sums *sums)
-{
-    struct store_histogram histogram = sums->histogram;
-
-    if (histogram.length)
-        memset(histogram.counts, 0, histogram.length * sizeof(*histogram.counts));
-    *sums = (struct total_sums){.min_ns = INT64_MAX, .max_ns = INT64_MIN, .histogram = histogram};
-}
-
-/* The place of an entry that is not there yet. */
-static int new_entry(struct store *store, struct total_entry entry, uint32_t *out_place,
-                     struct diag *diag)
-{
-    struct totals *totals = &store->totals;
-    struct total_run *run = run_of(totals, entry.run_class);
-    int rc = make_room(totals);
-
-    empty_sums(&entry.fresh);
-    empty_sums(&entry.all);
-    if (rc == 0 && may_have_row(totals, &entry, run))
-        rc = store_total_read_row(store, run ? run->run : 0, &entry, diag);
-    if (rc == 0 && run)
-        entry.next = run->first;
-    if (rc == 0 && totals->free_entry) {
-        totals->free_count--;
-        *out_place = totals->free_entry - 1;
-        totals->free_entry = totals->entries.items[*out_place].next;
-        totals->entries.items[*out_place] = entry;
-    } else if (rc == 0) {
-        *out_place = (uint32_t)totals->entries.count;
-        rc = array_push(&totals->entries, entry);
-    }
-    if (rc < 0) {
-        store_histogram_deinit(&entry.all.histogram);
-        return rc == -ENOMEM ? diag_set(diag, rc, "no memory for the totals of %s", store->path)
-                             : rc;
-    }
-    if (run)
-        run->first = *out_place + 1;
-    insert_slot(totals, *out_place);
-    return 0;
-}
-
-static void free_entry(struct totals *totals, uint32_t place)
-{
-    struct total_entry *entry = &totals->entries.items[place];
-
-    totals->dirty_count -= entry->is_dirty;
-    store_histogram_deinit(&entry->fresh.histogram);
-    store_histogram_deinit(&entry->all.histogram);
-    *entry = (struct total_entry){.run_class = GONE, .next = totals->free_entry};
-    totals->free_entry = place + 1;
-    totals->free_count++;
-}
+#define NOT_FOUND TOTAL_NOT_FOUND
 
 static inline void touch(struct totals *totals, struct total_entry *entry)
 {
@@ -245,7 +108,7 @@ static int fold_entry(struct store *store, uint32_t place, struct diag *diag)
             rc = diag_set(diag, -ENOMEM, "no memory for the totals of %s", store->path);
         touch(totals, entry);
     }
-    empty_sums(&entry->fresh);
+    store_total_empty_sums(&entry->fresh);
     return rc;
 }
 
@@ -290,6 +153,8 @@ int store_total_fold(struct store *store, struct diag *diag)
             rc = fold_entry(store, totals->touched.items[i], diag);
     }
     totals->touched.count = 0;
+    if (rc == 0)
+        store_total_close_ranks(totals);
     return rc;
 }
 
@@ -300,24 +165,24 @@ static int move_entry(struct store *store, uint32_t from, uint32_t run_class, in
     struct totals *totals = &store->totals;
     const struct total_entry moved = totals->entries.items[from];
     struct total_gone gone = {.op_id = moved.op_id, .run = run, .lane_kind = moved.lane_kind};
-    uint32_t to = find_entry(totals, moved.op_id, run_class, moved.lane_kind);
+    uint32_t to = store_total_find_entry(totals, moved.op_id, run_class, moved.lane_kind);
     int rc = moved.is_stored ? array_push(&totals->gone, gone) : 0;
 
     if (rc == 0 && to == NOT_FOUND)
-        rc = new_entry(store,
-                       (struct total_entry){.op_id = moved.op_id,
-                                            .run_class = run_class,
-                                            .session = moved.session,
-                                            .lane_kind = moved.lane_kind,
-                                            .op_kind = moved.op_kind},
-                       &to, diag);
+        rc = store_total_new_entry(store,
+                                   (struct total_entry){.op_id = moved.op_id,
+                                                        .run_class = run_class,
+                                                        .session = moved.session,
+                                                        .lane_kind = moved.lane_kind,
+                                                        .op_kind = moved.op_kind},
+                                   &to, diag);
     if (rc == 0)
         rc = add_sums(&totals->entries.items[to].all, &moved.all);
     if (rc < 0)
         return rc;
     totals->entries.items[to].is_unsure |= moved.is_unsure;
     touch(totals, &totals->entries.items[to]);
-    free_entry(totals, from);
+    store_total_free_entry(totals, from);
     return 0;
 }
 
@@ -351,7 +216,7 @@ static int move_run(struct store *store, uint32_t place, uint32_t run_class, str
         if (totals->entries.items[entry - 1].all.event_count)
             rc = move_entry(store, entry - 1, run_class, run->run, diag);
         else
-            free_entry(totals, entry - 1);
+            store_total_free_entry(totals, entry - 1);
     }
     end_run(totals, place);
     return rc;
@@ -367,7 +232,7 @@ static void park_run(struct totals *totals, uint32_t place)
         uint32_t entry = run->first - 1;
 
         run->first = totals->entries.items[entry].next;
-        free_entry(totals, entry);
+        store_total_free_entry(totals, entry);
     }
     if (run->run > session->stored_run_max)
         session->stored_run_max = run->run;
@@ -578,13 +443,14 @@ static __attribute__((noinline)) int make_place(struct store *store, struct tota
     int rc = store_total_read_op(
         store, entry.op_id, totals->sessions.items[item->session].session_id, &entry.op_kind, diag);
 
-    return rc < 0 ? rc : new_entry(store, entry, &item->entry, diag);
+    return rc < 0 ? rc : store_total_new_entry(store, entry, &item->entry, diag);
 }
 
 /* Finds or makes its entry. */
 static inline int find_place(struct store *store, struct total_event *item, struct diag *diag)
 {
-    item->entry = find_entry(&store->totals, item->event->op_id, item->run_class, item->lane_kind);
+    item->entry = store_total_find_entry(&store->totals, item->event->op_id, item->run_class,
+                                         item->lane_kind);
     return item->entry == NOT_FOUND ? make_place(store, item, diag) : 0;
 }
 
@@ -754,24 +620,17 @@ void store_total_forget_idle(struct totals *totals, uint32_t idle_max)
     for (uint32_t i = 0; i < totals->entries.count; i++) {
         struct total_entry *entry = &totals->entries.items[i];
 
-        if (entry->run_class >= TOTAL_OPEN) /* also GONE */
+        if (entry->run_class >= TOTAL_OPEN) /* also TOTAL_GONE */
             continue;
         if ((entry->idle_count++ > idle_max && are_many) || are_too_many)
-            free_entry(totals, i);
+            store_total_free_entry(totals, i);
     }
 }
 
 void store_total_clear(struct totals *totals)
 {
-    for (size_t i = 0; i < totals->entries.count; i++) {
-        store_histogram_deinit(&totals->entries.items[i].fresh.histogram);
-        store_histogram_deinit(&totals->entries.items[i].all.histogram);
-    }
+    store_total_clear_entries(totals);
     totals->touched.count = 0;
-    totals->entries.count = 0;
-    totals->free_entry = totals->free_count = totals->dirty_count = 0;
-    if (totals->slots)
-        rebuild_slots(totals);
     totals->sessions.count = 0;
     totals->gone.count = 0;
     if (totals->runs)

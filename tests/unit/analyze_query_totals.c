@@ -30,6 +30,7 @@ struct scene {
     size_t event_count, run_count;
     uint64_t seed;
     bool crosses_runs; /* spans of one run hold some of others */
+    bool tells_seldom; /* of runs, of many at a time */
     int64_t now_ns, next_run;
 };
 
@@ -185,10 +186,12 @@ static void put_part(struct store *store, struct scene *scene, size_t from, size
                      size_t *run)
 {
     const int64_t until_ns = end_of(&scene->events[from + count - 1]);
+    const bool tells = !scene->tells_seldom || pick(scene, 16) == 0;
     size_t runs = 0, added;
     struct diag diag = {0};
 
-    while (*run + runs < scene->run_count && scene->runs[*run + runs].end_ns != STORE_NULL &&
+    while (tells && *run + runs < scene->run_count &&
+           scene->runs[*run + runs].end_ns != STORE_NULL &&
            scene->runs[*run + runs].end_ns <= until_ns)
         runs++;
     if (runs)
@@ -263,6 +266,7 @@ static void make_scene(struct scene *scene, uint64_t seed)
 {
     *scene = (struct scene){.seed = seed * UINT64_C(0x9e3779b97f4a7c15) + 1, .next_run = 1};
     scene->crosses_runs = seed % 5 == 0;
+    scene->tells_seldom = seed % 3 == 0;
     for (int s = 0; s < SESSIONS; s++) {
         for (int thread = 0; thread < THREADS; thread++)
             add_thread(scene, s, thread);
