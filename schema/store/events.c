@@ -77,6 +77,32 @@ static inline int64_t end_of(const struct store_event *event)
     return __builtin_add_overflow(event->start_ns, dur_ns, &end_ns) ? INT64_MAX : end_ns;
 }
 
+/* store_total_look(), for most without a call: what was looked at before is counted first where that
+ * may change what is known. */
+static inline int look(struct store *store, struct lane *lane, const struct store_event *event,
+                       int64_t rowid, struct total_event *counted, size_t *counted_count,
+                       struct diag *diag)
+{
+    struct totals *totals = &store->totals;
+    bool is_known = store_total_knows(totals, lane, event);
+    int rc = 0;
+
+    if (is_known && store_total_is_plain(totals, lane, event)) {
+        totals->last_rowid = rowid;
+        counted[(*counted_count)++] = (struct total_event){
+            event, rowid, lane->total_session, lane->nest, lane->total_class, 0, lane->kind};
+        return 1;
+    }
+    if (!is_known) {
+        rc = store_total_count(store, counted, *counted_count, diag);
+        *counted_count = 0;
+    }
+    if (rc == 0)
+        rc = store_total_look(store, lane, event, rowid, &counted[*counted_count], diag);
+    *counted_count += rc == 1;
+    return rc;
+}
+
 /* What op_stat is to know of some events of a batch, and whose they are. */
 static int account_some(struct store *store, int64_t rowid, const struct store_event *rows,
                         size_t count, struct diag *diag)
@@ -96,16 +122,10 @@ static int account_some(struct store *store, int64_t rowid, const struct store_e
         if (rc < 0)
             return rc;
         store_tally_add(&store->tallies, lane->tally, event->start_ns, end_of(event));
-        if (!store->gathers && !store_total_knows(&store->totals, lane, event)) {
-            rc = store_total_count(store, counted, counted_count, diag);
-            counted_count = 0;
-        }
-        if (rc == 0 && !store->gathers)
-            rc = store_total_look(store, lane, event, rowid + (int64_t)i, &counted[counted_count],
-                                  diag);
+        if (!store->gathers)
+            rc = look(store, lane, event, rowid + (int64_t)i, counted, &counted_count, diag);
         if (rc < 0)
             return rc;
-        counted_count += rc == 1;
         if (rc == 0 && event->dur_ns != STORE_NULL && event->op_id != STORE_NULL)
             finished[finished_count++] = (struct rollup_event){
                 .event = event, .rowid = rowid + (int64_t)i, .lane_kind = lane->kind};

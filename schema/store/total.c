@@ -9,8 +9,6 @@
 #include "schema/store/private.h"
 
 enum { FEW_ENTRIES = 1 << 11 };
-/* Beyond these, sums may not hold. */
-#define SANE_MAX (INT64_MAX / 2)
 #define NOT_FOUND TOTAL_NOT_FOUND
 
 static inline void touch(struct totals *totals, struct total_entry *entry)
@@ -425,13 +423,6 @@ static inline int count_duration(struct store_histogram *durations, uint32_t bin
     return 0;
 }
 
-static bool has_sane_times(const struct store_event *event)
-{
-    return event->start_ns >= 0 && event->start_ns < SANE_MAX && event->dur_ns < SANE_MAX &&
-           (event->kern_ns == STORE_NULL ||
-            (event->kern_ns >= 0 && event->kern_ns <= event->dur_ns));
-}
-
 static __attribute__((noinline)) int make_place(struct store *store, struct total_event *item,
                                                 struct diag *diag)
 {
@@ -482,7 +473,7 @@ int store_total_look(struct store *store, struct lane *lane, const struct store_
         session->is_dirty = true;
         return 0;
     }
-    if (!has_sane_times(event)) {
+    if (!store_total_has_sane_times(event)) {
         session->is_counted = false; /* reports look at each of its events */
         session->is_dirty = true;
         return 0;
@@ -596,7 +587,7 @@ int store_total_replay(struct store *store, struct lane *lane, const struct stor
     int rc = 0;
 
     if (lane->kind != 0 || event->dur_ns == STORE_NULL || event->op_id == STORE_NULL ||
-        !has_sane_times(event))
+        !store_total_has_sane_times(event))
         return 0;
     if (lane->total_clearing != totals->clearing)
         rc = place_lane(store, lane, diag);

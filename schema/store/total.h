@@ -25,6 +25,8 @@
 /* Rows are written after so long, or so many events, and when a session ends; but a row takes as
  * long as store_delay_rollups() was told. */
 #define TOTAL_WAIT_NS INT64_C(10000000000)
+/* Beyond these, sums may not hold. */
+#define TOTAL_NS_MAX (INT64_MAX / 2)
 
 enum {
     TOTAL_WAIT_EVENTS = 1 << 18,   /* so many are counted again in a few hundredths of a second, */
@@ -146,6 +148,23 @@ static inline bool store_total_knows(const struct totals *totals, const struct l
                                      const struct store_event *event)
 {
     return lane->total_run == event->run && lane->total_generation == totals->generation;
+}
+
+/** Whether sums of such times hold; dur_ns is none that is missing. */
+static inline bool store_total_has_sane_times(const struct store_event *event)
+{
+    return event->start_ns >= 0 && event->start_ns < TOTAL_NS_MAX && event->dur_ns < TOTAL_NS_MAX &&
+           (event->kern_ns == STORE_NULL ||
+            (event->kern_ns >= 0 && event->kern_ns <= event->dur_ns));
+}
+
+/** Whether an event of a lane that is known is to be counted, as nearly all are: looking at it would
+ *  change nothing else. */
+static inline bool store_total_is_plain(const struct totals *totals, const struct lane *lane,
+                                        const struct store_event *event)
+{
+    return totals->sessions.items[lane->total_session].is_counted && event->op_id != STORE_NULL &&
+           event->dur_ns != STORE_NULL && store_total_has_sane_times(event);
 }
 
 /** Look at an event of a lane. Returns 1 when it is to be counted by store_total_count(), which
