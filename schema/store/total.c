@@ -532,7 +532,7 @@ static inline int count(struct store *store, const struct total_event *item, str
     return 0;
 }
 
-static inline void fetch_ahead(const struct totals *totals, const struct total_event *item)
+static inline void fetch_counts(const struct totals *totals, const struct total_event *item)
 {
     const struct total_entry *entry = &totals->entries.items[item->entry];
     uint32_t place = store_bin_of(item->event->dur_ns) - entry->fresh.histogram.first;
@@ -541,7 +541,7 @@ static inline void fetch_ahead(const struct totals *totals, const struct total_e
         __builtin_prefetch(&entry->fresh.histogram.counts[place], 1);
 }
 
-/* Finds the entries of events. Those of few ops are in a cache, and counted at once. */
+/* Finds the entries of events. Those of few ops are in a cache, their counts mostly are not. */
 static int place_events(struct store *store, struct total_event *events, size_t event_count,
                         bool are_few, struct diag *diag)
 {
@@ -555,7 +555,7 @@ static int place_events(struct store *store, struct total_event *events, size_t 
             totals->sessions.items[events[i].session].is_dirty = true;
         }
         if (rc == 0 && are_few)
-            rc = count(store, &events[i], diag);
+            fetch_counts(totals, &events[i]);
         else if (rc == 0)
             __builtin_prefetch(&totals->entries.items[events[i].entry].fresh, 1);
     }
@@ -570,8 +570,8 @@ int store_total_count(struct store *store, struct total_event *events, size_t ev
     int rc = place_events(store, events, event_count, are_few, diag);
 
     for (size_t i = 0; i < event_count && rc == 0 && !are_few; i++)
-        fetch_ahead(&store->totals, &events[i]);
-    for (size_t i = 0; i < event_count && rc == 0 && !are_few; i++)
+        fetch_counts(&store->totals, &events[i]);
+    for (size_t i = 0; i < event_count && rc == 0; i++)
         rc = count(store, &events[i], diag);
     return rc == -ENOMEM ? diag_set(diag, rc, "no memory for the totals of %s", store->path) : rc;
 }
