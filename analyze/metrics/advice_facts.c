@@ -28,13 +28,6 @@ void advice_facts_init(struct advice_facts *facts)
     };
 }
 
-static double sorted_median(struct value_array *values)
-{
-    if (values->count)
-        stats_sort(values->items, values->count);
-    return stats_median(values->items, values->count);
-}
-
 static int push_span(struct interval_array *list, const struct span *span)
 {
     return array_push(list, ((struct interval){span->start_ns, span_end_ns(span)}));
@@ -383,12 +376,12 @@ static void finish_sums(struct advice_parts *parts, struct advice_facts *facts)
     facts->small_ns = sums->small_ns;
     facts->launch_count = sums->launch_count;
     facts->launch_ns = sums->launch_ns;
-    facts->launch_median_ns = sorted_median(&parts->calls);
-    facts->launched_median_ns = sorted_median(&parts->works);
+    facts->launch_median_ns = stats_find_median(parts->calls.items, parts->calls.count);
+    facts->launched_median_ns = stats_find_median(parts->works.items, parts->works.count);
     facts->call_count = parts->own[side].count;
     facts->tiny_count = parts->tiny_count[side];
     facts->tiny_ns = parts->tiny_ns[side];
-    facts->call_median_ns = sorted_median(&parts->own[side]);
+    facts->call_median_ns = stats_find_median(parts->own[side].items, parts->own[side].count);
 }
 
 int advice_finish(struct advice_parts *parts, const struct spans_answer *spans,

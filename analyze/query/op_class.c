@@ -41,12 +41,6 @@ static bool is_collective_kernel(const struct op_row *op)
     return false;
 }
 
-bool op_asks_for_collective(const struct op_row *op)
-{
-    return strcmp(op->type, "cpu_op") == 0 &&
-           (strncmp(op->name, "c10d::", 6) == 0 || strcmp(op->name, "record_param_comms") == 0);
-}
-
 static enum op_class find_class(const struct op_row *op)
 {
     const struct sort *sort = sort_of(op);
@@ -61,11 +55,19 @@ static enum op_class find_class(const struct op_row *op)
 }
 
 /* Of op->sort: what is known, and the class. */
-enum { SORT_KNOWN = 1, SORT_COPY = 2, SORT_FILL = 4, SORT_CLASS_SHIFT = 3 };
+enum {
+    SORT_KNOWN = 1,
+    SORT_COPY = 2,
+    SORT_FILL = 4,
+    SORT_CLASS_SHIFT = 3,
+    SORT_CLASS_MAX = 7,
+    SORT_ASKS = 64,
+};
 
 enum op_class op_class_of(const struct op_row *op)
 {
-    return op->sort ? (enum op_class)(op->sort >> SORT_CLASS_SHIFT) : find_class(op);
+    return op->sort ? (enum op_class)(op->sort >> SORT_CLASS_SHIFT & SORT_CLASS_MAX)
+                    : find_class(op);
 }
 
 bool op_has_copy_type(const struct op_row *op)
@@ -78,6 +80,14 @@ bool op_has_fill_type(const struct op_row *op)
     return op->sort ? (op->sort & SORT_FILL) != 0 : strcasecmp(op->type, "memset") == 0;
 }
 
+bool op_asks_for_collective(const struct op_row *op)
+{
+    if (op->sort)
+        return (op->sort & SORT_ASKS) != 0;
+    return strcmp(op->type, "cpu_op") == 0 &&
+           (strncmp(op->name, "c10d::", 6) == 0 || strcmp(op->name, "record_param_comms") == 0);
+}
+
 void op_class_note(struct op_row *op)
 {
     unsigned sort = SORT_KNOWN | (unsigned)find_class(op) << SORT_CLASS_SHIFT;
@@ -85,6 +95,7 @@ void op_class_note(struct op_row *op)
     op->sort = 0;
     sort |= op_has_copy_type(op) ? SORT_COPY : 0;
     sort |= op_has_fill_type(op) ? SORT_FILL : 0;
+    sort |= op_asks_for_collective(op) ? SORT_ASKS : 0;
     op->sort = (uint8_t)sort;
 }
 

@@ -161,6 +161,68 @@ double stats_trimmed_mean(const double *sorted, size_t count)
     return count ? sum / (double)(count - 2 * dropped) : NAN;
 }
 
+static void swap(double *a, double *b)
+{
+    double value = *a;
+
+    *a = *b;
+    *b = value;
+}
+
+/* The middle one of three. */
+static double choose_pivot(double a, double b, double c)
+{
+    if (a > b)
+        swap(&a, &b);
+    return c < a ? a : c > b ? b : c;
+}
+
+/* Puts the value there that would be there if they were sorted, those below it before it. */
+static void select_place(double *values, size_t count, size_t place)
+{
+    size_t first = 0, end = count;
+
+    /* Halves get small fast, but for values that are made against it. */
+    for (int tries = 0; end - first > DIGITS_FROM; tries++) {
+        double pivot =
+            choose_pivot(values[first], values[first + (end - first) / 2], values[end - 1]);
+        size_t low = first, high = end - 1;
+
+        if (tries == 64)
+            break;
+        for (;; low++, high--) {
+            while (values[low] < pivot)
+                low++;
+            while (values[high] > pivot)
+                high--;
+            if (low >= high)
+                break;
+            swap(&values[low], &values[high]);
+        }
+        /* Before `low` none is above the pivot, from there on none below it. */
+        if (place < low)
+            end = low;
+        else
+            first = low;
+    }
+    stats_sort(values + first, end - first);
+}
+
+double stats_find_median(double *values, size_t count)
+{
+    double below;
+
+    if (!count)
+        return NAN;
+    select_place(values, count, count / 2);
+    if (count % 2)
+        return values[count / 2];
+    below = values[0];
+    for (size_t i = 1; i < count / 2; i++)
+        below = values[i] > below ? values[i] : below;
+    return (below + values[count / 2]) / 2;
+}
+
 double stats_median(const double *sorted, size_t count)
 {
     if (!count)

@@ -31,6 +31,9 @@ double stats_trimmed_mean(const double *sorted, size_t count);
 /** The middle one of ascending values, or the mean of the two in the middle. NaN without any. */
 double stats_median(const double *sorted, size_t count);
 
+/** The same of values in any order, none of them NaN; they are put into another one. */
+double stats_find_median(double *values, size_t count);
+
 /** The median distance of ascending values from their median (MAD), both by nearest rank; count >=
  *  1. */
 double stats_median_distance(const double *sorted, size_t count);

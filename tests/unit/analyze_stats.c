@@ -100,6 +100,31 @@ static void distances_from_the_median(void **state)
     assert_float_equal(stats_median_distance(equal, 4), 0, 0);
 }
 
+/* As sorting finds it, of equal ones, few kinds, ordered ones and any. */
+static void medians_are_found_without_sorting(void **state)
+{
+    enum { MOST = 5000 };
+    static double values[MOST], sorted[MOST];
+
+    (void)state;
+    assert_true(isnan(stats_find_median(values, 0)));
+    srand(5);
+    for (int round = 0; round < 400; round++) {
+        size_t count = 1 + (size_t)rand() % (round % 4 ? MOST : 9);
+        int kinds = round % 3 == 0 ? 1 + rand() % 3 : 1 << 20;
+
+        for (size_t i = 0; i < count; i++)
+            values[i] = round % 5 == 0   ? (double)i
+                        : round % 5 == 1 ? -(double)i
+                                         : rand() % kinds - 1.5;
+        memcpy(sorted, values, count * sizeof(*values));
+        stats_sort(sorted, count);
+        assert_float_equal(stats_find_median(values, count), stats_median(sorted, count), 0);
+        stats_sort(values, count); /* none was lost */
+        assert_memory_equal(values, sorted, count * sizeof(*values));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -108,6 +133,7 @@ int main(void)
         cmocka_unit_test(sort_is_ascending),
         cmocka_unit_test(many_are_sorted_as_few_are),
         cmocka_unit_test(distances_from_the_median),
+        cmocka_unit_test(medians_are_found_without_sorting),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
