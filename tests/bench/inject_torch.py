@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 
-ROUNDS, REPEATS = 4, 15
+ROUNDS, REPEATS = int(os.environ.get('OPTRACE_BENCH_ROUNDS', '4')), 15
 
 
 def measure(profilers):
