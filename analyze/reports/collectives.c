@@ -108,7 +108,10 @@ static int emit_names(const struct report *report, const struct collectives *col
 {
     static const struct out_chart chart = {
         .kind = OUT_CHART_BARS, .label = "name", .values = {"total_ns"}, .color = "side"};
-    static const struct out_section section = {.name = "collectives", .chart = &chart};
+    static const struct out_section section = {
+        .name = "collectives",
+        .keep = "name total_ns calls bus_bytes_per_s mean_ns bandwidth_bytes_per_s",
+        .chart = &chart};
     struct name_lines all = {0};
     int rc = 0;
 
@@ -159,7 +162,10 @@ static const struct line_column size_columns[] = {
 static int emit_sizes(const struct report *report, const struct collectives *collectives,
                       struct diag *diag)
 {
-    static const struct out_section section = {.name = "sizes", .title = "By size of the message"};
+    static const struct out_section section = {
+        .name = "sizes",
+        .title = "By size of the message",
+        .keep = "name message_bytes mean_ns bus_bytes_per_s calls rank_count"};
     const struct lines lines = {
         .columns = size_columns,
         .column_count = sizeof(size_columns) / sizeof(size_columns[0]),

@@ -59,6 +59,8 @@ COLUMNS = {
     ("threads", "Lane"): ["Busy", "Share", "Spans"],
     ("types", "Type"): ["Share", "Self", "Calls", "Mean", "P99"],
 }
+# Columns that names keep at least where they are cut: those of collectives end with what tells them apart.
+LEAST = {"collectives": 24}
 
 
 def run(*arguments):
@@ -131,6 +133,8 @@ def check(store, session, report):
     wrong = [f"{columns_of(line)} columns: {line}" for line in narrow.stdout.splitlines()
              if columns_of(line) > SCREEN]
     tables = read_tables(narrow.stdout)
+    wrong += [f"{row[0].strip()} in {head}" for head, rows in tables for row in rows
+              if "..." in row[0] and columns_of(row[0].strip()) < LEAST.get(report, 0)]
     for head, _ in tables if report not in NO_TABLE else []:
         lacking = [title for title in COLUMNS.get((report, head[0]), ["?"]) if title not in head]
         wrong += [f"lacks {lacking} in {head}"] if lacking else []
