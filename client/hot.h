@@ -7,30 +7,22 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/fetch.h"
 #include "client/ring.h"
 #include "client/thread.h"
 
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define COLD                __attribute__((noinline, cold))
+#define HOT                 __attribute__((hot)) /* beside others: fewer pages after a rest */
 
 /** Records ahead of the head whose line is asked for. A tight loop writes one in some 25 ns; a line
  *  that the daemon has read since, or that fell out of the cache, takes 100 ns or more to come. */
 enum { OT_AHEAD = 16 };
 
-/**
- * Ask for the line of a record to come, to be written.
- *
- * An instruction, because __builtin_prefetch() asks a processor of the baseline for a line to read,
- * and one that others have a copy of must then come again. It does nothing where there is no such
- * memory, beyond the ring's end, nor on processors that do not know it.
- */
+/** Ask for the line of a record to come, to be written. */
 static inline void ot_fetch_ahead(const struct ot_wire_record *record)
 {
-#if defined(__x86_64__)
-    __asm__ volatile("prefetchw %0" : : "m"(record[OT_AHEAD]));
-#else
-    __builtin_prefetch(record + OT_AHEAD, 1);
-#endif
+    ot_fetch_to_write(record + OT_AHEAD);
 }
 
 /** One deeper, in ot_hot.state. */
