@@ -167,10 +167,10 @@ static uint16_t run_flags(void)
     return OT_RECORD_REALTIME | OT_RECORD_WARMUP | ot_run_flags_known(OT_RECORD_WITHOUT_OPS);
 }
 
-int optrace_record(const struct optrace_event *event)
+static inline __attribute__((always_inline)) int put_event(const struct optrace_event *event,
+                                                           uint16_t kind)
 {
     struct ot_hot *hot = &ot_hot;
-    const uint16_t kind = event->kind ? event->kind : OT_RECORD_SPAN;
     const uint16_t flags =
         event->flags & (kind == OT_RECORD_RUN ? run_flags() : OT_RECORD_REALTIME);
     const uint32_t lane = event->lane ? event->lane : (uint32_t)hot->lane_run;
@@ -182,6 +182,19 @@ int optrace_record(const struct optrace_event *event)
     if (!is_on())
         return 0;
     return put(words, ot_is_called(hot, 0) || hot->state % RECORDS_PER_LOOK == 0);
+}
+
+static __attribute__((noinline)) int put_other(const struct optrace_event *event)
+{
+    return put_event(event, event->kind);
+}
+
+/* Most are spans. */
+HOT int optrace_record(const struct optrace_event *event)
+{
+    if (event->kind == OT_RECORD_SPAN || event->kind == 0)
+        return put_event(event, OT_RECORD_SPAN);
+    return put_other(event);
 }
 
 uint64_t optrace_ticks(void)

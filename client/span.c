@@ -207,7 +207,7 @@ uint32_t optrace_run_new(void)
     return __atomic_add_fetch(&run_count, 1, __ATOMIC_RELAXED);
 }
 
-uint32_t optrace_run_set(uint32_t number)
+HOT uint32_t optrace_run_set(uint32_t number)
 {
     struct ot_hot *hot = &ot_hot;
     const uint32_t previous = (uint32_t)(hot->lane_run >> 32);

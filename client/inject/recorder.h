@@ -19,6 +19,7 @@
 #define LIKELY(condition)   __builtin_expect(!!(condition), 1)
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 #define NOINLINE            __attribute__((noinline))
+#define HOT                 __attribute__((hot)) /* beside others: fewer pages after a rest */
 #define OT_HOOK             __attribute__((visibility("default")))
 #define OT_TLS              _Thread_local __attribute__((tls_model("initial-exec")))
 
