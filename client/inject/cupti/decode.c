@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fetch.h"
 #include "client/inject/cupti/private.h"
 #include "client/inject/names.h"
 #include "client/inject/recorder.h"
@@ -27,7 +28,9 @@ enum {
     NAME_BYTES = 900,
     RECORDS_PER_LOOK = 32,
     CACHE_LINE = 64,
-    FETCH_AHEAD = 512, /* two records */
+    RECORDS_AHEAD = 6,
+    CALLS_AHEAD = 3,
+    RECORDS_FIRST = 16,
 };
 
 #define HAS(cupti, kind, record, field)                                                            \
@@ -73,51 +76,74 @@ struct whole {
     uint32_t device, graph;
 };
 
-/* The ops of kernels that came lately, by where CUPTI keeps their names. These stay as long as the
- * buffer; a name may be another one later, where a module is gone: it is compared, once in a
- * buffer. */
-static struct known {
+/* The op of a kernel that came lately, by where CUPTI keeps its name. That stays as long as the buffer;
+ * it may be another one later, where a module is gone: it is compared, once in a buffer. What a record
+ * is compared with is in words, and comes first. */
+struct known {
     const char *place;
+    uint64_t shape[3]; /* grid and block */
+    uint64_t sizes;
+    const struct cupti_origin *origin;
+    struct cupti_work work;
+    uint32_t device, op;
     uint64_t buffer;
-    struct launch launch;
-    uint32_t op;
     char *name;
-} kernels[KERNELS];
-static uint64_t buffer_count; /* under the lock */
+};
+
+/* What records of kernels take, in a page, and the kernels that a program has after it: after a rest
+ * each page has to come anew, which takes as long as ten records or more. Under the lock. */
+static _Alignas(4096) struct {
+    pthread_mutex_t lock;
+    uint64_t buffer_count;
+    uint64_t record_count, invalid_count; /* of a buffer */
+    struct {
+        uint32_t device, context, stream, number; /* 0: none */
+    } lanes[RECENT_LANES];
+    uint32_t kernel_count;
+    uint16_t places[KERNELS];          /* in `kernels`, by a hash */
+    struct known kernels[KERNELS + 1]; /* the first one is none */
+} seen = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Of the latest calls. Written on the threads that call, read when the records come. */
-static struct call {
-    uint64_t run; /* correlation << 32 | run */
-    struct cupti_work work;
-} calls[CALLS];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t calls[CALLS]; /* upper half of the correlation, whether it computes, run */
+static struct cupti_work works[CALLS];
+
+#define CALL_COMPUTES (UINT64_C(1) << 32)
 
 void cupti_note_call(uint32_t correlation, uint32_t run, struct cupti_work work)
 {
-    struct call *call = &calls[correlation % CALLS];
+    uint64_t call = (uint64_t)(correlation / CALLS) << 48 | run;
 
-    __atomic_store_n(&call->work.flop, work.flop, __ATOMIC_RELAXED);
-    __atomic_store_n(&call->work.bytes, work.bytes, __ATOMIC_RELAXED);
-    __atomic_store_n(&call->run, (uint64_t)correlation << 32 | run, __ATOMIC_RELEASE);
+    if (UNLIKELY(work.flop != 0)) {
+        __atomic_store_n(&works[correlation % CALLS].flop, work.flop, __ATOMIC_RELAXED);
+        __atomic_store_n(&works[correlation % CALLS].bytes, work.bytes, __ATOMIC_RELAXED);
+        call |= CALL_COMPUTES;
+    }
+    __atomic_store_n(&calls[correlation % CALLS], call, __ATOMIC_RELEASE);
+}
+
+/* As it is kept, with the run in its lower half; 0: none, or it is too long ago. */
+static inline uint64_t call_of(uint32_t correlation)
+{
+    const uint64_t call = __atomic_load_n(&calls[correlation % CALLS], __ATOMIC_ACQUIRE);
+
+    return call >> 48 == correlation / CALLS ? call : 0;
 }
 
 uint32_t cupti_run_of(uint32_t correlation)
 {
-    const uint64_t word = __atomic_load_n(&calls[correlation % CALLS].run, __ATOMIC_RELAXED);
-
-    return word >> 32 == correlation ? (uint32_t)word : 0;
+    return (uint32_t)call_of(correlation);
 }
 
 /* Taken by the first kernel of the call. */
-static struct cupti_work take_work(uint32_t correlation)
+static NOINLINE struct cupti_work take_work(uint32_t correlation)
 {
-    struct call *call = &calls[correlation % CALLS];
+    struct cupti_work *place = &works[correlation % CALLS];
     struct cupti_work work = {0, 0};
 
-    if (__atomic_load_n(&call->run, __ATOMIC_ACQUIRE) >> 32 == correlation &&
-        __atomic_load_n(&call->work.flop, __ATOMIC_RELAXED) != 0) {
-        work.flop = __atomic_exchange_n(&call->work.flop, 0, __ATOMIC_RELAXED);
-        work.bytes = __atomic_exchange_n(&call->work.bytes, 0, __ATOMIC_RELAXED);
+    if (__atomic_load_n(&place->flop, __ATOMIC_RELAXED) != 0) {
+        work.flop = __atomic_exchange_n(&place->flop, 0, __ATOMIC_RELAXED);
+        work.bytes = __atomic_exchange_n(&place->bytes, 0, __ATOMIC_RELAXED);
     }
     return work;
 }
@@ -163,23 +189,31 @@ static uint64_t define_lane(const void *context)
     return recorder.lane_define(&info, &number) == 0 ? number : 0;
 }
 
+static NOINLINE uint32_t find_lane(uint32_t device, uint32_t context, uint32_t stream, size_t at)
+{
+    const struct lane lane = {KEY_LANE, device, context, stream, 0};
+
+    seen.lanes[at].number = (uint32_t)names_find_always(&lane, sizeof(lane), define_lane, &lane);
+    seen.lanes[at].device = device;
+    seen.lanes[at].context = context;
+    seen.lanes[at].stream = stream;
+    return seen.lanes[at].number;
+}
+
+static inline uint32_t lane_of(uint32_t device, uint32_t context, uint32_t stream)
+{
+    const size_t at = (stream + context * 5 + device * 3) % RECENT_LANES;
+    const uint32_t number = seen.lanes[at].number;
+
+    if (LIKELY(number != 0 && seen.lanes[at].stream == stream &&
+               seen.lanes[at].context == context && seen.lanes[at].device == device))
+        return number;
+    return find_lane(device, context, stream, at);
+}
+
 uint32_t cupti_lane_of(uint32_t device, uint32_t context, uint32_t stream)
 {
-    static struct {
-        struct lane lane;
-        uint32_t number;
-    } recent[RECENT_LANES]; /* under the lock, as kernels are */
-    const size_t at = (stream + context * 5 + device * 3) % RECENT_LANES;
-    const struct lane *known = &recent[at].lane;
-
-    if (UNLIKELY(known->kind != KEY_LANE || known->stream != stream || known->context != context ||
-                 known->device != device)) {
-        const struct lane lane = {KEY_LANE, device, context, stream, 0};
-
-        recent[at].number = (uint32_t)names_find_always(&lane, sizeof(lane), define_lane, &lane);
-        recent[at].lane = lane;
-    }
-    return recent[at].number;
+    return lane_of(device, context, stream);
 }
 
 /* --- Ops --- */
@@ -286,52 +320,87 @@ static struct cupti_node node_of(uint64_t graph_node, uint64_t source_node)
     return node;
 }
 
-/* By words, and grid and block as the record has them: what was just written in parts is read slowly
- * in one. */
-static inline bool is_same_launch(const struct launch *known, const struct cupti_kernel *record,
-                                  const struct launch *launch)
+static uint64_t word_of(const void *field)
 {
-    uint64_t ours[3], theirs[3];
+    uint64_t word;
 
-    memcpy(ours, known->grid, sizeof(ours));
-    memcpy(theirs, record->grid, sizeof(theirs));
-    return ours[0] == theirs[0] && ours[1] == theirs[1] && ours[2] == theirs[2] &&
-           known->shared == launch->shared && known->registers == launch->registers &&
-           known->device == launch->device && known->origin == launch->origin &&
-           known->work.flop == launch->work.flop && known->work.bytes == launch->work.bytes;
+    memcpy(&word, field, sizeof(word));
+    return word;
 }
 
-static uint32_t kernel_op(const struct cupti_kernel *record, const struct cupti_node *node)
+static inline uint64_t sizes_of(const struct cupti_kernel *record)
 {
-    const char *name = record->name ? record->name : "unknown kernel";
+    const uint32_t shared = (uint32_t)record->static_shared + (uint32_t)record->dynamic_shared;
+
+    return (uint64_t)shared << 32 | record->registers;
+}
+
+/* Word by word from the record: what was just written in parts is read slowly in one. All of them,
+ * and then one branch: they are the same nearly always. */
+static inline bool is_known(const struct known *known, const struct cupti_kernel *record,
+                            const char *name, struct cupti_node node)
+{
+    return (((uintptr_t)known->place ^ (uintptr_t)name) |
+            (known->shape[0] ^ word_of(&record->grid[0])) |
+            (known->shape[1] ^ word_of(&record->grid[2])) |
+            (known->shape[2] ^ word_of(&record->block[1])) | (known->sizes ^ sizes_of(record)) |
+            ((uintptr_t)known->origin ^ (uintptr_t)node.origin) |
+            (uint64_t)(known->work.flop ^ node.work.flop) |
+            (uint64_t)(known->work.bytes ^ node.work.bytes) | (known->device ^ record->device)) ==
+           0;
+}
+
+static void make_known(struct known *known, const struct cupti_kernel *record, const char *name,
+                       struct cupti_node node)
+{
+    const uint64_t sizes = sizes_of(record);
     const struct launch launch = {{record->grid[0], record->grid[1], record->grid[2]},
                                   {record->block[0], record->block[1], record->block[2]},
-                                  (uint32_t)record->static_shared +
-                                      (uint32_t)record->dynamic_shared,
-                                  record->registers,
+                                  (uint32_t)(sizes >> 32),
+                                  (uint32_t)sizes,
                                   record->device,
                                   0,
-                                  record->graph_node ? node->work : take_work(record->correlation),
-                                  node->origin};
-    struct known *known =
-        &kernels[((uintptr_t)name / 8 + (uintptr_t)launch.grid[0] * 31 +
-                  (uintptr_t)launch.block[0] * 7 + (uintptr_t)launch.origin / 16 * 13) %
-                 KERNELS];
+                                  node.work,
+                                  node.origin};
 
-    if (LIKELY(known->place == name && is_same_launch(&known->launch, record, &launch))) {
-        if (LIKELY(known->buffer == buffer_count))
-            return known->op;
-        known->buffer = buffer_count;
-        if (strcmp(known->name, name) == 0)
-            return known->op;
-    }
     free(known->name);
     known->name = strdup(name);
     known->place = known->name ? name : NULL;
-    known->buffer = buffer_count;
-    known->launch = launch;
+    memcpy(known->shape, record->grid, sizeof(known->shape));
+    known->sizes = sizes;
+    known->origin = node.origin;
+    known->work = node.work;
+    known->device = record->device;
     known->op = find_kernel(name, &launch);
+}
+
+/* The first one of a buffer, or of all. */
+static NOINLINE HOT uint32_t kernel_op_slowly(const struct cupti_kernel *record, const char *name,
+                                              struct cupti_node node, uint16_t *place)
+{
+    struct known *known;
+
+    if (*place == 0)
+        *place = (uint16_t)++seen.kernel_count;
+    known = &seen.kernels[*place];
+    if (!is_known(known, record, name, node) || strcmp(known->name, name) != 0)
+        make_known(known, record, name, node);
+    known->buffer = seen.buffer_count;
     return known->op;
+}
+
+static inline uint32_t kernel_op(const struct cupti_kernel *record, struct cupti_node node)
+{
+    const char *name = record->name ? record->name : "unknown kernel";
+    uint16_t *place =
+        &seen.places[((uintptr_t)name / 8 + (uint32_t)record->grid[0] * 31 +
+                      (uint32_t)record->block[0] * 7 + (uintptr_t)node.origin / 16 * 13) %
+                     KERNELS];
+    const struct known *known = &seen.kernels[*place];
+
+    if (LIKELY(is_known(known, record, name, node) && known->buffer == seen.buffer_count))
+        return known->op;
+    return kernel_op_slowly(record, name, node, place);
 }
 
 static const char *memory_name(uint8_t kind)
@@ -403,18 +472,21 @@ static uint64_t define_memset(const void *context)
 
 /* --- Records --- */
 
-static uint64_t record_count, invalid_count; /* of a buffer; under the lock */
-
 /* Two times of 0 mean that CUPTI could not tell; an end before its start is what it says when it has
  * lost the thread (30 million kernels of graphs). Neither is a time. */
-static bool has_times(uint64_t start, uint64_t end)
+static NOINLINE void say_invalid(uint64_t end)
 {
-    record_count++;
-    if (start != 0 && end >= start)
-        return true;
-    invalid_count++;
+    seen.invalid_count++;
     cupti_say(end == 0 ? "records of the device without an end were left out"
                        : "records of the device that end before they start were left out");
+}
+
+static inline bool has_times(uint64_t start, uint64_t end)
+{
+    seen.record_count++;
+    if (LIKELY(start != 0 && end >= start))
+        return true;
+    say_invalid(end);
     return false;
 }
 
@@ -427,21 +499,32 @@ static void put(struct optrace_event *event, uint32_t correlation)
         recorder.record(event);
 }
 
-static void put_kernel(const struct cupti *cupti, const struct cupti_kernel *record)
+static inline void put_kernel(const struct cupti *cupti, const struct cupti_kernel *record)
 {
+    const uint64_t call = call_of(record->correlation);
     struct cupti_node node = {NULL, {0, 0}};
-    struct optrace_event event = {
-        .kind = OPTRACE_KIND_SPAN, .start = record->start, .end = record->end};
+    struct optrace_event event;
 
     if (!has_times(record->start, record->end))
         return;
-    if (record->graph_node)
+    if (UNLIKELY(record->graph_node))
         node =
             node_of(record->graph_node,
                     HAS(cupti, CUPTI_KERNEL, cupti_kernel, source_node) ? record->source_node : 0);
-    event.op = kernel_op(record, &node);
-    event.lane = cupti_lane_of(record->device, record->context, record->stream);
-    put(&event, record->correlation);
+    else if (UNLIKELY(call & CALL_COMPUTES))
+        node.work = take_work(record->correlation);
+    event = (struct optrace_event){
+        .kind = OPTRACE_KIND_SPAN,
+        .flags = OPTRACE_EVENT_REALTIME,
+        .op = kernel_op(record, node),
+        .lane = lane_of(record->device, record->context, record->stream),
+        .run = (uint32_t)call,
+        .start = record->start,
+        .end = record->end,
+        .correlation = record->correlation,
+    };
+    if (LIKELY(event.lane && event.op))
+        recorder.record(&event);
 }
 
 static void put_copy(const struct cupti_memcpy *record, uint32_t correlation,
@@ -455,7 +538,7 @@ static void put_copy(const struct cupti_memcpy *record, uint32_t correlation,
     if (!has_times(record->start, record->end))
         return;
     event.op = copy_op(record, origin);
-    event.lane = cupti_lane_of(record->device, record->context, record->stream);
+    event.lane = lane_of(record->device, record->context, record->stream);
     put(&event, correlation);
 }
 
@@ -478,7 +561,7 @@ static void put_memset(const struct cupti *cupti, const struct cupti_memset *rec
     if (!has_times(record->start, record->end))
         return;
     event.op = (uint32_t)names_find_always(&fill, sizeof(fill), define_memset, &fill);
-    event.lane = cupti_lane_of(record->device, record->context, record->stream);
+    event.lane = lane_of(record->device, record->context, record->stream);
     put(&event, record->correlation);
 }
 
@@ -492,7 +575,7 @@ static void put_graph(const struct cupti_graph *record)
     if (!has_times(record->start, record->end))
         return;
     event.op = (uint32_t)names_find_always(&key, sizeof(key), define_graph, &key);
-    event.lane = cupti_lane_of(record->device, record->context, record->stream);
+    event.lane = lane_of(record->device, record->context, record->stream);
     put(&event, record->correlation);
 }
 
@@ -504,17 +587,12 @@ static void put_overhead(const struct cupti *cupti, const struct cupti_overhead 
         free(record->data);
 }
 
-static void put_record(const struct cupti *cupti, const void *record)
+static NOINLINE void put_other(const struct cupti *cupti, const void *record, uint32_t kind)
 {
     const struct cupti_memcpy *copy = record;
     const struct cupti_memcpy2 *copy2 = record;
-    uint32_t kind;
 
-    memcpy(&kind, record, sizeof(kind));
     switch (kind) {
-    case CUPTI_KERNEL:
-        put_kernel(cupti, record);
-        break;
     case CUPTI_MEMCPY:
         put_copy(copy, copy->correlation,
                  origin_of(copy->graph_node, HAS(cupti, CUPTI_MEMCPY, cupti_memcpy, source_node)
@@ -557,67 +635,149 @@ static void put_record(const struct cupti *cupti, const void *record)
     }
 }
 
-/* How long it is; 0: this is for CUPTI to say. */
-static size_t known_bytes(const struct cupti *cupti, const uint8_t *at, const uint8_t *end)
+static inline void put_record(const struct cupti *cupti, const void *record)
 {
     uint32_t kind;
 
-    if (at + sizeof(uint64_t) > end)
+    memcpy(&kind, record, sizeof(kind));
+    if (LIKELY(kind == CUPTI_KERNEL))
+        put_kernel(cupti, record);
+    else
+        put_other(cupti, record, kind);
+}
+
+static NOINLINE void put_asked_record(const struct cupti *cupti, const void *record)
+{
+    put_record(cupti, record);
+}
+
+/* --- Buffers --- */
+
+/* How long a record is; 0: this is for CUPTI to say. */
+static inline size_t known_bytes(const struct cupti *cupti, const uint8_t *at, const uint8_t *end)
+{
+    uint32_t kind;
+    size_t bytes;
+
+    if (UNLIKELY((size_t)(end - at) < sizeof(uint64_t)))
         return 0;
     memcpy(&kind, at, sizeof(kind));
-    return kind < CUPTI_KINDS && at + cupti->record_bytes[kind] <= end ? cupti->record_bytes[kind]
-                                                                       : 0;
+    bytes = kind < CUPTI_KINDS ? cupti->record_bytes[kind] : 0;
+    return bytes <= (size_t)(end - at) ? bytes : 0;
 }
 
-/* The record after one, or the first. CUPTI finds it by how long its records are, as it has shown when
- * it was opened: it is asked where that is not known. */
-static int next_record(const struct cupti *cupti, uint8_t *buffer, size_t valid, void **record)
+/* What others wrote comes in the time of some records: lines of records, to be written, as they are
+ * made 0; and the call of a kernel to come, as it is where all of them are as long as this one. */
+static inline void fetch_ahead(const uint8_t *at, size_t bytes, const uint8_t *end)
 {
-    const uint8_t *end = buffer + valid;
-    uint8_t *at = *record ? *record : buffer;
+    const uint8_t *record = at + RECORDS_AHEAD * bytes;
+    uint32_t correlation;
 
-    if (!cupti->is_short && (!*record || known_bytes(cupti, at, end) > 0)) {
-        at += *record ? known_bytes(cupti, at, end) : 0;
-        if (at >= end)
-            return CUPTI_END_OF_BUFFER;
-        if (known_bytes(cupti, at, end) > 0) {
-            __builtin_prefetch(at + FETCH_AHEAD);
-            __builtin_prefetch(at + FETCH_AHEAD + CACHE_LINE);
-            __builtin_prefetch(at + FETCH_AHEAD + 2 * CACHE_LINE);
-            *record = at;
-            return 0;
-        }
+    ot_fetch_to_write(record);
+    ot_fetch_to_write(record + CACHE_LINE);
+    ot_fetch_to_write(record + 2 * CACHE_LINE);
+    ot_fetch_to_write(record + 3 * CACHE_LINE);
+    record = at + CALLS_AHEAD * bytes + offsetof(struct cupti_kernel, correlation);
+    if (record + sizeof(correlation) > end)
+        return;
+    memcpy(&correlation, record, sizeof(correlation));
+    __builtin_prefetch(&calls[correlation % CALLS]);
+}
+
+/* After so many. */
+static inline void look(void)
+{
+    if (!cupti_pace_is_due(RECORDS_PER_LOOK))
+        return;
+    pthread_mutex_unlock(&seen.lock);
+    cupti_pace_wait();
+    pthread_mutex_lock(&seen.lock);
+}
+
+/* The records of a buffer up to the first one whose length is for CUPTI to say. The last one read stays,
+ * as CUPTI is asked for what comes after it; before that all is 0 again, made so while it is in the nearest
+ * cache. */
+struct walk {
+    uint8_t *last, *next, *cleared;
+};
+
+static void put_known(const struct cupti *cupti, struct walk *walk, const uint8_t *end)
+{
+    uint32_t count = 0;
+    size_t bytes;
+
+    while ((bytes = known_bytes(cupti, walk->next, end)) > 0) {
+        fetch_ahead(walk->next, bytes, end);
+        put_record(cupti, walk->next);
+        walk->last = walk->next;
+        walk->next += bytes;
+        if (++count % RECORDS_PER_LOOK != 0)
+            continue;
+        memset(walk->cleared, 0, (size_t)(walk->last - walk->cleared));
+        walk->cleared = walk->last;
+        look();
     }
-    return cupti->next_record(buffer, valid, record);
 }
 
-void cupti_decode(const struct cupti *cupti, uint8_t *buffer, size_t valid)
+/* Those after a record, NULL: all. Returns what CUPTI answered at last. */
+static int put_asked(const struct cupti *cupti, uint8_t *buffer, size_t valid, void *record)
 {
-    void *record = NULL;
-    uint32_t mine, count = 0;
+    uint32_t count = 0;
     int rc;
 
-    if (!recorder_is_on())
-        return;
-    /* This may be a thread of the program, within a run that these are not of. */
-    mine = recorder.run_set(0);
-    pthread_mutex_lock(&lock);
-    buffer_count++;
-    while ((rc = next_record(cupti, buffer, valid, &record)) == 0 && record) {
+    while ((rc = cupti->next_record(buffer, valid, &record)) == 0 && record) {
         const void *whole = cupti->is_short ? cupti_short_expand(record) : record;
 
         if (whole)
-            put_record(cupti, whole);
-        if (++count % RECORDS_PER_LOOK == 0 && cupti_pace_is_due(RECORDS_PER_LOOK)) {
-            pthread_mutex_unlock(&lock);
-            cupti_pace_wait();
-            pthread_mutex_lock(&lock);
-        }
+            put_asked_record(cupti, whole);
+        if (++count % RECORDS_PER_LOOK == 0)
+            look();
     }
-    cupti_watch_records(record_count, invalid_count);
-    record_count = invalid_count = 0;
-    pthread_mutex_unlock(&lock);
+    return rc;
+}
+
+HOT void cupti_decode_soon(const struct cupti *cupti, const uint8_t *buffer, size_t valid)
+{
+    const uint8_t *at = buffer, *end = buffer + valid;
+    size_t bytes;
+
+    ot_fetch_to_write(&seen.lock);
+    __builtin_prefetch(&seen.kernels[1]);
+    __builtin_prefetch(recorder.level);
+    for (int i = 0; i < RECORDS_FIRST && (bytes = known_bytes(cupti, at, end)) > 0; i++) {
+        const struct cupti_kernel *record = (const void *)at;
+
+        at += bytes;
+        if (cupti->is_short || record->kind != CUPTI_KERNEL || !record->name)
+            continue;
+        __builtin_prefetch(record->name);
+        __builtin_prefetch(record->name + CACHE_LINE);
+        __builtin_prefetch(&calls[record->correlation % CALLS]);
+    }
+}
+
+HOT size_t cupti_decode(const struct cupti *cupti, uint8_t *buffer, size_t valid)
+{
+    struct walk walk = {NULL, buffer, buffer};
+    const uint8_t *end = buffer + valid;
+    uint32_t mine;
+    int rc = CUPTI_END_OF_BUFFER;
+
+    if (!recorder_is_on())
+        return 0;
+    /* This may be a thread of the program, within a run that these are not of. */
+    mine = recorder.run_set(0);
+    pthread_mutex_lock(&seen.lock);
+    seen.buffer_count++;
+    if (!cupti->is_short)
+        put_known(cupti, &walk, end);
+    if (walk.next < end)
+        rc = put_asked(cupti, buffer, valid, walk.last);
+    cupti_watch_records(seen.record_count, seen.invalid_count);
+    seen.record_count = seen.invalid_count = 0;
+    pthread_mutex_unlock(&seen.lock);
     if (rc != CUPTI_END_OF_BUFFER && rc != 0)
         cupti_say("records of the device could not be read (error %d)", rc);
     recorder.run_set(mine);
+    return (size_t)(walk.cleared - buffer);
 }

@@ -54,7 +54,7 @@ void cupti_pace_last(void)
     }
 }
 
-bool cupti_pace_is_due(uint32_t records)
+HOT bool cupti_pace_is_due(uint32_t records)
 {
     uint64_t now, since;
 

@@ -164,8 +164,12 @@ unsigned cupti_buffers_out(void);
 
 /* --- decode.c --- */
 
-/** Record all of a buffer. `records` are those of `cupti`; any thread, several at a time. */
-void cupti_decode(const struct cupti *cupti, uint8_t *buffer, size_t valid);
+/** A buffer comes: ask for what its first records will take, all at once, in the time of something else. */
+void cupti_decode_soon(const struct cupti *cupti, const uint8_t *buffer, size_t valid);
+
+/** Record all of a buffer that `cupti` has filled; any thread, several at a time. Returns how much of it
+ *  is 0 again, from its begin on. */
+size_t cupti_decode(const struct cupti *cupti, uint8_t *buffer, size_t valid);
 
 /** The lane of a stream, as CUPTI numbers it; within cupti_decode(). 0: none can be made. */
 uint32_t cupti_lane_of(uint32_t device, uint32_t context, uint32_t stream);

@@ -101,7 +101,7 @@ void cupti_watch_overhead(uint64_t ns)
     __atomic_fetch_add(&cost_ns, ns, __ATOMIC_RELAXED);
 }
 
-void cupti_watch_records(uint64_t count, uint64_t invalid)
+HOT void cupti_watch_records(uint64_t count, uint64_t invalid)
 {
     __atomic_fetch_add(&record_count, count, __ATOMIC_RELAXED);
     __atomic_fetch_add(&invalid_count, invalid, __ATOMIC_RELAXED);
