@@ -90,7 +90,7 @@ static inline int look(struct store *store, struct lane *lane, const struct stor
     if (is_known && store_total_is_plain(totals, lane, event)) {
         totals->last_rowid = rowid;
         counted[(*counted_count)++] = (struct total_event){
-            event, rowid, lane->total_session, lane->nest, lane->total_class, 0, lane->kind};
+            event, rowid, lane->total_session, lane->nest, lane->total_class, lane->kind, 0, 0};
         return 1;
     }
     if (!is_known) {

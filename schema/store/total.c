@@ -479,7 +479,7 @@ int store_total_look(struct store *store, struct lane *lane, const struct store_
         return 0;
     }
     *out_event = (struct total_event){
-        event, rowid, lane->total_session, lane->nest, lane->total_class, 0, lane->kind};
+        event, rowid, lane->total_session, lane->nest, lane->total_class, lane->kind, 0, 0};
     return 1;
 }
 
@@ -515,7 +515,7 @@ static inline int count(struct store *store, const struct total_event *item, str
                               &(struct nest_span){event->start_ns, event->dur_ns, event->run},
                               &nested_ns, &is_sure);
     if (rc == 0)
-        rc = count_duration(&sums->histogram, store_bin_of(event->dur_ns));
+        rc = count_duration(&sums->histogram, item->bin);
     if (rc < 0)
         return rc;
     sums->event_count++;
@@ -532,10 +532,13 @@ static inline int count(struct store *store, const struct total_event *item, str
     return 0;
 }
 
-static inline void fetch_counts(const struct totals *totals, const struct total_event *item)
+static inline void fetch_counts(const struct totals *totals, struct total_event *item)
 {
     const struct total_entry *entry = &totals->entries.items[item->entry];
-    uint32_t place = store_bin_of(item->event->dur_ns) - entry->fresh.histogram.first;
+    uint32_t place;
+
+    item->bin = store_bin_of(item->event->dur_ns);
+    place = item->bin - entry->fresh.histogram.first;
 
     if (place < entry->fresh.histogram.length)
         __builtin_prefetch(&entry->fresh.histogram.counts[place], 1);

@@ -138,8 +138,9 @@ int store_total_prepare(struct store *store, struct diag *diag);
 struct total_event {
     const struct store_event *event;
     int64_t rowid;
-    uint32_t session, nest, run_class, entry; /* places */
+    uint32_t session, nest, run_class; /* places */
     uint8_t lane_kind;
+    uint32_t entry, bin; /* of what it is counted in: store_total_count() finds them */
 };
 
 /** Whether looking at an event of a lane changes nothing. If not, events that were looked at before
