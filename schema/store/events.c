@@ -185,10 +185,13 @@ int store_add_events(struct store *store, const struct store_event *rows, size_t
         rc = next_rowid(store, &rowid, diag);
     if (rc == 0 && store->gathers && store->first_gathered == 0)
         store->first_gathered = rowid;
-    if (rc == 0)
-        rc = account(store, rowid, rows, count, diag);
-    if (rc == 0)
-        rc = store_rows_add(store, &store->rows[STORE_ROWS_EVENT], rows, count, diag);
+    for (size_t at = 0, part; at < count && rc == 0; at += part) {
+        part = store_rows_part(&store->rows[STORE_ROWS_EVENT]);
+        part = part < count - at ? part : count - at;
+        rc = account(store, rowid + (int64_t)at, rows + at, part, diag);
+        if (rc == 0)
+            rc = store_rows_add(store, &store->rows[STORE_ROWS_EVENT], rows + at, part, diag);
+    }
     if (rc == 0)
         store->next_event = rowid + (int64_t)count;
     return rc;

@@ -437,7 +437,7 @@ int store_rows_add(struct store *store, struct rows *rows, const void *values, s
     int rc = 0;
 
     while (count > 0 && rc == 0) {
-        size_t part = rows->is_large ? ROWS_IMAGE_MAX : ROWS_IMAGE_SMALL;
+        size_t part = store_rows_part(rows);
 
         part = part < count ? part : count;
         if (part < ROWS_COPY_MIN || rows->is_refused)

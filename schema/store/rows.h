@@ -68,6 +68,12 @@ struct rows {
 int store_rows_add(struct store *store, struct rows *rows, const void *values, size_t count,
                    struct diag *diag);
 
+/** How many rows go through one image, while they are in a cache. */
+static inline size_t store_rows_part(const struct rows *rows)
+{
+    return rows->is_large ? ROWS_IMAGE_MAX : ROWS_IMAGE_SMALL;
+}
+
 /** The same through an image whatever their number, which is ROWS_IMAGE_MAX at most: what
  * store_rows_add() does with many. Outside of its file, for tests. */
 int store_rows_copy(struct store *store, struct rows *rows, const void *values, size_t count,
