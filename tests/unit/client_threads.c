@@ -93,6 +93,8 @@ static void *record_named(void *argument)
         if (optrace_op_define(&info, &op) == 0)
             optrace_end(optrace_begin(op));
         OPTRACE_SCOPE("site");
+        if (i % 16 == 0)
+            optrace_flush(WAIT_MS); /* room */
     }
     return NULL;
 }
