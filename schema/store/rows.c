@@ -383,12 +383,25 @@ static inline __attribute__((always_inline)) int append_all(struct rows *rows, c
     return append_rows(rows, table->column_count, table->last_is_real, values, count);
 }
 
+#if defined(__x86_64__)
 /* To count leading zeros is one instruction where there is AVX2, and many without. */
 __attribute__((target("avx2,lzcnt"))) static int append_avx2(struct rows *rows, const char *values,
                                                              size_t count)
 {
     return append_all(rows, values, count);
 }
+
+static int append_best(struct rows *rows, const char *values, size_t count)
+{
+    return __builtin_cpu_supports("avx2") ? append_avx2(rows, values, count)
+                                          : append_all(rows, values, count);
+}
+#else
+static int append_best(struct rows *rows, const char *values, size_t count)
+{
+    return append_all(rows, values, count);
+}
+#endif
 
 static int layout_rows(struct rows *rows, const char *values, size_t count)
 {
@@ -398,8 +411,7 @@ static int layout_rows(struct rows *rows, const char *values, size_t count)
     rows->leaf_count = 0;
     rows->leaf_rows = 0;
     rows->leaf_free = 0;
-    rc = __builtin_cpu_supports("avx2") ? append_avx2(rows, values, count)
-                                        : append_all(rows, values, count);
+    rc = append_best(rows, values, count);
     if (rc < 0)
         return rc;
     finish_leaf(rows);
