@@ -90,17 +90,6 @@ int ops_sums_begin(const struct spans_answer *spans, struct ops_sums *sums)
     return sums->costs && sums->durations ? 0 : -ENOMEM;
 }
 
-static int count_duration(struct store_histogram *durations, int64_t dur_ns)
-{
-    uint32_t bin = store_bin_of(dur_ns);
-
-    /* Nearly always it is a bin that is there. */
-    if (bin - durations->first >= durations->length)
-        return store_histogram_count(durations, bin, 1);
-    durations->counts[bin - durations->first]++;
-    return 0;
-}
-
 int ops_sums_add(struct ops_sums *sums, const struct spans_answer *spans)
 {
     int rc = 0;
@@ -111,7 +100,8 @@ int ops_sums_add(struct ops_sums *sums, const struct spans_answer *spans)
 
         if (!span->is_shown)
             continue;
-        rc = count_duration(&sums->durations[span->op].of[side], span->dur_ns);
+        rc = store_histogram_count_one(&sums->durations[span->op].of[side],
+                                       store_bin_of(span->dur_ns));
         add_span(&sums->costs[span->op][side], span,
                  (double)(spans->op_kinds[span->op] == SPAN_LABEL ? span->dur_ns
                                                                   : span_own_ns(spans, span)));

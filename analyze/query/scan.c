@@ -167,17 +167,6 @@ int scan_add_sums(struct scan *scan, struct scan_sums *sums)
     return 0;
 }
 
-static void count_duration(struct scan *scan, struct store_histogram *durations, int64_t dur_ns)
-{
-    uint32_t bin = store_bin_of(dur_ns);
-
-    /* Nearly always it is a bin that is there. */
-    if (bin - durations->first < durations->length)
-        durations->counts[bin - durations->first]++;
-    else if (store_histogram_count(durations, bin, 1) < 0)
-        scan->error = -ENOMEM;
-}
-
 static void add_to_sums(struct scan *scan, struct scan_sums *sums, const struct scan_event *event,
                         int64_t nested_ns)
 {
@@ -185,8 +174,9 @@ static void add_to_sums(struct scan *scan, struct scan_sums *sums, const struct 
         sums->min_ns = event->dur_ns;
     if (!sums->calls || event->dur_ns > sums->max_ns)
         sums->max_ns = event->dur_ns;
-    if (!scan->without_durations)
-        count_duration(scan, &sums->durations, event->dur_ns);
+    if (!scan->without_durations &&
+        store_histogram_count_one(&sums->durations, store_bin_of(event->dur_ns)) < 0)
+        scan->error = -ENOMEM;
     sums->calls++;
     sums->total_ns += event->dur_ns;
     sums->nested_ns += nested_ns;

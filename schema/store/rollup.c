@@ -257,11 +257,8 @@ static inline int count(struct rollup *rollup, const struct rollup_event *item)
 {
     struct rollup_entry *entry = &rollup->entries[item->entry];
     const struct store_event *event = item->event;
-    uint32_t bin = store_bin_of(event->dur_ns);
 
-    if (bin - entry->histogram.first < entry->histogram.length)
-        entry->histogram.counts[bin - entry->histogram.first]++;
-    else if (store_histogram_count(&entry->histogram, bin, 1) < 0)
+    if (store_histogram_count_one(&entry->histogram, store_bin_of(event->dur_ns)) < 0)
         return -ENOMEM;
     entry->event_count++;
     add_saturated(&entry->sum_ns, event->dur_ns);

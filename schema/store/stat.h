@@ -51,6 +51,16 @@ int64_t store_bin_middle(uint32_t bin);
  *  counted. A count that would overflow stays at its maximum. */
 int store_histogram_count(struct store_histogram *histogram, uint32_t bin, uint64_t count);
 
+/** Count one duration, of millions: nearly always its bin is there. Returns as
+ *  store_histogram_count(). */
+static inline int store_histogram_count_one(struct store_histogram *histogram, uint32_t bin)
+{
+    if (bin - histogram->first >= histogram->length)
+        return store_histogram_count(histogram, bin, 1);
+    histogram->counts[bin - histogram->first]++;
+    return 0;
+}
+
 /** Add the counts of `from`. Returns 0, or -ENOMEM and `into` is as it was. */
 int store_histogram_merge(struct store_histogram *into, const struct store_histogram *from);
 

@@ -414,15 +414,6 @@ static int place_run(struct store *store, struct lane *lane, int64_t run, struct
     return rc;
 }
 
-/* Nearly always it is a bin that is there. */
-static inline int count_duration(struct store_histogram *durations, uint32_t bin)
-{
-    if (bin - durations->first >= durations->length)
-        return store_histogram_count(durations, bin, 1);
-    durations->counts[bin - durations->first]++;
-    return 0;
-}
-
 static __attribute__((noinline)) int make_place(struct store *store, struct total_event *item,
                                                 struct diag *diag)
 {
@@ -515,7 +506,7 @@ static inline int count(struct store *store, const struct total_event *item, str
                               &(struct nest_span){event->start_ns, event->dur_ns, event->run},
                               &nested_ns, &is_sure);
     if (rc == 0)
-        rc = count_duration(&sums->histogram, item->bin);
+        rc = store_histogram_count_one(&sums->histogram, item->bin);
     if (rc < 0)
         return rc;
     sums->event_count++;
