@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 void store_bin_range(uint32_t bin, int64_t *out_low_ns, int64_t *out_high_ns)
 {
     uint32_t shift = bin < 32 ? 0 : bin / 16 - 1;
@@ -119,21 +121,6 @@ int64_t store_histogram_percentile(const struct store_histogram *histogram, doub
     return -1;
 }
 
-/* Digits without the cost of printf: this runs for every touched op at every commit. */
-static char *put_number(char *at, uint64_t value)
-{
-    char digits[20];
-    int count = 0;
-
-    do {
-        digits[count++] = (char)('0' + value % 10);
-        value /= 10;
-    } while (value);
-    while (count)
-        *at++ = digits[--count];
-    return at;
-}
-
 size_t store_histogram_format(const struct store_histogram *histogram, char *out_text)
 {
     char *at = out_text;
@@ -145,10 +132,10 @@ size_t store_histogram_format(const struct store_histogram *histogram, char *out
         if (at[-1] != '{')
             *at++ = ',';
         *at++ = '"';
-        at = put_number(at, histogram->first + i);
+        at += text_format_uint(at, histogram->first + i);
         *at++ = '"';
         *at++ = ':';
-        at = put_number(at, histogram->counts[i]);
+        at += text_format_uint(at, histogram->counts[i]);
     }
     *at++ = '}';
     *at = '\0';
