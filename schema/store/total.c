@@ -469,8 +469,7 @@ int store_total_look(struct store *store, struct lane *lane, const struct store_
         session->is_dirty = true;
         return 0;
     }
-    *out_event = (struct total_event){
-        event, rowid, lane->total_session, lane->nest, lane->total_class, lane->kind, 0, 0};
+    *out_event = store_total_event(lane, event, rowid);
     return 1;
 }
 

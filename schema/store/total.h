@@ -168,6 +168,18 @@ static inline bool store_total_is_plain(const struct totals *totals, const struc
            event->dur_ns != STORE_NULL && store_total_has_sane_times(event);
 }
 
+/** An event of a lane that is to be counted. */
+static inline struct total_event store_total_event(const struct lane *lane,
+                                                   const struct store_event *event, int64_t rowid)
+{
+    return (struct total_event){.event = event,
+                                .rowid = rowid,
+                                .session = lane->total_session,
+                                .nest = lane->nest,
+                                .run_class = lane->total_class,
+                                .lane_kind = lane->kind};
+}
+
 /** Look at an event of a lane. Returns 1 when it is to be counted by store_total_count(), which
  *  brings it to the roll-ups, too; 0 when it is not, or a negative errno. */
 int store_total_look(struct store *store, struct lane *lane, const struct store_event *event,
