@@ -43,6 +43,17 @@ static inline int64_t bytes_unfold(uint64_t value)
     return (int64_t)(value >> 1 ^ -(value & 1));
 }
 
+/** How far one number is from another, and back: any two, as a difference may go round. */
+static inline uint64_t bytes_step(int64_t from, int64_t to)
+{
+    return bytes_fold((int64_t)((uint64_t)to - (uint64_t)from));
+}
+
+static inline int64_t bytes_after(int64_t from, uint64_t step)
+{
+    return (int64_t)((uint64_t)from + (uint64_t)bytes_unfold(step));
+}
+
 /** Room for a row of at most so many bytes (below 4096), or NULL. It counts once bytes_commit() says
  *  where it ends. */
 uint8_t *bytes_reserve(struct bytes *bytes, size_t most);

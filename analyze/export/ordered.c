@@ -39,7 +39,7 @@ static int put(struct ordered_spans *ordered, const struct span *span)
     flags |= span->bytes != STORE_NULL ? HAS_BYTES : 0;
     at = bytes_number(at, flags);
     at = bytes_number(at, span->order - last->order);
-    at = bytes_number(at, bytes_fold(span->start_ns - last->start_ns));
+    at = bytes_number(at, bytes_step(last->start_ns, span->start_ns));
     at = bytes_number(at, (uint64_t)span->dur_ns);
     at = bytes_number(at, bytes_fold((int64_t)span->op - last->op));
     at = bytes_number(at, bytes_fold((int64_t)span->lane - last->lane));
@@ -48,9 +48,7 @@ static int put(struct ordered_spans *ordered, const struct span *span)
     if (flags & HAS_KERN)
         at = bytes_number(at, (uint64_t)span->kern_ns);
     if (flags & HAS_CORRELATION) {
-        /* They are any numbers: a difference may go round. */
-        at = bytes_number(
-            at, bytes_fold((int64_t)((uint64_t)span->correlation - (uint64_t)last->correlation)));
+        at = bytes_number(at, bytes_step(last->correlation, span->correlation));
         last->correlation = span->correlation;
     }
     if (flags & HAS_BYTES)
@@ -132,7 +130,7 @@ bool ordered_next(struct ordered_reader *reader)
         return false;
     flags = (unsigned)bytes_next_number(&at);
     span->order += (uint32_t)bytes_next_number(&at);
-    span->start_ns += bytes_unfold(bytes_next_number(&at));
+    span->start_ns = bytes_after(span->start_ns, bytes_next_number(&at));
     span->dur_ns = (int64_t)bytes_next_number(&at);
     span->op += (uint32_t)bytes_unfold(bytes_next_number(&at));
     span->lane += (uint32_t)bytes_unfold(bytes_next_number(&at));
@@ -141,8 +139,7 @@ bool ordered_next(struct ordered_reader *reader)
     span->kern_ns = flags & HAS_KERN ? (int64_t)bytes_next_number(&at) : STORE_NULL;
     span->correlation = STORE_NULL;
     if (flags & HAS_CORRELATION) {
-        reader->correlation = (int64_t)((uint64_t)reader->correlation +
-                                        (uint64_t)bytes_unfold(bytes_next_number(&at)));
+        reader->correlation = bytes_after(reader->correlation, bytes_next_number(&at));
         span->correlation = reader->correlation;
     }
     span->bytes = flags & HAS_BYTES ? bytes_unfold(bytes_next_number(&at)) : STORE_NULL;
