@@ -80,22 +80,6 @@ static void write_span(struct out *out, const struct spans_answer *spans,
     out_row(out, values);
 }
 
-static void write_unfinished(struct out *out, const struct spans_answer *spans,
-                             const struct span *span)
-{
-    const struct packed_span unfinished = {.start_ns = span->start_ns,
-                                           .dur_ns = STORE_NULL,
-                                           .self_ns = span->self_ns,
-                                           .kern_ns = span->kern_ns,
-                                           .bytes = span->bytes,
-                                           .op = span->op,
-                                           .lane = span->lane,
-                                           .run = span->run,
-                                           .launch = SPAN_NONE};
-
-    write_span(out, spans, &unfinished);
-}
-
 static int write_lane(struct out *out, const struct export *export, size_t lane)
 {
     struct packed_reader reader;
@@ -123,8 +107,10 @@ static int run(const struct export *export, struct diag *diag)
     for (size_t i = 0; i < spans->lanes.count && rc == 0; i++)
         rc = write_lane(out, export, i);
     for (size_t i = 0; i < spans->unfinished.count; i++) {
+        const struct packed_span span = packed_unfinished(spans, &spans->unfinished.items[i]);
+
         if (spans->unfinished.items[i].is_shown)
-            write_unfinished(out, spans, &spans->unfinished.items[i]);
+            write_span(out, spans, &span);
     }
     out_table_end(out);
     close_rc = out_close(&out, diag);

@@ -105,7 +105,7 @@ static uint8_t *put_launch(const struct taking *taking, struct packed_lane *lane
 
     at = bytes_number(at, bytes_fold((int64_t)launch->lane - lane->last.launch_lane));
     at = bytes_number(at, bytes_fold((int64_t)number - lane->last.launch));
-    at = bytes_number(at, bytes_fold(span->start_ns - launch->start_ns));
+    at = bytes_number(at, bytes_step(span->start_ns, launch->start_ns));
     at = bytes_number(at, (uint64_t)taking->rows[span->launch] << 1 | launch->is_shown);
     lane->last.launch_lane = launch->lane;
     lane->last.launch = number;
@@ -120,7 +120,8 @@ static int take_span(struct taking *taking, struct packed_lane *lane, const stru
     if (!at)
         return -ENOMEM;
     at = bytes_number(at, flags);
-    at = bytes_number(at, (uint64_t)(span->start_ns - lane->last.start_ns)); /* they are in order */
+    at = bytes_number(at, (uint64_t)span->start_ns -
+                              (uint64_t)lane->last.start_ns); /* they are in order */
     at = bytes_number(at, (uint64_t)span->dur_ns);
     at = bytes_number(at, bytes_fold((int64_t)span->op - lane->last.op));
     if (flags & IS_NESTED)
@@ -169,6 +170,20 @@ int packed_take(struct packed_spans *packed, const struct spans_answer *part)
     return rc;
 }
 
+struct packed_span packed_unfinished(const struct spans_answer *spans, const struct span *span)
+{
+    return (struct packed_span){.start_ns = span->start_ns,
+                                .dur_ns = STORE_NULL,
+                                .self_ns = span->self_ns,
+                                .kern_ns = span->kern_ns,
+                                .bytes = span->bytes,
+                                .op = span->op,
+                                .lane = span->lane,
+                                .run = span->run,
+                                .is_device = span_is_device(spans, span),
+                                .launch = SPAN_NONE};
+}
+
 /* --- Reading. --- */
 
 void packed_read(const struct packed_spans *packed, size_t lane, struct packed_reader *out_reader)
@@ -199,7 +214,7 @@ static void read_launch(struct packed_reader *reader, const uint8_t **at)
     reader->launch += (uint32_t)bytes_unfold(bytes_next_number(at));
     span->launch_lane = reader->launch_lane;
     span->launch = reader->packed->lanes[reader->launch_lane].first + reader->launch;
-    span->launch_start_ns = span->start_ns - bytes_unfold(bytes_next_number(at));
+    span->launch_start_ns = bytes_after(span->start_ns, bytes_next_number(at));
     row = bytes_next_number(at);
     span->launch_row = (uint32_t)(row >> 1);
     span->launch_is_shown = row & 1;
@@ -236,7 +251,7 @@ bool packed_next(struct packed_reader *reader)
     if ((reader->next & 0xfff) == 0)
         progress_share(reader->packed->progress, "writing events", reader->next,
                        reader->packed->count);
-    span->start_ns += (int64_t)bytes_next_number(&at);
+    span->start_ns = (int64_t)((uint64_t)span->start_ns + bytes_next_number(&at));
     span->dur_ns = (int64_t)bytes_next_number(&at);
     span->op += (uint32_t)bytes_unfold(bytes_next_number(&at));
     span->depth = flags & IS_NESTED ? (uint32_t)bytes_next_number(&at) : 0;

@@ -55,6 +55,8 @@ int packed_begin(struct packed_spans *packed, const struct spans_answer *spans);
 /** Returns 0 or -ENOMEM. */
 int packed_take(struct packed_spans *packed, const struct spans_answer *part);
 void packed_finish(struct packed_spans *packed);
+/** One that never ended, which is in no lane and has no place. */
+struct packed_span packed_unfinished(const struct spans_answer *spans, const struct span *span);
 void packed_deinit(struct packed_spans *packed);
 
 /* A span that is open. */

@@ -164,13 +164,7 @@ static int write_lane(struct chrome_writer *writer, size_t lane)
 /* A span that never ended is a beginning without an end. */
 static void write_unfinished(struct chrome_writer *writer, const struct span *span)
 {
-    const struct packed_span unfinished = {.kern_ns = span->kern_ns,
-                                           .bytes = span->bytes,
-                                           .op = span->op,
-                                           .lane = span->lane,
-                                           .run = span->run,
-                                           .is_device = span_is_device(writer->spans, span),
-                                           .launch = SPAN_NONE};
+    const struct packed_span unfinished = packed_unfinished(writer->spans, span);
 
     chrome_begin(writer, "B");
     chrome_add(writer, ",");
