@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int compare_starts(const void *a, const void *b)
 {
@@ -94,6 +95,10 @@ int interval_list_unite(struct interval_array *into, const struct interval_array
         return 0;
     if (array_reserve(&both, into->count + from->count) < 0)
         return -ENOMEM;
+    if (!into->count) {
+        memcpy(both.items, from->items, from->count * sizeof(*from->items));
+        both.count = k = from->count;
+    }
     while (i < into->count || k < from->count) {
         bool takes_from = i == into->count ||
                           (k < from->count && from->items[k].start_ns < into->items[i].start_ns);

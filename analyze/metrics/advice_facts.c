@@ -48,6 +48,7 @@ struct advice_parts {
     struct overhead_parts overhead;
     struct device_idle *idle;
     uint8_t *op_bits;
+    bool has_copies;                 /* some op is one */
     bool is_whole;                   /* all spans come in one part */
     bool lacks_some;                 /* that nobody asked for */
     bool has_device_work;            /* then nothing of the host counts as a call */
@@ -101,7 +102,7 @@ static int add_copies(struct advice_parts *parts, const struct spans_answer *spa
     struct advice_facts *facts = &parts->sums;
     int rc = 0;
 
-    for (size_t i = 0; i < spans->spans.count && rc == 0; i++) {
+    for (size_t i = 0; i < spans->spans.count && parts->has_copies && rc == 0; i++) {
         const struct span *span = &spans->spans.items[i];
 
         if (!is(parts, span, IS_COPY) || !span->is_shown || !span_is_device(spans, span))
@@ -317,8 +318,10 @@ int advice_begin(const struct spans_answer *spans, struct advice_parts **out_par
     parts->op_bits = malloc(spans->ops.count + 1);
     if (!parts->op_bits)
         return -ENOMEM;
-    for (uint32_t i = 0; i < spans->ops.count; i++)
+    for (uint32_t i = 0; i < spans->ops.count; i++) {
         parts->op_bits[i] = find_op_bits(spans, i);
+        parts->has_copies |= (parts->op_bits[i] & IS_COPY) != 0;
+    }
     if (overhead_begin(spans, &parts->overhead) < 0)
         return -ENOMEM;
     return device_idle_begin(spans, parts->is_whole, &parts->idle);
@@ -388,15 +391,15 @@ int advice_finish(struct advice_parts *parts, const struct spans_answer *spans,
                   struct advice_facts *facts)
 {
     struct overhead overhead;
-    int rc = overhead_finish(&parts->overhead, spans, &overhead);
+    int rc;
 
+    overhead_finish(&parts->overhead, spans, &overhead);
     facts->wall_ns = overhead.times.wall_ns;
     facts->copying_ns = overhead.times.copies_ns;
     facts->recorded_ns = parts->lacks_some ? NAN : overhead.times.recorded_ns;
     find_missing(spans, facts);
     finish_sums(parts, facts);
-    if (rc == 0)
-        rc = find_idle(parts, spans, &overhead, facts);
+    rc = find_idle(parts, spans, &overhead, facts);
     if (rc == 0)
         rc = measure_runs(spans, facts);
     overhead_deinit(&overhead);

@@ -98,8 +98,7 @@ int advice_measure_ops(const struct ops_answer *ops, const struct roofline_peaks
         const struct op_row *op = &ops->rows.items[i];
         const struct op_cost *cost = &op->cost[side];
 
-        if (!cost->calls || op->is_label || op_class_of(op) == OP_CLASS_CALL ||
-            strcmp(op->type, "python_function") == 0)
+        if (!cost->calls || op->is_label || op_class_of(op) == OP_CLASS_CALL || op_is_python(op))
             continue;
         facts->own_ns += cost->end_ns;
         if (is_layout(op)) {

@@ -18,8 +18,7 @@ struct grouping {
     const struct averages_options *options;
     struct averages *out;
     const struct average_rows *rows;
-    struct place_map lines;
-    uint32_t *line_of[OP_SIDES]; /* of each op: its line, or PLACE_NONE */
+    struct average_groups *groups;
 };
 
 /* The nearest frames of params.stack as a JSON list; NULL without a stack. */
@@ -60,7 +59,6 @@ static struct average_line make_line(struct grouping *grouping, const struct op_
         free(stack);
     }
     line.cpu_ns = line.self_cpu_ns = line.recording_ns = side == OP_DEVICE ? NAN : 0;
-    line.device_ns = line.self_device_ns = rows->has_device ? 0 : NAN;
     line.cpu_bytes = line.self_cpu_bytes = side == OP_HOST && rows->has_memory[OP_HOST] ? 0 : NAN;
     line.device_bytes = line.self_device_bytes =
         side == OP_HOST && rows->has_memory[OP_DEVICE] ? 0 : NAN;
@@ -69,7 +67,7 @@ static struct average_line make_line(struct grouping *grouping, const struct op_
 
 static int find_line(struct grouping *grouping, uint32_t op, enum op_side side, uint32_t *out_line)
 {
-    uint32_t *known = &grouping->line_of[side][op];
+    uint32_t *known = &grouping->groups->line_of[side][op];
     struct averages *averages = grouping->out;
     struct place_key key = {0};
     struct average_line line;
@@ -80,10 +78,10 @@ static int find_line(struct grouping *grouping, uint32_t op, enum op_side side, 
         groups_add_text(&key, line.name);
         groups_add_text(&key, line.input_shapes);
         groups_add_text(&key, line.stack);
-        *known = place_map_find(&grouping->lines, key);
+        *known = place_map_find(&grouping->groups->lines, key);
         if (*known == PLACE_NONE) {
             *known = (uint32_t)averages->lines.count;
-            if (place_map_set(&grouping->lines, key, *known) < 0 ||
+            if (place_map_set(&grouping->groups->lines, key, *known) < 0 ||
                 array_push(&averages->lines, line) < 0)
                 return -ENOMEM;
         }
@@ -166,17 +164,15 @@ static int add_loose_memory(struct averages *out_averages, const struct average_
         .cpu_ns = 0,
         .self_cpu_ns = 0,
         .recording_ns = NAN,
-        .device_ns = rows->has_device ? 0 : NAN,
-        .self_device_ns = rows->has_device ? 0 : NAN,
         .computation_flop = NAN,
     };
 
+    if (!line.calls)
+        return 0;
     for (size_t i = 0; i < rows->spans->spans.count; i++) {
         if (!rows->spans->spans.items[i].is_shown)
             return 0;
     }
-    if (!line.calls)
-        return 0;
     line.cpu_bytes = line.self_cpu_bytes =
         rows->has_memory[OP_HOST] ? (double)rows->loose_bytes[OP_HOST] : NAN;
     line.device_bytes = line.self_device_bytes =
@@ -184,49 +180,81 @@ static int add_loose_memory(struct averages *out_averages, const struct average_
     return array_push(&out_averages->lines, line);
 }
 
-static int group(const struct average_rows *rows, const struct averages_options *options,
-                 struct averages *out_averages)
+/* Before the first part. */
+static int make_places(struct average_groups *groups, size_t op_count)
 {
-    struct grouping grouping = {.options = options, .out = out_averages, .rows = rows};
-    size_t bytes = (rows->spans->ops.count + 1) * sizeof(*grouping.line_of[0]);
-    int rc = 0;
+    size_t bytes = (op_count + 1) * sizeof(*groups->line_of[0]);
 
     for (int side = 0; side < OP_SIDES; side++) {
-        grouping.line_of[side] = malloc(bytes);
-        if (grouping.line_of[side])
-            memset(grouping.line_of[side], 0xff, bytes);
-        else
-            rc = -ENOMEM;
+        if (groups->line_of[side])
+            continue;
+        groups->line_of[side] = malloc(bytes);
+        if (!groups->line_of[side])
+            return -ENOMEM;
+        memset(groups->line_of[side], 0xff, bytes);
     }
-    if (rc == 0)
-        rc = add_rows(&grouping);
-    for (int side = 0; side < OP_SIDES; side++)
-        free(grouping.line_of[side]);
-    place_map_deinit(&grouping.lines);
-    return rc;
+    return 0;
 }
 
-int averages_make(const struct spans_answer *spans, const struct memory_row_array *memory,
-                  const struct averages_options *options, struct averages *out_averages)
+static int group(const struct average_rows *rows, const struct averages_options *options,
+                 struct average_groups *groups, struct averages *averages)
+{
+    struct grouping grouping = {options, averages, rows, groups};
+    int rc = make_places(groups, rows->spans->ops.count);
+
+    return rc ? rc : add_rows(&grouping);
+}
+
+int average_groups_add(struct average_groups *groups, const struct spans_answer *spans,
+                       const struct memory_row_array *memory,
+                       const struct averages_options *options, struct averages *averages)
 {
     struct average_rows rows;
     int rc = average_rows_make(spans, &rows);
 
-    *out_averages = (struct averages){.self_cpu_ns = NAN, .self_device_ns = NAN};
     if (rc == 0)
         rc = average_rows_add_memory(&rows, memory, options->runs_only);
     if (rc == 0 && options->costs)
         rc = average_rows_add_recording(&rows, options->costs);
     if (rc == 0) {
-        add_totals(&rows, out_averages);
-        rc = options->by_module ? averages_by_module(&rows, out_averages)
-                                : group(&rows, options, out_averages);
+        add_totals(&rows, averages);
+        rc = options->by_module ? averages_by_module(&rows, averages)
+                                : group(&rows, options, groups, averages);
     }
     if (rc == 0)
-        rc = add_loose_memory(out_averages, &rows);
-    out_averages->unsized_count = rows.unsized_count;
-    out_averages->has_device = rows.has_device;
+        rc = add_loose_memory(averages, &rows);
+    averages->unsized_count += rows.unsized_count;
+    averages->has_device |= rows.has_device;
     average_rows_deinit(&rows);
+    return rc;
+}
+
+/* Where no device took part, no line has a time there. */
+void average_groups_finish(struct averages *averages)
+{
+    for (size_t i = 0; i < averages->lines.count && !averages->has_device; i++)
+        averages->lines.items[i].device_ns = averages->lines.items[i].self_device_ns = NAN;
+}
+
+void average_groups_deinit(struct average_groups *groups)
+{
+    for (int side = 0; side < OP_SIDES; side++) {
+        free(groups->line_of[side]);
+        groups->line_of[side] = NULL;
+    }
+    place_map_deinit(&groups->lines);
+}
+
+int averages_make(const struct spans_answer *spans, const struct memory_row_array *memory,
+                  const struct averages_options *options, struct averages *out_averages)
+{
+    struct average_groups groups = {0};
+    int rc;
+
+    *out_averages = (struct averages){.self_cpu_ns = NAN, .self_device_ns = NAN};
+    rc = average_groups_add(&groups, spans, memory, options, out_averages);
+    average_groups_finish(out_averages);
+    average_groups_deinit(&groups);
     return rc;
 }
 

@@ -163,8 +163,11 @@ int average_rows_add_memory(struct average_rows *rows, const struct memory_row_a
 {
     struct op_spans index = {0};
     struct place_map skipped = {0};
-    int rc = memory->count ? op_spans_make(rows, &index) : 0;
+    int rc;
 
+    if (!memory->count)
+        return 0;
+    rc = op_spans_make(rows, &index);
     if (rc == 0)
         rc = find_skipped(rows->spans, &skipped);
     for (size_t i = 0; i < memory->count && rc == 0; i++) {

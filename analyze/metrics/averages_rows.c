@@ -9,35 +9,44 @@
 
 /* --- Rows. --- */
 
-static bool is_row(const struct spans_answer *spans, const struct span *span,
-                   const struct lane_use *uses, bool labels_only)
+bool averages_have_labels(const struct spans_answer *spans)
 {
-    enum span_kind kind = (enum span_kind)spans->op_kinds[span->op];
-
-    if (kind == SPAN_LABEL)
-        return labels_only || uses[span->lane].has_op ||
-               spans->lanes.items[span->lane].native_id != STORE_NULL;
-    return kind == SPAN_OP && !span_is_python(spans, span);
+    for (size_t i = 0; i < spans->ops.count; i++) {
+        if (spans->op_kinds[i] == SPAN_LABEL)
+            return true;
+    }
+    return false;
 }
 
-static int find_rows(struct average_rows *rows)
+/* Beside lanes, whether labels on it are rows; the caller's to free. NULL without memory. */
+static bool *find_labelled_lanes(const struct spans_answer *spans)
 {
-    const struct spans_answer *spans = rows->spans;
+    bool *has_rows = calloc(spans->lanes.count + 1, sizeof(*has_rows));
     struct lane_use *uses;
     bool labels_only = true;
 
-    if (lane_use_make(spans, &uses) < 0)
-        return -ENOMEM;
+    if (!has_rows || !averages_have_labels(spans))
+        return has_rows;
+    if (lane_use_make(spans, &uses) < 0) {
+        free(has_rows);
+        return NULL;
+    }
     for (size_t i = 0; i < spans->lanes.count; i++)
         labels_only &= !uses[i].has_op;
-    for (size_t i = 0; i < spans->spans.count; i++) {
-        const struct span *span = &spans->spans.items[i];
-
-        rows->row[i] = is_row(spans, span, uses, labels_only) ? (uint32_t)i : SPAN_NONE;
-        rows->has_device |= span_is_device(spans, span) && rows->row[i] != SPAN_NONE;
-    }
+    for (size_t i = 0; i < spans->lanes.count; i++)
+        has_rows[i] =
+            labels_only || uses[i].has_op || spans->lanes.items[i].native_id != STORE_NULL;
     free(uses);
-    return 0;
+    return has_rows;
+}
+
+static bool is_row(const struct spans_answer *spans, const struct span *span,
+                   const bool *labelled_lanes)
+{
+    enum span_kind kind = (enum span_kind)spans->op_kinds[span->op];
+
+    return kind == SPAN_LABEL ? labelled_lanes[span->lane]
+                              : kind == SPAN_OP && !span_is_python(spans, span);
 }
 
 /* --- Nesting. --- */
@@ -74,20 +83,26 @@ static bool is_one_with(const struct average_rows *rows, size_t place, uint32_t 
            strcmp(ops[items[place].op].name, ops[items[holder].op].name) == 0;
 }
 
-/* The holder of each host span that is a row or Python's; else SPAN_NONE. */
-static void find_holders(const struct average_rows *rows, uint32_t *holders, uint32_t *child_counts)
+/* Which spans are rows; and the holder of each host span that is a row or Python's, else SPAN_NONE.
+ * Outer spans come first. */
+static void find_rows(struct average_rows *rows, const bool *labelled_lanes, uint32_t *holders,
+                      uint32_t *child_counts)
 {
-    const struct span *items = rows->spans->spans.items;
+    const struct spans_answer *spans = rows->spans;
 
-    for (size_t i = 0; i < rows->spans->spans.count; i++) {
-        bool is_python = rows->row[i] == SPAN_NONE && span_is_python(rows->spans, &items[i]);
+    for (size_t i = 0; i < spans->spans.count; i++) {
+        const struct span *span = &spans->spans.items[i];
+        bool is_one = is_row(spans, span, labelled_lanes);
 
+        rows->row[i] = is_one ? (uint32_t)i : SPAN_NONE;
         holders[i] = SPAN_NONE;
-        if ((rows->row[i] == SPAN_NONE && !is_python) || span_is_device(rows->spans, &items[i]))
-            continue;
-        holders[i] = find_holder(rows, i);
-        if (holders[i] != SPAN_NONE)
-            child_counts[holders[i]]++;
+        if (span_is_device(spans, span)) {
+            rows->has_device |= is_one;
+        } else if (span->parent != SPAN_NONE && (is_one || span_is_python(spans, span))) {
+            holders[i] = find_holder(rows, i);
+            if (holders[i] != SPAN_NONE)
+                child_counts[holders[i]]++;
+        }
     }
 }
 
@@ -119,12 +134,14 @@ static int nest(struct average_rows *rows)
     size_t count = rows->spans->spans.count ? rows->spans->spans.count : 1;
     uint32_t *holders = malloc(count * sizeof(*holders));
     uint32_t *child_counts = calloc(count, sizeof(*child_counts));
-    int rc = holders && child_counts ? 0 : -ENOMEM;
+    bool *labelled_lanes = find_labelled_lanes(rows->spans);
+    int rc = holders && child_counts && labelled_lanes ? 0 : -ENOMEM;
 
     if (rc == 0) {
-        find_holders(rows, holders, child_counts);
+        find_rows(rows, labelled_lanes, holders, child_counts);
         charge_host(rows, holders, child_counts);
     }
+    free(labelled_lanes);
     free(holders);
     free(child_counts);
     return rc;
@@ -169,9 +186,7 @@ int average_rows_make(const struct spans_answer *spans, struct average_rows *out
     };
     if (!out_rows->row || !out_rows->parent || !out_rows->costs)
         return -ENOMEM;
-    rc = find_rows(out_rows);
-    if (rc == 0)
-        rc = nest(out_rows);
+    rc = nest(out_rows);
     if (rc == 0)
         charge_device(out_rows);
     return rc;
@@ -191,11 +206,12 @@ int average_rows_add_recording(struct average_rows *rows, const struct recording
         return -ENOMEM;
     for (size_t i = 0; i < count; i++) {
         const struct span *span = &spans->spans.items[i];
-        const struct recording_overhead_rate rate = recording_overhead_of(costs, spans, span);
+        struct recording_overhead_rate rate;
         uint32_t around;
 
         if (span_is_device(spans, span) || spans->op_kinds[span->op] == SPAN_MARK)
             continue;
+        rate = recording_overhead_of(costs, spans, span);
         if (rows->row[i] == i) {
             rows->recording_ns[i] += rate.empty_ns;
             around = rows->parent[i];

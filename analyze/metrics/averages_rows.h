@@ -3,6 +3,7 @@
 #ifndef OPTRACE_ANALYZE_METRICS_AVERAGES_ROWS_H
 #define OPTRACE_ANALYZE_METRICS_AVERAGES_ROWS_H
 
+#include "analyze/containers/place_map.h"
 #include "analyze/metrics/averages.h"
 
 /* What one span cost that is a row; the same place as the span. */
@@ -28,6 +29,9 @@ struct average_rows {
 int average_rows_make(const struct spans_answer *spans, struct average_rows *out_rows);
 void average_rows_deinit(struct average_rows *rows);
 
+/** Whether some op is a label. */
+bool averages_have_labels(const struct spans_answer *spans);
+
 /** Fill in recording_ns. Returns 0 or -ENOMEM. */
 int average_rows_add_recording(struct average_rows *rows, const struct recording_overhead *costs);
 
@@ -38,5 +42,19 @@ int averages_by_module(const struct average_rows *rows, struct averages *out_ave
  *  rows: averages_memory.c. Returns 0 or -ENOMEM. */
 int average_rows_add_memory(struct average_rows *rows, const struct memory_row_array *memory,
                             bool runs_only);
+
+/* Lines by what tells them apart, over parts: {0}, average_groups_add(), average_groups_deinit(). */
+struct average_groups {
+    struct place_map lines;
+    uint32_t *line_of[OP_SIDES]; /* of each op: its line, or PLACE_NONE */
+};
+
+/** Add the spans of a part to the lines of `averages`, which is {0} but for NaN before the first, and
+ *  finish them after the last. Returns 0 or -ENOMEM. */
+int average_groups_add(struct average_groups *groups, const struct spans_answer *spans,
+                       const struct memory_row_array *memory,
+                       const struct averages_options *options, struct averages *averages);
+void average_groups_finish(struct averages *averages);
+void average_groups_deinit(struct average_groups *groups);
 
 #endif

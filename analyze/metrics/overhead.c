@@ -9,6 +9,7 @@
 
 #include "analyze/containers/interval_list.h"
 #include "analyze/query/lane_use.h"
+#include "base/sorted.h"
 #include "base/text.h"
 
 enum part { RECORDED, COMPUTATION, COMMUNICATION, COPIES, LABELS, PARTS };
@@ -48,7 +49,7 @@ struct measuring {
     bool has_device_work;
     int64_t session_id;
     struct interval extent;     /* of all spans of the part */
-    struct interval_array wall; /* of the session, as far as it concerns them */
+    struct interval_array wall; /* of the session, as far as it concerns them; not its own */
 };
 
 /* --- What a span is. --- */
@@ -56,19 +57,6 @@ struct measuring {
 static enum span_kind kind_of(const struct measuring *measuring, const struct span *span)
 {
     return (enum span_kind)measuring->spans->op_kinds[span->op];
-}
-
-static enum op_class class_of(const struct measuring *measuring, const struct span *span)
-{
-    return op_class_of(&measuring->spans->ops.items[span->op]);
-}
-
-static bool is_copy(const struct measuring *measuring, const struct span *span)
-{
-    enum op_class class = class_of(measuring, span);
-
-    return kind_of(measuring, span) == SPAN_OP &&
-           (class == OP_CLASS_COPY || class == OP_CLASS_FILL);
 }
 
 /* "compute", or a name that ends in it: "matmul compute", "slice/compute". */
@@ -82,18 +70,40 @@ static bool is_compute(const char *phase)
     return at == 0 || strchr(" /:", phase[at - 1]);
 }
 
+/* What an op is, found out once. */
+enum { IS_WORK = 1, IS_COPY = 2, COMPUTES = 4, PHASE_COMPUTES = 8, MAY_COMMUNICATE = 16 };
+
+static uint8_t find_op_bits(const struct spans_answer *spans, uint32_t place)
+{
+    const struct op_row *op = &spans->ops.items[place];
+    const struct span span = {.op = place};
+    enum op_class class = op_class_of(op);
+    uint8_t bits = 0;
+
+    if (spans->op_kinds[place] == SPAN_PHASE)
+        return is_compute(op->name) ? PHASE_COMPUTES : 0;
+    if (spans->op_kinds[place] != SPAN_OP)
+        return 0;
+    if (class == OP_CLASS_WORK)
+        bits |= op_asks_for_collective(op) ? IS_WORK : IS_WORK | COMPUTES;
+    if (class == OP_CLASS_COPY || class == OP_CLASS_FILL)
+        bits |= IS_COPY;
+    if (span_work(spans, &span) == WORK_COMMUNICATION)
+        bits |= MAY_COMMUNICATE;
+    return bits;
+}
+
+static bool is(const struct measuring *measuring, const struct span *span, uint8_t bit)
+{
+    return measuring->parts->op_bits[span->op] & bit;
+}
+
 static bool computes(const struct measuring *measuring, const struct span *span)
 {
-    const struct op_row *op = &measuring->spans->ops.items[span->op];
-
-    if (kind_of(measuring, span) == SPAN_PHASE)
-        return is_compute(op->name);
-    if (kind_of(measuring, span) != SPAN_OP || op_class_of(op) != OP_CLASS_WORK ||
-        op_asks_for_collective(op))
-        return false;
-    if (measuring->has_inner[span_place(measuring->spans, span)])
-        return false;
-    return span_is_device(measuring->spans, span) || !measuring->has_device_work;
+    if (!is(measuring, span, COMPUTES))
+        return is(measuring, span, PHASE_COMPUTES);
+    return !measuring->has_inner[span_place(measuring->spans, span)] &&
+           (span_is_device(measuring->spans, span) || !measuring->has_device_work);
 }
 
 /* Marks take no time; phases of a device that are in no op are waits in its queue. */
@@ -115,9 +125,10 @@ static int add_span(const struct measuring *measuring, const struct span *span, 
     if (kind == SPAN_LABEL)
         return array_push(&parts->lists[LABELS], whole);
     rc = array_push(&parts->lists[RECORDED], whole);
-    if (rc == 0 && is_copy(measuring, span))
+    if (rc == 0 && is(measuring, span, IS_COPY))
         rc = array_push(&parts->lists[COPIES], whole);
-    if (rc == 0 && span_communicates(measuring->spans, span))
+    if (rc == 0 && is(measuring, span, MAY_COMMUNICATE) &&
+        span_communicates(measuring->spans, span))
         rc = array_push(&parts->lists[COMMUNICATION], whole);
     if (rc == 0 && computes(measuring, span)) {
         kernels.start_ns += span->kern_ns == STORE_NULL ? 0 : span->kern_ns;
@@ -128,29 +139,45 @@ static int add_span(const struct measuring *measuring, const struct span *span, 
 
 /* --- Lanes, sides. --- */
 
+/* How much of the wall time is in a joined list and not in another one, which has other_ns of it.
+ * Most often nothing is; else the list takes in the other one. */
+static int measure_beside(const struct measuring *measuring, struct interval_array *list,
+                          const struct interval_array *other, double other_ns, double *out_ns)
+{
+    *out_ns = 0;
+    if (!list->count)
+        return 0;
+    if (interval_list_unite(list, other) < 0)
+        return -ENOMEM;
+    *out_ns = interval_list_common(list, &measuring->wall) - other_ns;
+    return 0;
+}
+
 /* What joined parts come to within the wall time. The lists of communication, copies and labels
- * take in what they are told apart from, and are of no use then. */
+ * are of no use then. */
 static int measure_parts(const struct measuring *measuring, struct parts *parts,
                          struct overhead_times *out_times)
 {
     const struct interval_array *wall = &measuring->wall;
     struct interval_array *lists = parts->lists;
+    bool communicates = lists[COMMUNICATION].count > 0;
     struct overhead_times times = {
         .recorded_ns = interval_list_common(&lists[RECORDED], wall),
         .computation_ns = interval_list_common(&lists[COMPUTATION], wall),
         .communication_ns = interval_list_common(&lists[COMMUNICATION], wall),
     };
+    int rc = measure_beside(measuring, &lists[COMMUNICATION], &lists[COMPUTATION],
+                            times.computation_ns, &times.exposed_ns);
 
-    if (interval_list_unite(&lists[COMMUNICATION], &lists[COMPUTATION]) < 0 ||
-        interval_list_unite(&lists[COPIES], &lists[COMMUNICATION]) < 0 ||
-        interval_list_unite(&lists[LABELS], &lists[RECORDED]) < 0)
-        return -ENOMEM;
-    times.exposed_ns = interval_list_common(&lists[COMMUNICATION], wall) - times.computation_ns;
-    times.copies_ns =
-        interval_list_common(&lists[COPIES], wall) - times.computation_ns - times.exposed_ns;
-    times.labels_ns = interval_list_common(&lists[LABELS], wall) - times.recorded_ns;
+    if (rc == 0)
+        rc = measure_beside(measuring, &lists[COPIES],
+                            &lists[communicates ? COMMUNICATION : COMPUTATION],
+                            times.computation_ns + times.exposed_ns, &times.copies_ns);
+    if (rc == 0)
+        rc = measure_beside(measuring, &lists[LABELS], &lists[RECORDED], times.recorded_ns,
+                            &times.labels_ns);
     *out_times = times;
-    return 0;
+    return rc;
 }
 
 static void add_times(struct overhead_times *sum, const struct overhead_times *times)
@@ -273,7 +300,7 @@ static int measure_side(const struct measuring *measuring, const char *device,
 /* --- Sessions. --- */
 
 /* The runs of the session that are time to fill. */
-static int find_runs(const struct spans_answer *spans, int64_t session_id, struct interval within,
+static int find_runs(const struct spans_answer *spans, int64_t session_id,
                      struct interval_array *out_intervals)
 {
     int rc = 0;
@@ -281,22 +308,34 @@ static int find_runs(const struct spans_answer *spans, int64_t session_id, struc
     for (size_t i = 0; i < spans->runs.count && rc == 0; i++) {
         const struct run_row *run = &spans->runs.items[i];
 
-        if (run->session_id == session_id && run->selected && run->end_ns != STORE_NULL &&
-            run->start_ns < within.end_ns && run->end_ns > within.start_ns)
+        if (run->session_id == session_id && run->selected && run->end_ns != STORE_NULL)
             rc = array_push(out_intervals, ((struct interval){run->start_ns, run->end_ns}));
     }
     interval_list_join(out_intervals);
     return rc;
 }
 
+/* Those of a joined list that share some time with another one. */
+static struct interval_array near(const struct interval_array *list, struct interval within)
+{
+    size_t first = search_past(0, list->count, i, list->items[i].end_ns <= within.start_ns);
+    size_t past = search_past(first, list->count, i, list->items[i].start_ns < within.end_ns);
+
+    return (struct interval_array){.items = list->items ? list->items + first : NULL,
+                                   .count = past - first};
+}
+
 /* Where runs count, they are the time to fill; else it is from the first event to the last. */
-static int find_wall(struct measuring *measuring)
+static void find_wall(struct measuring *measuring)
 {
     const struct spans_answer *spans = measuring->spans;
     struct interval *bounds = &measuring->parts->bounds[measuring->window];
 
-    if (spans->basis.wall_is_runs)
-        return find_runs(spans, measuring->session_id, measuring->extent, &measuring->wall);
+    measuring->wall = (struct interval_array){.items = bounds, .count = 1};
+    if (spans->basis.wall_is_runs) {
+        measuring->wall = near(&measuring->parts->runs[measuring->window], measuring->extent);
+        return;
+    }
     for (size_t i = 0; i < spans->spans.count; i++) {
         const struct span *span = &spans->spans.items[i];
         int64_t end_ns = span->start_ns + span->dur_ns;
@@ -307,7 +346,7 @@ static int find_wall(struct measuring *measuring)
         bounds->start_ns = span->start_ns < bounds->start_ns ? span->start_ns : bounds->start_ns;
         bounds->end_ns = end_ns > bounds->end_ns ? end_ns : bounds->end_ns;
     }
-    return bounds->end_ns > bounds->start_ns ? array_push(&measuring->wall, *bounds) : 0;
+    measuring->wall.count = bounds->end_ns > bounds->start_ns;
 }
 
 /* What takes no time is no part of what it lies in. */
@@ -347,8 +386,7 @@ static int find_devices(const struct measuring *measuring)
         if (parts->copied_on_host[span->op])
             rc = SPAN_PARTS_WHOLE;
         parts->on_device[span->op] = true;
-        if (kind_of(measuring, span) != SPAN_OP || !span->is_shown ||
-            class_of(measuring, span) != OP_CLASS_WORK)
+        if (!span->is_shown || !is(measuring, span, IS_WORK))
             continue;
         while (window < spans->windows.count &&
                spans->windows.items[window].session_id != session_id)
@@ -426,13 +464,13 @@ static int sum_copies(struct measuring *measuring)
 {
     const struct spans_answer *spans = measuring->spans;
 
-    for (size_t i = 0; i < spans->spans.count; i++) {
+    for (size_t i = 0; i < spans->spans.count && measuring->parts->has_copies; i++) {
         const struct span *span = &spans->spans.items[i];
         const struct op_row *op = &spans->ops.items[span->op], *launch = NULL;
         struct overhead_copies *copies;
 
         /* What only hands a copy to a device is not one more. */
-        if (!span->is_shown || !is_copy(measuring, span) ||
+        if (!span->is_shown || !is(measuring, span, IS_COPY) ||
             (!span_is_device(spans, span) && measuring->parts->on_device[span->op]))
             continue;
         if (span_is_device(spans, span) && span->launch != SPAN_NONE)
@@ -472,20 +510,31 @@ static int compare_sides(const void *a, const void *b)
 
 int overhead_begin(const struct spans_answer *spans, struct overhead_parts *parts)
 {
+    int rc = 0;
+
     overhead_parts_deinit(parts);
     *parts = (struct overhead_parts){
+        .op_bits = malloc(spans->ops.count + 1),
         .on_device = calloc(spans->ops.count + 1, sizeof(*parts->on_device)),
         .copied_on_host = calloc(spans->ops.count + 1, sizeof(*parts->copied_on_host)),
         .has_device_work = calloc(spans->windows.count + 1, sizeof(*parts->has_device_work)),
         .has_event = calloc(spans->lanes.count + 1, sizeof(*parts->has_event)),
         .bounds = malloc((spans->windows.count + 1) * sizeof(*parts->bounds)),
+        .runs = calloc(spans->windows.count + 1, sizeof(*parts->runs)),
+        .window_count = spans->windows.count,
     };
-    for (size_t i = 0; i < spans->windows.count && parts->bounds; i++)
+    if (!parts->op_bits || !parts->on_device || !parts->copied_on_host || !parts->has_device_work ||
+        !parts->has_event || !parts->bounds || !parts->runs)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < spans->ops.count; i++) {
+        parts->op_bits[i] = find_op_bits(spans, i);
+        parts->has_copies |= (parts->op_bits[i] & IS_COPY) != 0;
+    }
+    for (size_t i = 0; i < spans->windows.count; i++)
         parts->bounds[i] = (struct interval){INT64_MAX, INT64_MIN};
-    return parts->on_device && parts->copied_on_host && parts->has_device_work &&
-                   parts->has_event && parts->bounds
-               ? 0
-               : -ENOMEM;
+    for (size_t i = 0; i < spans->windows.count && spans->basis.wall_is_runs && rc == 0; i++)
+        rc = find_runs(spans, spans->windows.items[i].session_id, &parts->runs[i]);
+    return rc;
 }
 
 int overhead_add(struct overhead_parts *parts, const struct spans_answer *spans)
@@ -505,10 +554,8 @@ int overhead_add(struct overhead_parts *parts, const struct spans_answer *spans)
         measuring.window = i;
         measuring.session_id = spans->windows.items[i].session_id;
         measuring.has_device_work = parts->has_device_work[i];
-        rc = find_wall(&measuring);
-        if (rc == 0)
-            rc = measure_session(&measuring);
-        array_deinit(&measuring.wall);
+        find_wall(&measuring);
+        rc = measure_session(&measuring);
     }
     if (rc == 0)
         rc = sum_copies(&measuring);
@@ -530,26 +577,20 @@ static double count_lanes(const struct spans_answer *spans, int64_t session_id, 
     return count;
 }
 
-int overhead_finish(struct overhead_parts *parts, const struct spans_answer *spans,
-                    struct overhead *out_overhead)
+void overhead_finish(struct overhead_parts *parts, const struct spans_answer *spans,
+                     struct overhead *out_overhead)
 {
-    struct interval_array wall = {0};
-    int rc = 0;
-
     *out_overhead = parts->sums;
     parts->sums = (struct overhead){0};
-    for (size_t i = 0; i < spans->windows.count && rc == 0; i++) {
+    for (size_t i = 0; i < spans->windows.count; i++) {
         int64_t session_id = spans->windows.items[i].session_id;
         const struct interval *bounds = &parts->bounds[i];
         double wall_ns = 0;
 
-        if (spans->basis.wall_is_runs) {
-            rc = find_runs(spans, session_id, (struct interval){INT64_MIN, INT64_MAX}, &wall);
-            wall_ns = interval_list_length(&wall);
-            array_deinit(&wall);
-        } else if (bounds->end_ns > bounds->start_ns) {
+        if (spans->basis.wall_is_runs)
+            wall_ns = interval_list_length(&parts->runs[i]);
+        else if (bounds->end_ns > bounds->start_ns)
             wall_ns = (double)(bounds->end_ns - bounds->start_ns);
-        }
         out_overhead->times.wall_ns += wall_ns;
         out_overhead->lanes.wall_ns +=
             wall_ns *
@@ -562,17 +603,20 @@ int overhead_finish(struct overhead_parts *parts, const struct spans_answer *spa
     if (out_overhead->sides.count)
         qsort(out_overhead->sides.items, out_overhead->sides.count,
               sizeof(*out_overhead->sides.items), compare_sides);
-    return rc;
 }
 
 void overhead_parts_deinit(struct overhead_parts *parts)
 {
     overhead_deinit(&parts->sums);
+    free(parts->op_bits);
     free(parts->on_device);
     free(parts->copied_on_host);
     free(parts->has_device_work);
     free(parts->has_event);
     free(parts->bounds);
+    for (size_t i = 0; i < parts->window_count && parts->runs; i++)
+        array_deinit(&parts->runs[i]);
+    free(parts->runs);
     *parts = (struct overhead_parts){0};
 }
 
@@ -585,7 +629,7 @@ int overhead_measure(const struct spans_answer *spans, struct overhead *out_over
     if (rc == 0)
         rc = overhead_add(&parts, spans);
     if (rc == 0)
-        rc = overhead_finish(&parts, spans, out_overhead);
+        overhead_finish(&parts, spans, out_overhead);
     overhead_parts_deinit(&parts);
     return rc;
 }

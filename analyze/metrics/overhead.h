@@ -75,20 +75,22 @@ void overhead_deinit(struct overhead *overhead);
  * part, overhead_finish(); overhead_parts_deinit() after any of them. */
 struct overhead_parts {
     struct overhead sums; /* all but wall times */
-    bool has_part;
+    bool has_part, has_copies;
+    uint8_t *op_bits;      /* what ops are */
     bool *on_device;       /* by op: it ran on a device */
     bool *copied_on_host;  /* by op: it was counted as a copy of the host */
     bool *has_device_work; /* beside windows */
     bool *has_event;       /* beside lanes */
-    struct interval
-        *bounds; /* beside windows: of all events, where no run says what wall time is */
+    size_t window_count;
+    struct interval_array *runs; /* beside windows: time of their runs, where that is wall time */
+    struct interval *bounds;     /* beside windows: of all events, where it is not */
 };
 
 /** Returns 0 or -ENOMEM, overhead_add() also SPAN_PARTS_WHOLE. */
 int overhead_begin(const struct spans_answer *spans, struct overhead_parts *parts);
 int overhead_add(struct overhead_parts *parts, const struct spans_answer *spans);
-int overhead_finish(struct overhead_parts *parts, const struct spans_answer *spans,
-                    struct overhead *out_overhead);
+void overhead_finish(struct overhead_parts *parts, const struct spans_answer *spans,
+                     struct overhead *out_overhead);
 void overhead_parts_deinit(struct overhead_parts *parts);
 
 #endif

@@ -13,9 +13,8 @@
 #include "analyze/stats/describe.h"
 #include "base/text_buffer.h"
 
-/* What a span adds to its op in its run. */
+/* What an op takes in a run. */
 struct sample {
-    uint32_t line; /* place in ops */
     uint32_t run;
     double ns;
 };
@@ -26,12 +25,10 @@ static int compare_samples(const void *a, const void *b)
 {
     const struct sample *left = a, *right = b;
 
-    if (left->line != right->line)
-        return left->line < right->line ? -1 : 1;
     return (left->run > right->run) - (left->run < right->run);
 }
 
-/* They often are: of one line, run by run. */
+/* They often are: run by run. */
 static void sort_samples(struct samples *samples)
 {
     for (size_t i = 1; i < samples->count; i++) {
@@ -42,27 +39,36 @@ static void sort_samples(struct samples *samples)
     }
 }
 
-/* Adds up the samples of one line by run, from `from` on: moves to the next line. */
-static int sum_by_run(const struct samples *samples, size_t *from, double **out_sums,
-                      size_t *out_count)
+/* Adds to the last one where that is of the same run. */
+static int add_sample(struct samples *samples, uint32_t run, double ns)
 {
-    ARRAY_OF(double) sums = {0};
-    uint32_t line = samples->items[*from].line, run = 0;
-    int rc = 0;
+    struct sample *last = samples->count ? &samples->items[samples->count - 1] : NULL;
 
-    for (; *from < samples->count && samples->items[*from].line == line && rc == 0; ++*from) {
-        const struct sample *sample = &samples->items[*from];
+    if (!last || last->run != run)
+        return array_push(samples, ((struct sample){run, ns}));
+    last->ns += ns;
+    return 0;
+}
 
-        if (sums.count && sample->run == run)
-            sums.items[sums.count - 1] += sample->ns;
+/* What each run took, in order of that: *out_sums is the caller's. Returns 0 or -ENOMEM. */
+static int sum_by_run(struct samples *samples, double **out_sums, size_t *out_count)
+{
+    double *sums = malloc((samples->count + 1) * sizeof(*sums));
+    size_t count = 0;
+
+    if (!sums)
+        return -ENOMEM;
+    sort_samples(samples);
+    for (size_t i = 0; i < samples->count; i++) {
+        if (i && samples->items[i].run == samples->items[i - 1].run)
+            sums[count - 1] += samples->items[i].ns;
         else
-            rc = array_push(&sums, sample->ns);
-        run = sample->run;
+            sums[count++] = samples->items[i].ns;
     }
-    stats_sort(sums.items, sums.count);
-    *out_sums = sums.items;
-    *out_count = sums.count;
-    return rc;
+    stats_sort(sums, count);
+    *out_sums = sums;
+    *out_count = count;
+    return 0;
 }
 
 /* --- Ops. --- */
@@ -94,8 +100,7 @@ static struct place_key key_of(const struct spans_answer *spans, uint32_t op)
  * by line and run until it is known which side counts. */
 struct summary_side {
     ARRAY_OF(struct summary_op) ops;
-    struct samples samples;
-    ARRAY_OF(uint32_t) last; /* beside ops: place of the last sample */
+    ARRAY_OF(struct samples) samples; /* beside ops */
     struct place_map map;
     uint32_t *line_of;
 };
@@ -124,7 +129,7 @@ static int find_line(const struct spans_answer *spans, struct summary_side *line
         *out_line = (uint32_t)lines->ops.count;
         rc = array_push(&lines->ops, line);
         if (rc == 0)
-            rc = array_push(&lines->last, UINT32_MAX);
+            rc = array_push(&lines->samples, (struct samples){0});
         if (rc == 0)
             rc = place_map_set(&lines->map, key, *out_line);
     }
@@ -141,29 +146,6 @@ static bool is_counted(const struct spans_answer *spans, const struct span *span
            spans->runs.items[span->run].end_ns != STORE_NULL;
 }
 
-/* To the last one of its line, where that is of the same run. */
-static int add_sample(struct summary_side *side, const struct sample *sample)
-{
-    uint32_t *last = &side->last.items[sample->line];
-
-    if (*last != UINT32_MAX && side->samples.items[*last].run == sample->run) {
-        side->samples.items[*last].ns += sample->ns;
-        return 0;
-    }
-    *last = (uint32_t)side->samples.count;
-    return array_push(&side->samples, *sample);
-}
-
-static int add_launch(struct samples *launches, const struct sample *sample)
-{
-    struct sample *last = launches->count ? &launches->items[launches->count - 1] : NULL;
-
-    if (!last || last->run != sample->run)
-        return array_push(launches, ((struct sample){0, sample->run, sample->ns}));
-    last->ns += sample->ns;
-    return 0;
-}
-
 static int add_spans(struct summary_parts *parts, const struct spans_answer *spans)
 {
     int rc = 0;
@@ -172,40 +154,41 @@ static int add_spans(struct summary_parts *parts, const struct spans_answer *spa
         const struct span *span = &spans->spans.items[i];
         bool is_device = span_is_device(spans, span);
         struct summary_side *side = &parts->sides[is_device ? OP_DEVICE : OP_HOST];
-        struct sample sample = {.run = spans->basis.is_per_run ? span->run : 0,
-                                .ns = (double)span_own_ns(spans, span)};
+        uint32_t run = spans->basis.is_per_run ? span->run : 0, line = 0;
+        double own_ns = (double)span_own_ns(spans, span);
 
         parts->seen[span->op] = true;
         if (!is_counted(spans, span))
             continue;
         parts->has_device |= is_device;
         if (!is_device && span->launch != SPAN_NONE)
-            rc = add_launch(&parts->launches, &sample);
+            rc = add_sample(&parts->launches, run, own_ns);
         if (parts->has_device && !is_device)
             continue; /* the host does not count */
         if (rc == 0)
-            rc = find_line(spans, side, span, &sample.line);
+            rc = find_line(spans, side, span, &line);
         if (rc == 0) {
-            struct summary_op *op = &side->ops.items[sample.line];
+            struct summary_op *op = &side->ops.items[line];
 
             op->calls++;
             op->start_ns = span->start_ns < op->start_ns ? span->start_ns : op->start_ns;
-            rc = add_sample(side, &sample);
+            rc = add_sample(&side->samples.items[line], run, own_ns);
         }
     }
     return rc;
 }
 
-static int measure_ops(const struct samples *samples, struct summary *summary)
+static int measure_ops(struct samples *samples, struct summary *summary)
 {
     double *ns;
     size_t count;
     int rc = 0;
 
-    for (size_t i = 0; i < samples->count && rc == 0;) {
-        struct summary_op *op = &summary->ops.items[samples->items[i].line];
+    for (size_t i = 0; i < summary->ops.count && rc == 0; i++) {
+        struct summary_op *op = &summary->ops.items[i];
 
-        rc = sum_by_run(samples, &i, &ns, &count);
+        rc = sum_by_run(&samples[i], &ns, &count);
+        array_deinit(&samples[i]);
         if (rc == 0) {
             double share = fmin(1, (double)count / (double)summary->run_count);
             struct stats_reducer all = {0};
@@ -220,8 +203,8 @@ static int measure_ops(const struct samples *samples, struct summary *summary)
             op->max_ns = ns[count - 1];
             op->part_ns = op->mean_ns * share;
             summary->instructions_ns += op->part_ns;
+            free(ns);
         }
-        free(ns);
     }
     return rc;
 }
@@ -340,19 +323,19 @@ static int sum_types(struct summary *summary, bool is_detailed)
 
 static int measure_launches(struct samples *samples, struct summary *summary)
 {
-    double *ns = NULL;
-    size_t count, at = 0;
-    int rc = 0;
+    double *ns;
+    size_t count;
+    int rc;
 
     summary->launch_ns = NAN;
-    if (samples->count) {
-        sort_samples(samples);
-        rc = sum_by_run(samples, &at, &ns, &count);
-        if (rc == 0)
-            summary->launch_ns = stats_trimmed_mean(ns, count);
-    }
+    if (!samples->count)
+        return 0;
+    rc = sum_by_run(samples, &ns, &count);
+    if (rc < 0)
+        return rc;
+    summary->launch_ns = stats_trimmed_mean(ns, count);
     free(ns);
-    return rc;
+    return 0;
 }
 
 struct summary_runs summary_of_runs(const double *run_ns, size_t count)
@@ -419,8 +402,9 @@ static void count_not_run(const struct spans_answer *spans, const bool *seen,
 static void deinit_side(struct summary_side *side)
 {
     array_deinit(&side->ops);
+    for (size_t i = 0; i < side->samples.count; i++)
+        array_deinit(&side->samples.items[i]);
     array_deinit(&side->samples);
-    array_deinit(&side->last);
     place_map_deinit(&side->map);
     free(side->line_of);
 }
@@ -481,8 +465,7 @@ int summary_finish(struct summary_parts *parts, const struct spans_answer *spans
     if (spans->basis.is_per_run)
         out_summary->run_count =
             spans->basis.run_ns_count ? spans->basis.run_ns_count : (size_t)spans->basis.runs;
-    sort_samples(&side->samples);
-    rc = measure_ops(&side->samples, out_summary);
+    rc = measure_ops(side->samples.items, out_summary);
     if (rc == 0 && out_summary->ops.count)
         qsort(out_summary->ops.items, out_summary->ops.count, sizeof(*out_summary->ops.items),
               compare_starts);

@@ -84,15 +84,12 @@ int lane_use_make(const struct spans_answer *spans, struct lane_use **out_use)
 
 bool span_is_runtime_call(const struct spans_answer *spans, const struct span *span)
 {
-    const char *type = span_op(spans, span)->type, *end = strrchr(type, '_');
-
-    return end && strcmp(type, "os_runtime") != 0 &&
-           (strcmp(end, "_runtime") == 0 || strcmp(end, "_driver") == 0);
+    return op_is_runtime_call(span_op(spans, span));
 }
 
 bool span_is_python(const struct spans_answer *spans, const struct span *span)
 {
-    return strcmp(span_op(spans, span)->type, "python_function") == 0;
+    return op_is_python(span_op(spans, span));
 }
 
 enum device_work span_work(const struct spans_answer *spans, const struct span *span)

@@ -62,6 +62,8 @@ enum {
     SORT_CLASS_SHIFT = 3,
     SORT_CLASS_MAX = 7,
     SORT_ASKS = 64,
+    SORT_RUNTIME = 128,
+    SORT_PYTHON = 256,
 };
 
 enum op_class op_class_of(const struct op_row *op)
@@ -88,6 +90,22 @@ bool op_asks_for_collective(const struct op_row *op)
            (strncmp(op->name, "c10d::", 6) == 0 || strcmp(op->name, "record_param_comms") == 0);
 }
 
+bool op_is_runtime_call(const struct op_row *op)
+{
+    const char *end;
+
+    if (op->sort)
+        return (op->sort & SORT_RUNTIME) != 0;
+    end = strrchr(op->type, '_');
+    return end && strcmp(op->type, "os_runtime") != 0 &&
+           (strcmp(end, "_runtime") == 0 || strcmp(end, "_driver") == 0);
+}
+
+bool op_is_python(const struct op_row *op)
+{
+    return op->sort ? (op->sort & SORT_PYTHON) != 0 : strcmp(op->type, "python_function") == 0;
+}
+
 void op_class_note(struct op_row *op)
 {
     unsigned sort = SORT_KNOWN | (unsigned)find_class(op) << SORT_CLASS_SHIFT;
@@ -96,7 +114,9 @@ void op_class_note(struct op_row *op)
     sort |= op_has_copy_type(op) ? SORT_COPY : 0;
     sort |= op_has_fill_type(op) ? SORT_FILL : 0;
     sort |= op_asks_for_collective(op) ? SORT_ASKS : 0;
-    op->sort = (uint8_t)sort;
+    sort |= op_is_runtime_call(op) ? SORT_RUNTIME : 0;
+    sort |= op_is_python(op) ? SORT_PYTHON : 0;
+    op->sort = (uint16_t)sort;
 }
 
 bool op_is_grouped_by_type(const struct op_row *op)

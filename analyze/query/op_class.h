@@ -20,6 +20,13 @@ enum op_class op_class_of(const struct op_row *op);
 bool op_has_copy_type(const struct op_row *op);
 bool op_has_fill_type(const struct op_row *op);
 
+/** Whether it is a call of a runtime or driver (cuda_runtime, ...), which only passes on what an op
+ *  around it asked for. */
+bool op_is_runtime_call(const struct op_row *op);
+
+/** Whether it is a function of Python that PyTorch recorded for its stacks. */
+bool op_is_python(const struct op_row *op);
+
 /** Find these once, as they are asked for at every span. */
 void op_class_note(struct op_row *op);
 

@@ -27,8 +27,8 @@ static void add_span(struct op_cost *cost, const struct span *span, double own_n
     cost->calls++;
     cost->end_ns += own_ns;
     cost->whole_ns += (double)span->dur_ns;
-    cost->min_ns = fmin(cost->min_ns, dur_ns);
-    cost->max_ns = fmax(cost->max_ns, dur_ns);
+    cost->min_ns = dur_ns < cost->min_ns ? dur_ns : cost->min_ns;
+    cost->max_ns = dur_ns > cost->max_ns ? dur_ns : cost->max_ns;
     if (span->kern_ns != STORE_NULL) {
         cost->kern_ns = add_known(cost->kern_ns, (double)span->kern_ns);
         cost->exec_ns = add_known(cost->exec_ns, (double)(span->dur_ns - span->kern_ns));
@@ -84,7 +84,8 @@ int ops_sums_begin(const struct spans_answer *spans, struct ops_sums *sums)
     size_t count = spans->ops.count;
 
     ops_sums_deinit(sums);
-    *sums = (struct ops_sums){.op_count = count,
+    *sums = (struct ops_sums){.without_percentiles = sums->without_percentiles,
+                              .op_count = count,
                               .costs = calloc(count + 1, sizeof(*sums->costs)),
                               .durations = calloc(count + 1, sizeof(*sums->durations))};
     return sums->costs && sums->durations ? 0 : -ENOMEM;
@@ -100,8 +101,9 @@ int ops_sums_add(struct ops_sums *sums, const struct spans_answer *spans)
 
         if (!span->is_shown)
             continue;
-        rc = store_histogram_count_one(&sums->durations[span->op].of[side],
-                                       store_bin_of(span->dur_ns));
+        if (!sums->without_percentiles)
+            rc = store_histogram_count_one(&sums->durations[span->op].of[side],
+                                           store_bin_of(span->dur_ns));
         add_span(&sums->costs[span->op][side], span,
                  (double)(spans->op_kinds[span->op] == SPAN_LABEL ? span->dur_ns
                                                                   : span_own_ns(spans, span)));
@@ -135,7 +137,7 @@ void ops_sums_deinit(struct ops_sums *sums)
     if (sums->durations)
         op_durations_free(sums->durations, sums->op_count);
     free(sums->costs);
-    *sums = (struct ops_sums){0};
+    *sums = (struct ops_sums){.without_percentiles = sums->without_percentiles};
 }
 
 int ops_of_spans(struct spans_answer *spans, bool labels, enum query_merge merge,

@@ -25,6 +25,7 @@ struct ops_sums {
     struct op_cost (*costs)[OP_SIDES]; /* by op */
     struct op_durations *durations;    /* by op */
     size_t op_count;
+    bool without_percentiles; /* input: nobody asks for them, and they are NaN */
 };
 
 /** Return 0 or -ENOMEM. */

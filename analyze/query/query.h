@@ -233,7 +233,7 @@ struct op_row {
     const char *params;                     /* JSON object */
     int64_t computation_flop, memory_bytes; /* of one call */
     bool is_label;
-    uint8_t sort; /* what op_class_note() found, for op_class.h; 0: it is found each time */
+    uint16_t sort; /* what op_class_note() found, for op_class.h; 0: it is found each time */
     struct op_cost cost[OP_SIDES];
 };
 

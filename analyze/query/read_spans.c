@@ -198,8 +198,8 @@ struct taking {
 /* --- Parts. --- */
 
 /* Spans of a part are passed over a dozen times: they should stay in a cache. What is done for each
- * op, lane and run of all there are once a part should stay little beside that. */
-enum { PART_SPANS = 1 << 13, PART_SPANS_PER_ITEM = 4 };
+ * op and lane of all there are once a part should stay little beside that. */
+enum { PART_SPANS = 1 << 12, PART_SPANS_PER_ITEM = 4 };
 
 static int compare_launch_keys(const struct launch_key *a, const struct launch_key *b)
 {
@@ -277,7 +277,7 @@ static int try_to_cut(struct taking *taking, int64_t later_ns)
 static size_t part_size(const struct taking *taking)
 {
     const struct spans_answer *answer = taking->answer;
-    size_t items = answer->ops.count + answer->lanes.count + answer->runs.count / 8;
+    size_t items = answer->ops.count + answer->lanes.count;
     size_t by_items = items * PART_SPANS_PER_ITEM;
 
     if (taking->parts->span_count)

@@ -256,7 +256,9 @@ static void measure_totals(struct reading *reading, const struct scan *scan)
         double *total = &basis->total_ns[side];
 
         *total = NAN;
-        for (size_t i = 0; i < reading->rows.count; i++) {
+        if (scan->without_sums && scan->own_calls[side])
+            *total = (double)scan->own_ns[side] / basis->divisor;
+        for (size_t i = 0; i < reading->rows.count && !scan->without_sums; i++) {
             struct scan_cost cost = scan_op_cost(scan, (uint32_t)i, (enum scan_side)side);
 
             if (reading->op_kinds.items[i] == SCAN_OP_NESTING && cost.calls)
@@ -279,7 +281,10 @@ int reading_prepare_scan(struct reading *reading, struct scan *out_scan)
         .op_kinds = reading->op_kinds.items,
         .op_count = reading->op_ids.count,
         .without_durations = reading->every_span,
+        .without_sums = reading->every_span,
     };
+    for (size_t i = 0; i < reading->sessions.count; i++)
+        out_scan->without_sums &= !reading->sessions.items[i].flat;
     reading->scan = out_scan;
     basis->is_flat = reading->sessions.count && reading->sessions.items[0].flat;
     rc = gather_runs(reading);

@@ -17,7 +17,7 @@ void recording_overhead_deinit(struct recording_overhead *costs)
 
 static bool is_recorded_by_threads(const struct lane_row *lane)
 {
-    return strcmp(lane->kind, "thread") == 0 || strcmp(lane->kind, "queue") == 0;
+    return lane->side == OP_HOST || strcmp(lane->kind, "queue") == 0;
 }
 
 /* Phases have no counters of their own. */

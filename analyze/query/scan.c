@@ -41,6 +41,8 @@ void scan_restart(struct scan *scan)
     for (int side = 0; side < SCAN_SIDES; side++) {
         scan->first_ns[side] = INT64_MAX;
         scan->last_ns[side] = INT64_MIN;
+        scan->own_ns[side] = 0;
+        scan->own_calls[side] = 0;
         interval_deinit(&scan->covered[side]);
     }
     for (size_t i = 0; i < scan->lane_count; i++)
@@ -289,8 +291,14 @@ void scan_add(struct scan *scan, const struct scan_event *event)
             nested_ns = claim_nested(scan, lane, event->start_ns, event->dur_ns);
         if (cover(scan, lane->side, session, event, run) < 0)
             scan->error = -ENOMEM;
+        if (scan->without_sums) {
+            scan->own_ns[lane->side] += event->dur_ns - nested_ns;
+            scan->own_calls[lane->side]++;
+        }
     }
     scan->counted++;
+    if (scan->without_sums)
+        return;
     sums = find_sums(scan, op, lane_place);
     if (sums)
         add_to_sums(scan, sums, event, nested_ns);
@@ -364,9 +372,9 @@ void scan_percentiles(const struct store_histogram *durations, double min_ns, do
     static const double percents[SCAN_PERCENTILES] = {50, 90, 99};
 
     for (size_t i = 0; i < SCAN_PERCENTILES; i++) {
-        double middle_ns = (double)store_histogram_percentile(durations, percents[i]);
+        int64_t middle_ns = store_histogram_percentile(durations, percents[i]);
 
-        out_ns[i] = fmax(min_ns, fmin(max_ns, middle_ns));
+        out_ns[i] = middle_ns < 0 ? NAN : fmax(min_ns, fmin(max_ns, (double)middle_ns));
     }
 }
 

@@ -103,10 +103,13 @@ struct scan {
     const uint8_t *op_kinds; /* enum scan_op_kind, beside op_ids */
     size_t op_count;
     bool without_durations; /* nobody asks for percentiles: sums have no histograms */
+    bool without_sums;      /* nobody asks for ops either, and no session is flat */
 
     /* results */
     struct scan_sums_array ARRAY_FIELDS(struct scan_sums) sums;
-    uint32_t *first_sums; /* for each op: place in `sums`, or ID_MAP_NONE */
+    uint32_t *first_sums;           /* for each op: place in `sums`, or ID_MAP_NONE */
+    int64_t own_ns[SCAN_SIDES];     /* self time of all ops; without sums */
+    uint64_t own_calls[SCAN_SIDES]; /* how many they were */
     struct interval_union covered[SCAN_SIDES];
     int64_t first_ns[SCAN_SIDES], last_ns[SCAN_SIDES]; /* of counted ops; last < first: none */
     uint64_t counted;                                  /* events that count */
@@ -139,7 +142,7 @@ void scan_deinit(struct scan *scan);
 /* P50, P90, P99 of single executions, nearest rank, at most 1/32 away from the true ones. */
 enum { SCAN_PERCENTILES = 3 };
 
-/** Those of a histogram that is not empty, whose shortest and longest durations are known. */
+/** Those of a histogram whose shortest and longest durations are known; NaN of an empty one. */
 void scan_percentiles(const struct store_histogram *durations, double min_ns, double max_ns,
                       double *out_ns);
 

@@ -25,23 +25,12 @@ static void permute(struct span *items, uint32_t *targets, size_t count)
     }
 }
 
-static bool is_by_lane(const struct span *items, size_t count)
-{
-    for (size_t i = 1; i < count; i++) {
-        if (items[i].lane < items[i - 1].lane)
-            return false;
-    }
-    return true;
-}
-
-/* Keeps the order within each lane. */
+/* Keeps the order within each lane; only where lanes are out of order. */
 static int sort_by_lane(struct span *items, size_t count, size_t lane_count, uint32_t *targets)
 {
     uint32_t *next;
     uint32_t sum = 0;
 
-    if (is_by_lane(items, count))
-        return 0;
     next = calloc(lane_count, sizeof(*next));
     if (!next)
         return -ENOMEM;
@@ -83,22 +72,27 @@ static struct key key_of(const struct span *span, size_t place)
     return (struct key){span->start_ns, span->dur_ns, span->order, (uint32_t)place};
 }
 
-static bool is_sorted(const struct span *items, size_t count)
+static bool is_sorted(const struct span *items, size_t count, bool *out_is_by_lane)
 {
+    bool is_sorted = true;
+
+    *out_is_by_lane = true;
     for (size_t i = 1; i < count; i++) {
         struct key before = key_of(&items[i - 1], 0), after = key_of(&items[i], 0);
 
-        if (compare_keys(&before, &after) > 0)
-            return false;
+        *out_is_by_lane &= items[i].lane >= items[i - 1].lane;
+        if (items[i].lane == items[i - 1].lane)
+            is_sorted &= compare_keys(&before, &after) <= 0;
     }
-    return true;
+    return is_sorted && *out_is_by_lane;
 }
 
 static int sort_lane(struct span *items, size_t count, uint32_t *targets)
 {
     struct key *keys;
+    bool is_by_lane;
 
-    if (is_sorted(items, count))
+    if (is_sorted(items, count, &is_by_lane))
         return 0;
     keys = malloc(count * sizeof(*keys));
     if (!keys)
@@ -115,9 +109,16 @@ static int sort_lane(struct span *items, size_t count, uint32_t *targets)
 
 int span_sort(struct span *items, size_t count, size_t lane_count)
 {
-    uint32_t *targets = malloc((count ? count : 1) * sizeof(*targets));
-    int rc = targets ? sort_by_lane(items, count, lane_count, targets) : -ENOMEM;
+    uint32_t *targets;
+    bool is_by_lane;
+    int rc;
 
+    if (is_sorted(items, count, &is_by_lane))
+        return 0;
+    targets = malloc(count * sizeof(*targets));
+    if (!targets)
+        return -ENOMEM;
+    rc = is_by_lane ? 0 : sort_by_lane(items, count, lane_count, targets);
     for (size_t first = 0, end; first < count && rc == 0; first = end) {
         for (end = first + 1; end < count && items[end].lane == items[first].lane;)
             end++;

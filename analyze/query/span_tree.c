@@ -9,22 +9,6 @@
 #include "analyze/query/span_sort.h"
 #include "base/sorted.h"
 
-static int fill_ranges(struct spans_answer *answer)
-{
-    size_t lanes = answer->lanes.count;
-
-    answer->ranges = calloc(lanes ? lanes : 1, sizeof(*answer->ranges));
-    if (!answer->ranges)
-        return -ENOMEM;
-    for (size_t i = 0; i < answer->spans.count; i++) {
-        struct span_range *range = &answer->ranges[answer->spans.items[i].lane];
-
-        if (!range->count++)
-            range->first = i;
-    }
-    return 0;
-}
-
 /* --- Nesting. --- */
 
 static int64_t end_of(const struct span *span)
@@ -66,6 +50,7 @@ static void nest(struct spans_answer *answer)
 {
     struct span *items = answer->spans.items;
     uint32_t open = SPAN_NONE;
+    bool is_clipped = false;
 
     for (size_t i = 0; i < answer->spans.count; i++) {
         struct span *span = &items[i];
@@ -75,12 +60,14 @@ static void nest(struct spans_answer *answer)
         span->parent = find_parent(answer, span, open);
         if (span->parent != SPAN_NONE) {
             span->depth = items[span->parent].depth + 1;
-            if (counts_for_parent(answer, span))
+            if (counts_for_parent(answer, span)) {
                 items[span->parent].self_ns -= span->dur_ns;
+                is_clipped |= items[span->parent].self_ns < 0;
+            }
         }
         open = (uint32_t)i;
     }
-    for (size_t i = 0; i < answer->spans.count; i++) {
+    for (size_t i = 0; i < answer->spans.count && is_clipped; i++) {
         if (items[i].self_ns < 0) {
             items[i].self_ns = 0;
             answer->clipped_count++;
@@ -101,6 +88,12 @@ static uint32_t op_around(const struct spans_answer *answer, const struct span *
 /* Whether some op's self_ns is not its self time: a label or a phase in it, or around what is. */
 static bool needs_own(const struct spans_answer *answer)
 {
+    bool has_others = false; /* than ops and marks, which hold nothing */
+
+    for (size_t i = 0; i < answer->ops.count; i++)
+        has_others |= answer->op_kinds[i] == SPAN_LABEL || answer->op_kinds[i] == SPAN_PHASE;
+    if (!has_others)
+        return false;
     for (size_t i = 0; i < answer->spans.count; i++) {
         const struct span *span = &answer->spans.items[i];
         enum span_kind kind = (enum span_kind)answer->op_kinds[span->op];
@@ -249,34 +242,38 @@ static int link_launches(struct spans_answer *answer)
 
 /* --- All of it. --- */
 
-static void find_bounds(struct spans_answer *answer)
+/* Of spans in order: the lanes' ranges, from when to when, and none in another yet. */
+static int begin(struct spans_answer *answer)
 {
-    for (size_t i = 0; i < answer->spans.count; i++) {
-        const struct span *span = &answer->spans.items[i];
+    size_t lanes = answer->lanes.count;
 
+    answer->ranges = calloc(lanes ? lanes : 1, sizeof(*answer->ranges));
+    if (!answer->ranges)
+        return -ENOMEM;
+    for (size_t i = 0; i < answer->spans.count; i++) {
+        struct span *span = &answer->spans.items[i];
+        struct span_range *range = &answer->ranges[span->lane];
+
+        if (!range->count++)
+            range->first = i;
         if (i == 0 || span->start_ns < answer->start_ns)
             answer->start_ns = span->start_ns;
         if (i == 0 || end_of(span) > answer->end_ns)
             answer->end_ns = end_of(span);
+        span->self_ns = span->dur_ns;
+        span->parent = span->launch = span->next = SPAN_NONE;
+        span->depth = 0;
+        span->is_shown = true;
     }
+    return 0;
 }
 
 int span_tree_build(struct spans_answer *answer, bool is_flat)
 {
     int rc = span_sort(answer->spans.items, answer->spans.count, answer->lanes.count);
 
-    if (rc < 0)
-        return rc;
-    for (size_t i = 0; i < answer->spans.count; i++) {
-        struct span *span = &answer->spans.items[i];
-
-        span->self_ns = span->dur_ns;
-        span->parent = span->launch = span->next = SPAN_NONE;
-        span->depth = 0;
-        span->is_shown = true;
-    }
-    find_bounds(answer);
-    rc = fill_ranges(answer);
+    if (rc == 0)
+        rc = begin(answer);
     if (rc == 0 && !is_flat) {
         nest(answer);
         rc = find_own(answer);

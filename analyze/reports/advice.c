@@ -311,7 +311,7 @@ static int conclude(const struct report *report, struct report_selection *select
 static int find(const struct report *report, struct report_selection *selection,
                 struct report_advice *advice, struct diag *diag)
 {
-    struct ops_sums sums = {0};
+    struct ops_sums sums = {.without_percentiles = true};
     int rc = report_query_spans(report, selection, &advice->spans, diag);
 
     advice_facts_init(&advice->facts);
@@ -418,7 +418,7 @@ static int take(void *user, struct spans_answer *spans)
 static int find_in_parts(const struct report *report, struct report_selection *selection,
                          struct report_advice *advice, struct diag *diag)
 {
-    struct measuring measuring = {0};
+    struct measuring measuring = {.sums = {.without_percentiles = true}};
     const struct report_parts parts = {&measuring, begin, take};
     int rc = report_query_span_parts(report, selection, &parts, &advice->spans, diag);
 

@@ -398,12 +398,10 @@ static int emit(const struct report *report, void *user, struct spans_answer *sp
     struct measuring *measuring = user;
     struct overhead overhead;
     const struct overview overview = {report, &overhead, &measuring->phases};
-    int rc = overhead_finish(&measuring->overhead, spans, &overhead);
+    int rc;
 
-    if (rc < 0)
-        diag_set(diag, rc, "no memory for the events");
-    if (rc == 0)
-        rc = emit_parts(&overview, diag);
+    overhead_finish(&measuring->overhead, spans, &overhead);
+    rc = emit_parts(&overview, diag);
     if (rc == 0)
         rc = emit_sides(&overview, diag);
     if (rc == 0)
