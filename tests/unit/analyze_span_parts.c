@@ -15,94 +15,11 @@
 #include "analyze/metrics/sequences.h"
 #include "analyze/query/spans.h"
 #include "tests/support/check.h"
+#include "tests/support/span_scene.h"
 #include "tests/support/store_support.h"
 #include "tests/support/temp.h"
 
-enum { SEEDS = 30, EVENTS_MAX = 6000, OPS = 9, QUEUE = 2, PART = 200 };
-
-struct scene {
-    struct store_event events[EVENTS_MAX];
-    size_t count;
-    uint64_t seed;
-    int64_t now_ns, correlation, run;
-    bool touches; /* spans follow each other without a pause */
-    bool crosses; /* what was launched runs behind later launches */
-};
-
-static uint64_t pick(struct scene *scene, uint64_t below)
-{
-    scene->seed ^= scene->seed << 13;
-    scene->seed ^= scene->seed >> 7;
-    scene->seed ^= scene->seed << 17;
-    return (scene->seed >> 20) % below;
-}
-
-static void add_span(struct scene *scene, int depth)
-{
-    struct store_event event = {.lane_id = 1,
-                                .op_id = 1 + (int64_t)pick(scene, OPS),
-                                .run = scene->run,
-                                .start_ns = scene->now_ns,
-                                .kern_ns = STORE_NULL,
-                                .correlation = STORE_NULL,
-                                .bytes = STORE_NULL};
-    int64_t late_ns = scene->crosses ? 90000 : 0;
-
-    for (uint64_t i = depth < 3 ? pick(scene, 3) : 0; i > 0; i--)
-        add_span(scene, depth + 1);
-    scene->now_ns += (int64_t)pick(scene, 400) * (pick(scene, 8) > 0); /* some take no time */
-    event.dur_ns = scene->now_ns - event.start_ns;
-    if (scene->count + 2 > EVENTS_MAX)
-        return;
-    if (pick(scene, 2) && event.dur_ns > 1) {
-        event.correlation = ++scene->correlation;
-        event.kern_ns = pick(scene, 2) ? event.dur_ns / 2 : STORE_NULL;
-        scene->events[scene->count++] = event;
-        event.lane_id = QUEUE;
-        event.kern_ns = STORE_NULL;
-        event.bytes = pick(scene, 3) ? STORE_NULL : (int64_t)pick(scene, 4096);
-        event.start_ns += late_ns + event.dur_ns / 2;
-        event.dur_ns = event.dur_ns / 2 + (int64_t)pick(scene, 40);
-    }
-    scene->events[scene->count++] = event;
-}
-
-static void fill(struct scene *scene)
-{
-    scene->now_ns = STORE_SUPPORT_START_NS;
-    while (scene->count + 400 < EVENTS_MAX) {
-        add_span(scene, 0);
-        if (!scene->touches)
-            scene->now_ns += (int64_t)pick(scene, 100);
-    }
-}
-
-static void make_store(const char *path, struct scene *scene, bool has_runs)
-{
-    struct store *store = store_support_open(path, STORE_WRITE);
-    struct diag diag = {0};
-
-    store_support_begin(store);
-    store_support_define(store, OPS);
-    if (has_runs) {
-        const struct store_run run = {.session_id = 1,
-                                      .run = 1,
-                                      .model_id = STORE_NULL,
-                                      .lane_id = 1,
-                                      .start_ns = STORE_SUPPORT_START_NS,
-                                      .end_ns = scene->now_ns};
-
-        CHECK_OK(store_put_run(store, &run, &diag));
-    }
-    CHECK_OK(store_add_events(store, scene->events, scene->count, &diag));
-    store_support_commit(store);
-    store_close(&store);
-    /* Shorter batches than the store's own make more parts. */
-    store_support_run(path, "DELETE FROM event_batch;"
-                            "INSERT INTO event_batch SELECT min(rowid), max(rowid), min(start_ns),"
-                            " max(start_ns + dur_ns), max(dur_ns), 1, 1, '[1,2]' FROM event"
-                            " GROUP BY (rowid - 1) / 50");
-}
+enum { SEEDS = 30, PART = 200 };
 
 /* What a span is, and what it is to others, whatever places they have. */
 struct said {
@@ -126,7 +43,7 @@ static int begin(void *user, const struct spans_answer *spans)
     struct gathered *gathered = user;
 
     CHECK_U64(spans->lanes.count, 3);
-    CHECK_U64(spans->ops.count, OPS);
+    CHECK_U64(spans->ops.count, SPAN_SCENE_OPS);
     gathered->spans.count = 0;
     gathered->part_count = 0;
     gathered->until_ns = 0;
@@ -507,7 +424,7 @@ static void check_packed(const struct spans_answer *whole, const struct export_r
 }
 
 /* As the store has its rows; lanes and ops have their ids in order. */
-static void check_ordered(const struct spans_answer *whole, const struct scene *scene,
+static void check_ordered(const struct spans_answer *whole, const struct span_scene *scene,
                           const struct ordered_spans *ordered)
 {
     struct ordered_reader reader = ordered_read(ordered);
@@ -555,7 +472,7 @@ static void check_said(struct progress *progress, char **text, const char *what)
 static void reading_and_writing_say_how_far_they_are(void **state)
 {
     char *dir = temp_create(), *path = temp_path(dir, "a.db"), *text = NULL;
-    struct scene *scene = malloc(sizeof(*scene));
+    struct span_scene *scene = malloc(sizeof(*scene));
     const int64_t session_id = 1;
     struct progress progress;
     struct ops_question question = {
@@ -572,9 +489,9 @@ static void reading_and_writing_say_how_far_they_are(void **state)
 
     (void)state;
     assert_non_null(scene);
-    *scene = (struct scene){.seed = 7, .run = STORE_NULL};
-    fill(scene);
-    make_store(path, scene, false);
+    *scene = (struct span_scene){.seed = 7, .run = STORE_NULL};
+    span_scene_fill(scene);
+    span_scene_store(path, scene, false);
     store = store_support_open(path, STORE_READ);
     progress = long_ago(&text, &size);
     CHECK_OK(query_ops(store, &question, &ops, &diag));
@@ -609,7 +526,7 @@ static void reading_and_writing_say_how_far_they_are(void **state)
     temp_destroy(&dir);
 }
 
-static void compare_kept(struct store *store, const struct scene *scene, bool totals)
+static void compare_kept(struct store *store, const struct span_scene *scene, bool totals)
 {
     const int64_t session_id = 1;
     const struct ops_question question = {
@@ -635,7 +552,7 @@ static void compare_kept(struct store *store, const struct scene *scene, bool to
 }
 
 /* Returns how many parts there were. */
-static size_t compare(const char *path, const struct scene *scene, bool totals)
+static size_t compare(const char *path, const struct span_scene *scene, bool totals)
 {
     struct store *store = store_support_open(path, STORE_READ);
     struct gathered whole, parts;
@@ -658,18 +575,18 @@ static size_t compare(const char *path, const struct scene *scene, bool totals)
     return count;
 }
 
-static size_t try_seed(struct scene *scene, uint64_t seed, bool touches, bool crosses)
+static size_t try_seed(struct span_scene *scene, uint64_t seed, bool touches, bool crosses)
 {
     char *dir = temp_create(), *path = temp_path(dir, "a.db");
     bool has_runs = seed % 2;
     size_t count;
 
-    *scene = (struct scene){.seed = seed * 2654435761u + 88172645463325252u,
-                            .run = has_runs ? 1 : STORE_NULL,
-                            .touches = touches,
-                            .crosses = crosses};
-    fill(scene);
-    make_store(path, scene, has_runs);
+    *scene = (struct span_scene){.seed = seed * 2654435761u + 88172645463325252u,
+                                 .run = has_runs ? 1 : STORE_NULL,
+                                 .touches = touches,
+                                 .crosses = crosses};
+    span_scene_fill(scene);
+    span_scene_store(path, scene, has_runs);
     count = compare(path, scene, !has_runs);
     free(path);
     temp_destroy(&dir);
@@ -678,7 +595,7 @@ static size_t try_seed(struct scene *scene, uint64_t seed, bool touches, bool cr
 
 static void parts_are_the_whole(void **state)
 {
-    struct scene *scene = malloc(sizeof(*scene));
+    struct span_scene *scene = malloc(sizeof(*scene));
     size_t crossing_parts = 0;
 
     (void)state;
@@ -705,7 +622,7 @@ static int refuse(void *user, struct spans_answer *spans)
 static void a_consumer_gets_all_at_once_where_it_must(void **state)
 {
     char *dir = temp_create(), *path = temp_path(dir, "a.db");
-    struct scene *scene = malloc(sizeof(*scene));
+    struct span_scene *scene = malloc(sizeof(*scene));
     const int64_t session_id = 1;
     const struct ops_question question = {
         .session_ids = &session_id, .session_count = 1, .totals = true};
@@ -717,9 +634,9 @@ static void a_consumer_gets_all_at_once_where_it_must(void **state)
 
     (void)state;
     assert_non_null(scene);
-    *scene = (struct scene){.seed = 77, .run = STORE_NULL};
-    fill(scene);
-    make_store(path, scene, false);
+    *scene = (struct span_scene){.seed = 77, .run = STORE_NULL};
+    span_scene_fill(scene);
+    span_scene_store(path, scene, false);
     store = store_support_open(path, STORE_READ);
     CHECK_OK(query_span_parts(store, &question, &parts, &answer, &diag));
     CHECK_U64(gathered.begin_count, 2);
@@ -737,13 +654,13 @@ static void a_consumer_gets_all_at_once_where_it_must(void **state)
 static void damaged_batches_do_no_harm(void **state)
 {
     char *dir = temp_create(), *path = temp_path(dir, "a.db");
-    struct scene *scene = malloc(sizeof(*scene));
+    struct span_scene *scene = malloc(sizeof(*scene));
 
     (void)state;
     assert_non_null(scene);
-    *scene = (struct scene){.seed = 99, .run = STORE_NULL};
-    fill(scene);
-    make_store(path, scene, false);
+    *scene = (struct span_scene){.seed = 99, .run = STORE_NULL};
+    span_scene_fill(scene);
+    span_scene_store(path, scene, false);
     store_support_run(path,
                       "UPDATE event SET start_ns = (SELECT min(start_ns) FROM event), dur_ns ="
                       " 100000000 WHERE rowid = (SELECT max(rowid) FROM event)");
