@@ -139,36 +139,12 @@ static bool has_unfinished(const struct spans_answer *spans)
     return false;
 }
 
-/* --- The spans. --- */
-
-static int begin(void *user, const struct spans_answer *spans)
-{
-    return packed_begin(user, spans);
-}
-
-static int take(void *user, struct spans_answer *spans)
-{
-    return packed_take(user, spans);
-}
-
-static int begin_ordered(void *user, const struct spans_answer *spans)
-{
-    (void)spans;
-    ordered_begin(user);
-    return 0;
-}
-
-static int take_ordered(void *user, struct spans_answer *spans)
-{
-    return ordered_take(user, spans);
-}
-
 static int query_all(const struct export *export, struct report_selection *selection,
                      struct packed_spans *packed, struct ordered_spans *ordered,
                      struct spans_answer *out_spans, struct diag *diag)
 {
-    const struct report_parts by_lanes = {packed, begin, take};
-    const struct report_parts by_order = {ordered, begin_ordered, take_ordered};
+    const struct report_parts by_lanes = {packed, packed_begin, packed_take};
+    const struct report_parts by_order = {ordered, ordered_begin, ordered_take};
     int rc;
 
     switch (export->kind->order) {

@@ -12,10 +12,14 @@ enum {
     NUMBERS_MAX = 10,
 };
 
-void ordered_begin(struct ordered_spans *ordered)
+int ordered_begin(void *user, const struct spans_answer *spans)
 {
+    struct ordered_spans *ordered = user;
+
+    (void)spans;
     ordered_deinit(ordered);
     ordered->last.run = SPAN_NONE;
+    return 0;
 }
 
 void ordered_deinit(struct ordered_spans *ordered)
@@ -90,8 +94,9 @@ static int keep(struct ordered_spans *ordered, const struct spans_answer *part, 
     return rc;
 }
 
-int ordered_take(struct ordered_spans *ordered, const struct spans_answer *part)
+int ordered_take(void *user, struct spans_answer *part)
 {
+    struct ordered_spans *ordered = user;
     size_t put_count = 0;
     int rc = 0;
 

@@ -3,7 +3,7 @@
  * Spans that are shown in the order in which the store has them, for what writes a store: taken in
  * parts and kept in a dozen bytes each.
  *
- *     ordered_begin(&ordered); ordered_take(&ordered, part) ...;
+ *     ordered_begin(&ordered, spans); ordered_take(&ordered, part) ...;
  *     reader = ordered_read(&ordered); while (ordered_next(&reader)) ... reader.span ...
  */
 #ifndef OPTRACE_ANALYZE_EXPORT_ORDERED_H
@@ -30,9 +30,12 @@ struct ordered_spans {
     struct progress *progress;  /* says how far reading them again is; or NULL */
 };
 
-void ordered_begin(struct ordered_spans *ordered);
+/** Forgets what was taken before, and returns 0.
+ *
+ *  ordered  a struct ordered_spans, as struct span_parts hands it on */
+int ordered_begin(void *ordered, const struct spans_answer *spans);
 /** Returns 0 or -ENOMEM. */
-int ordered_take(struct ordered_spans *ordered, const struct spans_answer *part);
+int ordered_take(void *ordered, struct spans_answer *part);
 void ordered_deinit(struct ordered_spans *ordered);
 
 struct ordered_reader {

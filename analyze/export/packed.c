@@ -21,8 +21,10 @@ enum {
     NUMBERS_MAX = 14,
 };
 
-int packed_begin(struct packed_spans *packed, const struct spans_answer *spans)
+int packed_begin(void *user, const struct spans_answer *spans)
 {
+    struct packed_spans *packed = user;
+
     packed_deinit(packed);
     packed->lane_count = spans->lanes.count;
     packed->lanes = calloc(packed->lane_count + 1, sizeof(*packed->lanes));
@@ -148,8 +150,9 @@ static int take_span(struct taking *taking, struct packed_lane *lane, const stru
     return 0;
 }
 
-int packed_take(struct packed_spans *packed, const struct spans_answer *part)
+int packed_take(void *user, struct spans_answer *part)
 {
+    struct packed_spans *packed = user;
     struct export_rows rows = {0};
     uint32_t *before = malloc((packed->lane_count + 1) * sizeof(*before));
     struct taking taking = {packed, part, before, NULL};

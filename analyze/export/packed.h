@@ -50,10 +50,12 @@ struct packed_spans {
     uint32_t *lanes_until; /* beside ops: behind the last lane that has a span of it; 0: none has */
 };
 
-/** Returns 0 or -ENOMEM; what was taken before is forgotten. packed_deinit() is right after {0}, too. */
-int packed_begin(struct packed_spans *packed, const struct spans_answer *spans);
+/** Returns 0 or -ENOMEM; what was taken before is forgotten. packed_deinit() is right after {0}, too.
+ *
+ *  packed  a struct packed_spans, as struct span_parts hands it on */
+int packed_begin(void *packed, const struct spans_answer *spans);
 /** Returns 0 or -ENOMEM. */
-int packed_take(struct packed_spans *packed, const struct spans_answer *part);
+int packed_take(void *packed, struct spans_answer *part);
 void packed_finish(struct packed_spans *packed);
 /** One that never ended, which is in no lane and has no place. */
 struct packed_span packed_unfinished(const struct spans_answer *spans, const struct span *span);

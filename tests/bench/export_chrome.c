@@ -94,16 +94,6 @@ static int measure(struct export *export, struct diag *diag)
     return EXIT_SUCCESS;
 }
 
-static int begin(void *user, const struct spans_answer *spans)
-{
-    return packed_begin(user, spans);
-}
-
-static int take(void *user, struct spans_answer *spans)
-{
-    return packed_take(user, spans);
-}
-
 int main(void)
 {
     const int64_t session_id = 1;
@@ -114,7 +104,7 @@ int main(void)
     struct counter_row_array counters = {0};
     struct session_rows sessions = {0};
     struct packed_spans packed = {0};
-    const struct span_parts parts = {.user = &packed, .begin = begin, .take = take};
+    const struct span_parts parts = {.user = &packed, .begin = packed_begin, .take = packed_take};
     struct spans_answer spans;
     struct source source = {.name = "store"};
     struct report report = {.options = &options,

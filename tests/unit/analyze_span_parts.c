@@ -354,7 +354,7 @@ static int begin_keeping(void *user, const struct spans_answer *spans)
 {
     struct kept *kept = user;
 
-    ordered_begin(&kept->ordered);
+    CHECK_OK(ordered_begin(&kept->ordered, spans));
     return packed_begin(&kept->packed, spans);
 }
 
