@@ -46,10 +46,9 @@ static struct out_value get_device(const void *line, const void *context)
 
 static struct out_value get_shapes(const void *line, const void *context)
 {
-    const struct op_row *op = ((const struct memory_line *)line)->op;
+    const char *shapes = ((const struct memory_line *)line)->shapes;
 
-    return op && op->output_shapes ? out_shapes(op->output_shapes, NULL)
-                                   : out_unknown_as(OUT_SHAPES, "");
+    return shapes ? out_shapes(shapes, NULL) : out_unknown_as(OUT_SHAPES, "");
 }
 
 static struct out_value get_peak_bytes(const void *line, const void *context)
@@ -628,7 +627,7 @@ const struct report_kind report_memory = {
     .lines = {.columns = columns, .column_count = COLUMNS, .top = 20, .order_by = "at_peak_bytes"},
     .explain = {.groups =
                     (const struct explain_group[]){
-                        {"name", "o.name END AS name, o.type", "h.op_id"},
+                        {"name", "o.name END AS name, o.type", "o.name, o.type"},
                         {"type", "o.type END AS name, NULL AS type", "o.type"},
                         {"label", NULL, NULL},
                         {"shape", "o.output_shapes END AS name, NULL AS type", "o.output_shapes"},

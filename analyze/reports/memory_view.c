@@ -329,20 +329,31 @@ static const char *name_of(const struct memory_view *view, const struct memory_b
     return op ? op->name : NULL;
 }
 
+/* A name with other shapes is the same name. */
 static int find_line(struct memory_view *view, struct place_map *map, size_t block_place)
 {
     const struct memory_block *block = &view->blocks.blocks.items[block_place];
     struct memory_line line = {.pool = block->pool, .name = name_of(view, block)};
+    struct memory_line *known;
     struct place_key key = {0};
+    const char *type = "";
+    uint32_t place;
 
-    if (view->grouping == MEMORY_BY_NAME && block->op != SPAN_NONE)
+    if (view->grouping == MEMORY_BY_NAME && block->op != SPAN_NONE) {
         line.op = &view->spans.ops.items[block->op];
+        line.shapes = line.op->output_shapes;
+        type = line.op->type;
+    }
     place_key_add(&key, &block->pool, sizeof(block->pool));
-    place_key_add(&key, &line.op, sizeof(line.op));
+    place_key_add(&key, type, strlen(type) + (line.op != NULL));
     place_key_add(&key, line.name ? line.name : "", line.name ? strlen(line.name) + 1 : 0);
-    view->line_of[block_place] = place_map_find(map, key);
-    if (view->line_of[block_place] != PLACE_NONE)
+    view->line_of[block_place] = place = place_map_find(map, key);
+    if (place != PLACE_NONE) {
+        known = &view->lines.items[place];
+        if (known->shapes && (!line.shapes || strcmp(known->shapes, line.shapes) != 0))
+            known->shapes = NULL;
         return 0;
+    }
     view->line_of[block_place] = (uint32_t)view->lines.count;
     if (place_map_set(map, key, (uint32_t)view->lines.count) < 0)
         return -ENOMEM;

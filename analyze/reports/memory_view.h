@@ -19,7 +19,8 @@ enum memory_grouping {
 struct memory_line {
     uint32_t pool;
     const char *name;        /* NULL: not known */
-    const struct op_row *op; /* MEMORY_BY_NAME, where known; else NULL */
+    const struct op_row *op; /* MEMORY_BY_NAME: the first of that name and type; else NULL */
+    const char *shapes;      /* of outputs, of all of these ops; NULL: not known, or they differ */
     uint64_t taken_count, peak_count, kept_count, life_count;
     uint64_t short_count; /* given back before any run ended */
     int64_t taken_bytes, peak_bytes, kept_bytes;

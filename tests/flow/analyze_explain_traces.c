@@ -214,6 +214,32 @@ static void labels_and_ops_may_lie_in_each_other(void **state)
     free(program);
 }
 
+/* Its calls with other shapes are no other holder. */
+static void a_name_holds_memory_once(void **state)
+{
+    static const char *const arguments[] = {"--report=memory", "--top=0", NULL};
+    char *directory = temp_create(), *program = place_program("analyze/profile_analyze");
+    const cJSON *row;
+    cJSON *report;
+    size_t inner = 0;
+
+    write_trace(directory, "nested.json", nested);
+    report = report_json_run(program, directory, "nested.json", arguments);
+    cJSON_ArrayForEach(row, cJSON_GetObjectItem(cJSON_GetObjectItem(report, "holders"), "rows"))
+    {
+        if (strcmp(cJSON_GetStringValue(cJSON_GetObjectItem(row, "name")), "inner") != 0)
+            continue;
+        inner++;
+        assert_int_equal(cJSON_GetObjectItem(row, "taken_bytes")->valueint, 64 + 32);
+        assert_int_equal(cJSON_GetObjectItem(row, "taken_count")->valueint, 2);
+        assert_true(cJSON_IsNull(cJSON_GetObjectItem(row, "out_shapes")));
+    }
+    CHECK_U64(inner, 1);
+    cJSON_Delete(report);
+    temp_destroy(&directory);
+    free(program);
+}
+
 static void streams_may_wait_for_each_other(void **state)
 {
     static const char *const none[3] = {NULL};
@@ -300,6 +326,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(labels_and_ops_may_lie_in_each_other),
+        cmocka_unit_test(a_name_holds_memory_once),
         cmocka_unit_test(streams_may_wait_for_each_other),
         cmocka_unit_test(sessions_together),
         cmocka_unit_test(traces_of_other_tools),
