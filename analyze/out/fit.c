@@ -12,7 +12,7 @@
 #include "base/text.h"
 
 enum {
-    SOFT_MIN = 24, /* columns that a text keeps while others can be left out */
+    SOFT_MIN = 24, /* columns that a text keeps while others can be left out, unless told */
     HARD_MIN = 16, /* that it keeps while there is anything to leave out */
     LAST_MIN = 8,
     ESSENTIAL = 4,     /* columns at the front of out_section.keep that names give way to */
@@ -178,9 +178,10 @@ static bool narrow(const struct out *out, size_t limit, size_t least)
 /* Leaves out what must go and sets the widths. */
 static void choose_widths(struct out *out, size_t limit, struct text_buffer *dropped)
 {
-    static const struct {
+    const size_t soft_min = out->section->name_columns ? out->section->name_columns : SOFT_MIN;
+    const struct {
         size_t least, kept; /* columns that rank behind may go */
-    } steps[] = {{SOFT_MIN, ESSENTIAL - 1}, {HARD_MIN, 0}, {LAST_MIN, 0}};
+    } steps[] = {{soft_min, ESSENTIAL - 1}, {HARD_MIN, 0}, {LAST_MIN, 0}};
     struct table_state *state = out->state;
 
     for (size_t step = 0; step < sizeof(steps) / sizeof(steps[0]);) {

@@ -151,6 +151,8 @@ struct out_section {
      * which always stays; the first four go only when names are short already, and columns that are
      * not named go before all others, the last one first. NULL: the first column stays. */
     const char *keep;
+    /* What names keep of their width while other columns than those four can go; 0: 24. */
+    size_t name_columns;
     const char *sorted; /* the column that its lines are ordered by stays, too; or NULL */
     const char *title;  /* a line above it for people; NULL: none, in documents the name */
     const struct out_chart *chart; /* or NULL; drawn also when the table is data only */

@@ -165,7 +165,8 @@ static int emit_sizes(const struct report *report, const struct collectives *col
     static const struct out_section section = {
         .name = "sizes",
         .title = "By size of the message",
-        .keep = "name message_bytes mean_ns bus_bytes_per_s calls rank_count"};
+        .keep = "name message_bytes mean_ns bus_bytes_per_s calls rank_count",
+        .name_columns = 32}; /* "...ReduceScatter_RING_LL_Sum_f32" */
     const struct lines lines = {
         .columns = size_columns,
         .column_count = sizeof(size_columns) / sizeof(size_columns[0]),
