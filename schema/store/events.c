@@ -89,7 +89,7 @@ static inline int look(struct store *store, struct lane *lane, const struct stor
 
     if (is_known && store_total_is_plain(totals, lane, event)) {
         totals->last_rowid = rowid;
-        counted[(*counted_count)++] = store_total_event(lane, event, rowid);
+        store_total_set_event(&counted[(*counted_count)++], lane, event, rowid);
         return 1;
     }
     if (!is_known) {

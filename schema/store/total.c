@@ -469,7 +469,7 @@ int store_total_look(struct store *store, struct lane *lane, const struct store_
         session->is_dirty = true;
         return 0;
     }
-    *out_event = store_total_event(lane, event, rowid);
+    store_total_set_event(out_event, lane, event, rowid);
     return 1;
 }
 

@@ -168,16 +168,17 @@ static inline bool store_total_is_plain(const struct totals *totals, const struc
            event->dur_ns != STORE_NULL && store_total_has_sane_times(event);
 }
 
-/** An event of a lane that is to be counted. */
-static inline struct total_event store_total_event(const struct lane *lane,
-                                                   const struct store_event *event, int64_t rowid)
+/** An event of a lane that is to be counted. Field by field: a struct that is made first and then
+ *  copied is read before its parts are written, which waits for them. */
+static inline void store_total_set_event(struct total_event *out_event, const struct lane *lane,
+                                         const struct store_event *event, int64_t rowid)
 {
-    return (struct total_event){.event = event,
-                                .rowid = rowid,
-                                .session = lane->total_session,
-                                .nest = lane->nest,
-                                .run_class = lane->total_class,
-                                .lane_kind = lane->kind};
+    out_event->event = event;
+    out_event->rowid = rowid;
+    out_event->session = lane->total_session;
+    out_event->nest = lane->nest;
+    out_event->run_class = lane->total_class;
+    out_event->lane_kind = lane->kind;
 }
 
 /** Look at an event of a lane. Returns 1 when it is to be counted by store_total_count(), which
