@@ -46,25 +46,13 @@ int store_batch_reserve(struct store *store, int64_t rowid, const struct store_e
     return 0;
 }
 
-void store_batch_add(struct batch *batch, const struct store_event *events, size_t count)
+void store_batch_add(struct batch *batch, const struct batch_times *times)
 {
-    int64_t start_ns = batch->start_ns, end_ns = batch->end_ns, dur_max_ns = batch->dur_max_ns;
-
-    for (size_t i = 0; i < count; i++) {
-        int64_t dur_ns = events[i].dur_ns;
-        int64_t event_end_ns;
-
-        if (__builtin_add_overflow(events[i].start_ns, dur_ns == STORE_NULL ? 0 : dur_ns,
-                                   &event_end_ns))
-            event_end_ns = INT64_MAX;
-        start_ns = events[i].start_ns < start_ns ? events[i].start_ns : start_ns;
-        end_ns = event_end_ns > end_ns ? event_end_ns : end_ns;
-        dur_max_ns = dur_ns > dur_max_ns ? dur_ns : dur_max_ns; /* STORE_NULL is the least */
-    }
-    batch->start_ns = start_ns;
-    batch->end_ns = end_ns;
-    batch->dur_max_ns = dur_max_ns;
-    batch->last_rowid += (int64_t)count;
+    batch->start_ns = times->start_ns < batch->start_ns ? times->start_ns : batch->start_ns;
+    batch->end_ns = times->end_ns > batch->end_ns ? times->end_ns : batch->end_ns;
+    batch->dur_max_ns =
+        times->dur_max_ns > batch->dur_max_ns ? times->dur_max_ns : batch->dur_max_ns;
+    batch->last_rowid += times->count;
     batch->is_dirty = true;
 }
 

@@ -29,13 +29,28 @@ struct batch {
     bool is_dirty;
 };
 
+/** What some events come to. BATCH_NO_TIMES: nothing yet. */
+struct batch_times {
+    int64_t count, start_ns, end_ns, dur_max_ns; /* STORE_NULL, the least: none has ended */
+};
+#define BATCH_NO_TIMES ((struct batch_times){0, INT64_MAX, INT64_MIN, STORE_NULL})
+
+static inline void store_batch_add_time(struct batch_times *times, int64_t start_ns, int64_t end_ns,
+                                        int64_t dur_ns)
+{
+    times->count++;
+    times->start_ns = start_ns < times->start_ns ? start_ns : times->start_ns;
+    times->end_ns = end_ns > times->end_ns ? end_ns : times->end_ns;
+    times->dur_max_ns = dur_ns > times->dur_max_ns ? dur_ns : times->dur_max_ns;
+}
+
 /** Make the batch ready for the event whose rowid is `rowid`: a full or unfitting one is written
  * and the next begun. *out_room is how many events it takes now, at least 1. */
 int store_batch_reserve(struct store *store, int64_t rowid, const struct store_event *event,
                         size_t *out_room, struct diag *diag);
 
 /** Count events that there is room for: their rows and times. */
-void store_batch_add(struct batch *batch, const struct store_event *events, size_t count);
+void store_batch_add(struct batch *batch, const struct batch_times *times);
 
 /** Count the lane of an event. */
 void store_batch_add_lane(struct batch *batch, int64_t lane_id, int64_t session_id);

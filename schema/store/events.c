@@ -77,60 +77,108 @@ static inline int64_t end_of(const struct store_event *event)
     return __builtin_add_overflow(event->start_ns, dur_ns, &end_ns) ? INT64_MAX : end_ns;
 }
 
-/* store_total_look(), for most without a call: what was looked at before is counted first where that
- * may change what is known. */
-static inline int look(struct store *store, struct lane *lane, const struct store_event *event,
-                       int64_t rowid, struct total_event *counted, size_t *counted_count,
-                       struct diag *diag)
+/* Events of a batch on their way to what is kept beside them: at most ROLLUP_AT_ONCE. */
+struct some {
+    uint64_t tally; /* whose `times` are */
+    struct batch_times times;
+    size_t counted_count, finished_count;
+    struct total_event counted[ROLLUP_AT_ONCE];
+    struct rollup_event finished[ROLLUP_AT_ONCE];
+};
+
+/* Times are added up until an event of another session comes. */
+static void bring_times(struct store *store, struct some *some)
 {
-    struct totals *totals = &store->totals;
-    bool is_known = store_total_knows(totals, lane, event);
+    store_tally_add(&store->tallies, some->tally, &some->times);
+    store_batch_add(&store->batch, &some->times);
+    some->times = BATCH_NO_TIMES;
+}
+
+static inline void add_time(struct store *store, struct some *some, const struct lane *lane,
+                            const struct store_event *event, int64_t end_ns)
+{
+    if (lane->tally != some->tally) {
+        bring_times(store, some);
+        some->tally = lane->tally;
+    }
+    store_batch_add_time(&some->times, event->start_ns, end_ns, event->dur_ns);
+}
+
+/* Whether an event is as nearly all are: sound, and of a lane of which all is known. */
+static inline bool is_plain(const struct store *store, const struct lane *lane,
+                            const struct store_event *event)
+{
+    return lane->lane_id == event->lane_id && lane->batch_rowid == store->batch.first_rowid &&
+           !store->gathers && store_total_knows(&store->totals, lane, event) &&
+           store_total_is_plain(&store->totals, lane, event);
+}
+
+/* store_total_look(); what was looked at before is counted first where that may change what is
+ * known. */
+static int look(struct store *store, struct some *some, struct lane *lane,
+                const struct store_event *event, int64_t rowid, struct diag *diag)
+{
     int rc = 0;
 
-    if (is_known && store_total_is_plain(totals, lane, event)) {
-        totals->last_rowid = rowid;
-        store_total_set_event(&counted[(*counted_count)++], lane, event, rowid);
-        return 1;
-    }
-    if (!is_known) {
-        rc = store_total_count(store, counted, *counted_count, diag);
-        *counted_count = 0;
+    if (!store_total_knows(&store->totals, lane, event)) {
+        rc = store_total_count(store, some->counted, some->counted_count, diag);
+        some->counted_count = 0;
     }
     if (rc == 0)
-        rc = store_total_look(store, lane, event, rowid, &counted[*counted_count], diag);
-    *counted_count += rc == 1;
+        rc = store_total_look(store, lane, event, rowid, &some->counted[some->counted_count], diag);
+    some->counted_count += rc == 1;
     return rc;
 }
 
-/* What op_stat is to know of some events of a batch, and whose they are. */
+/* Any other event: the `index`th. */
+static __attribute__((noinline)) int account_other(struct store *store, struct some *some,
+                                                   const struct store_event *event, size_t index,
+                                                   int64_t rowid, struct diag *diag)
+{
+    struct lane *lane = NULL;
+    int rc = check_event(event, index, diag);
+
+    if (rc == 0)
+        rc = account_lane(store, event->lane_id, &lane, diag);
+    if (rc < 0)
+        return rc;
+    add_time(store, some, lane, event, end_of(event));
+    if (!store->gathers)
+        rc = look(store, some, lane, event, rowid, diag);
+    if (rc == 0 && event->dur_ns != STORE_NULL && event->op_id != STORE_NULL)
+        some->finished[some->finished_count++] =
+            (struct rollup_event){.event = event, .rowid = rowid, .lane_kind = lane->kind};
+    return rc < 0 ? rc : 0;
+}
+
+/* What event_batch and op_stat are to know of some events of a batch. */
 static int account_some(struct store *store, int64_t rowid, const struct store_event *rows,
                         size_t count, struct diag *diag)
 {
-    struct rollup_event finished[ROLLUP_AT_ONCE];
-    struct total_event counted[ROLLUP_AT_ONCE];
-    size_t finished_count = 0, counted_count = 0;
-    struct lane *lane = NULL;
+    struct some some;
     int rc = 0;
 
-    for (size_t i = 0; i < count; i++) {
+    some.tally = TALLY_NONE;
+    some.times = BATCH_NO_TIMES;
+    some.counted_count = some.finished_count = 0;
+    for (size_t i = 0; i < count && rc == 0; i++) {
         const struct store_event *event = &rows[i];
+        const struct lane *lane = store_lane_slot(&store->lanes, event->lane_id);
 
-        rc = check_event(event, i, diag);
-        if (rc == 0)
-            rc = account_lane(store, event->lane_id, &lane, diag);
-        if (rc < 0)
-            return rc;
-        store_tally_add(&store->tallies, lane->tally, event->start_ns, end_of(event));
-        if (!store->gathers)
-            rc = look(store, lane, event, rowid + (int64_t)i, counted, &counted_count, diag);
-        if (rc < 0)
-            return rc;
-        if (rc == 0 && event->dur_ns != STORE_NULL && event->op_id != STORE_NULL)
-            finished[finished_count++] = (struct rollup_event){
-                .event = event, .rowid = rowid + (int64_t)i, .lane_kind = lane->kind};
+        if (is_plain(store, lane, event)) {
+            add_time(store, &some, lane, event, event->start_ns + event->dur_ns);
+            store->totals.last_rowid = rowid + (int64_t)i;
+            store_total_set_event(&some.counted[some.counted_count++], lane, event,
+                                  rowid + (int64_t)i);
+        } else {
+            rc = account_other(store, &some, event, i, rowid + (int64_t)i, diag);
+        }
     }
-    rc = store_total_count(store, counted, counted_count, diag);
-    return rc < 0 ? rc : store_rollup_add(store, finished, finished_count, diag);
+    if (rc < 0)
+        return rc;
+    bring_times(store, &some);
+    rc = store_total_count(store, some.counted, some.counted_count, diag);
+    return rc < 0 ? rc : store_rollup_add(store, some.finished, some.finished_count, diag);
 }
 
 /* What event_batch and op_stat are to know about events of one batch. */
@@ -142,8 +190,6 @@ static int account_batch(struct store *store, int64_t rowid, const struct store_
     for (size_t i = 0; i < count && rc == 0; i += ROLLUP_AT_ONCE)
         rc = account_some(store, rowid + (int64_t)i, rows + i,
                           count - i < ROLLUP_AT_ONCE ? count - i : ROLLUP_AT_ONCE, diag);
-    if (rc == 0)
-        store_batch_add(&store->batch, rows, count);
     return rc;
 }
 

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "schema/store/batch.h"
+
 enum { TALLIES_MAX = 1 << 16 }; /* 2.5 MiB; what does not fit is not known */
 
 #define TALLY_NONE UINT64_MAX
@@ -40,18 +42,18 @@ static inline struct tally_of_batch *store_tally_at(const struct tally_list *lis
     return &list->items[number & (list->capacity - 1)];
 }
 
-/** Count an event. Numbers that are gone and TALLY_NONE are allowed. */
-static inline void store_tally_add(struct tally_list *list, uint64_t number, int64_t start_ns,
-                                   int64_t end_ns)
+/** Count events. Numbers that are gone and TALLY_NONE are allowed. */
+static inline void store_tally_add(struct tally_list *list, uint64_t number,
+                                   const struct batch_times *times)
 {
     struct tally *tally;
 
     if (number - list->first >= list->end - list->first)
         return;
     tally = &store_tally_at(list, number)->tally;
-    tally->count++;
-    tally->start_ns = start_ns < tally->start_ns ? start_ns : tally->start_ns;
-    tally->end_ns = end_ns > tally->end_ns ? end_ns : tally->end_ns;
+    tally->count += times->count;
+    tally->start_ns = times->start_ns < tally->start_ns ? times->start_ns : tally->start_ns;
+    tally->end_ns = times->end_ns > tally->end_ns ? times->end_ns : tally->end_ns;
 }
 
 /** Whether all rows of a batch are known; its tallies are then the first *out_count of the list.
