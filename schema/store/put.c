@@ -277,6 +277,7 @@ int store_put_op(struct store *store, const struct store_op *row, struct diag *d
 
     if (rc < 0)
         return rc;
+    store_total_forget_op(&store->totals, row->op_id);
     bind_int(&b, row->op_id);
     bind_int(&b, row->session_id);
     bind_int(&b, row->client_op);

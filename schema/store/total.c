@@ -414,6 +414,27 @@ static int place_run(struct store *store, struct lane *lane, int64_t run, struct
     return rc;
 }
 
+/* What an op is for events of a session. */
+static int find_op_kind(struct store *store, int64_t op_id, int64_t session_id, uint8_t *out_kind,
+                        struct diag *diag)
+{
+    struct total_known_op *known = &store->totals.known_ops[(uint64_t)op_id % TOTAL_OPS_KNOWN];
+    int rc;
+
+    *out_kind = known->op_kind;
+    if (known->op_id == op_id && known->session_id == session_id && session_id != 0)
+        return 0;
+    rc = store_total_read_op(store, op_id, session_id, out_kind, diag);
+    if (rc == 0 && *out_kind != TOTAL_OP_MISSING)
+        *known = (struct total_known_op){op_id, session_id, *out_kind};
+    return rc;
+}
+
+void store_total_forget_op(struct totals *totals, int64_t op_id)
+{
+    totals->known_ops[(uint64_t)op_id % TOTAL_OPS_KNOWN] = (struct total_known_op){0};
+}
+
 static __attribute__((noinline)) int make_place(struct store *store, struct total_event *item,
                                                 struct diag *diag)
 {
@@ -422,8 +443,8 @@ static __attribute__((noinline)) int make_place(struct store *store, struct tota
                                 .run_class = item->run_class,
                                 .session = item->session,
                                 .lane_kind = item->lane_kind};
-    int rc = store_total_read_op(
-        store, entry.op_id, totals->sessions.items[item->session].session_id, &entry.op_kind, diag);
+    int rc = find_op_kind(store, entry.op_id, totals->sessions.items[item->session].session_id,
+                          &entry.op_kind, diag);
 
     return rc < 0 ? rc : store_total_new_entry(store, entry, &item->entry, diag);
 }
@@ -585,7 +606,7 @@ int store_total_replay(struct store *store, struct lane *lane, const struct stor
     if (lane->total_clearing != totals->clearing)
         rc = place_lane(store, lane, diag);
     if (rc == 0)
-        rc = store_total_read_op(store, event->op_id, lane->session_id, &op_kind, diag);
+        rc = find_op_kind(store, event->op_id, lane->session_id, &op_kind, diag);
     if (rc == 0 && op_kind == TOTAL_OP_NESTING &&
         store_nest_claim(&totals->nests, lane->nest, &span, &nested_ns, &is_sure) < 0)
         rc = diag_set(diag, -ENOMEM, "no memory for the totals of %s", store->path);
@@ -621,6 +642,7 @@ void store_total_clear(struct totals *totals)
         memset(totals->runs, 0, TOTAL_OPEN_RUNS_MAX * sizeof(*totals->runs));
     memset(totals->run_heads, 0, sizeof(totals->run_heads));
     memset(totals->known_runs, 0, sizeof(totals->known_runs));
+    memset(totals->known_ops, 0, sizeof(totals->known_ops));
     store_nest_clear(&totals->nests);
     totals->is_ready = totals->has_mark = totals->wants_write = false;
     totals->clearing++;

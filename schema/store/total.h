@@ -39,6 +39,7 @@ enum {
     TOTAL_PARKED_MAX = 1 << 8,          /* open runs of a session that are in the file alone */
     TOTAL_SESSIONS_MAX = 1 << 12,       /* in memory; beyond, all is written and forgotten */
     TOTAL_RUNS_KNOWN = 1 << 12,
+    TOTAL_OPS_KNOWN = 1 << 12,
 };
 
 /* What events are counted under: a kind of run, or TOTAL_OPEN and the place of an open run. */
@@ -126,6 +127,10 @@ struct totals {
         int64_t session_id, run;
         uint32_t run_class;
     } known_runs[TOTAL_RUNS_KNOWN];
+    struct total_known_op {
+        int64_t op_id, session_id;
+        uint8_t op_kind;
+    } known_ops[TOTAL_OPS_KNOWN]; /* each open run asks anew for the ops that it has */
     ARRAY_OF(struct total_gone) gone;
     struct nests nests;
     char *text; /* scratch for a histogram */
@@ -198,6 +203,9 @@ int store_total_replay(struct store *store, struct lane *lane, const struct stor
 /** After writing: forget, where there are many, those that were not touched for a while. */
 void store_total_forget_idle(struct totals *totals, uint32_t idle_max);
 
+/** An op is being put anew. */
+void store_total_forget_op(struct totals *totals, int64_t op_id);
+
 /** A run is in the file now. */
 int store_total_note_run(struct store *store, const struct store_run *run, struct diag *diag);
 
@@ -235,7 +243,7 @@ static inline uint32_t store_total_class_of(bool without_ops, bool is_warmup)
     return without_ops ? TOTAL_WITHOUT_OPS : is_warmup ? TOTAL_WARMUP : TOTAL_COUNTED;
 }
 
-/** What an op is for events of a session. */
+/** What an op is for events of a session, as the file says. */
 int store_total_read_op(struct store *store, int64_t op_id, int64_t session_id, uint8_t *out_kind,
                         struct diag *diag);
 

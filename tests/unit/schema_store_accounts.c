@@ -246,6 +246,38 @@ static void very_many_ops_are_counted(void **state)
     free(events);
 }
 
+/* Each run that is open asks what its ops are: what was known of one that is put anew is not. */
+static void an_op_that_is_put_anew_is_asked_for_again(void **state)
+{
+    static const char *const types[] = {"Conv", "phase", "Conv"};
+    struct store *store = make_store(state);
+    struct diag diag = {0};
+
+    for (int64_t run = 1; run <= 3; run++) {
+        const struct store_op op = {.op_id = 1,
+                                    .session_id = 1,
+                                    .client_op = 1,
+                                    .model_id = STORE_NULL,
+                                    .name = "op_1",
+                                    .type = types[run - 1],
+                                    .computation_flop = STORE_NULL,
+                                    .memory_bytes = STORE_NULL,
+                                    .workspace_bytes = STORE_NULL};
+        const struct store_event event = {1, 1, run, 1000 * run, 7, 0, 0, STORE_NULL};
+
+        store_support_begin(store);
+        CHECK_OK(store_put_op(store, &op, &diag));
+        CHECK_OK(store_add_events(store, &event, 1, &diag));
+        store_support_commit(store);
+    }
+    store_support_begin(store);
+    CHECK_OK(store_total_write(store, &diag));
+    store_support_commit(store);
+    CHECK_U64(store_support_int(store, "SELECT sum(event_count) FROM op_total WHERE op_id = 1"), 2);
+    CHECK_U64(store_support_int(store, "SELECT count(*) FROM op_total WHERE run = 2"), 0);
+    store_close(&store);
+}
+
 static void senseless_events_are_refused(void **state)
 {
     static const struct {
@@ -309,6 +341,7 @@ int main(void)
         WITH_PLACE(what_is_not_finished_does_not_count),
         WITH_PLACE(more_than_64_lanes_are_not_listed),
         WITH_PLACE(very_many_ops_are_counted),
+        WITH_PLACE(an_op_that_is_put_anew_is_asked_for_again),
         WITH_PLACE(senseless_events_are_refused),
         WITH_PLACE(a_damaged_rollup_is_an_error),
     };
