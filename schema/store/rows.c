@@ -315,10 +315,9 @@ static int open_image(struct store *store, struct rows *rows)
     code = sqlite3_deserialize(store->db, sql, rows->image, (sqlite3_int64)image_bytes,
                                (sqlite3_int64)image_bytes, SQLITE_DESERIALIZE_READONLY);
     if (code == SQLITE_OK) {
-        /* Pages are read where they lie: a cache of its own, which it would allocate for each image
-         * anew, fault in and fill by copying, has nothing to do. */
-        snprintf(sql, sizeof(sql), "PRAGMA seg_%s.cache_size = 2; PRAGMA seg_%s.mmap_size = %zu",
-                 rows->table->name, rows->table->name, image_bytes);
+        /* Pages are read where they lie, and not copied into a cache of its own. (That its size be
+         * small as well would need a statement that reads the schema once more.) */
+        snprintf(sql, sizeof(sql), "PRAGMA seg_%s.mmap_size = %zu", rows->table->name, image_bytes);
         code = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
     }
     if (code != SQLITE_OK || rows->copy)
