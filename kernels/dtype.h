@@ -44,6 +44,7 @@ enum kernel_dtype {
     KERNEL_U16,
     KERNEL_U32,
     KERNEL_BOOL, /* one byte, 0 or 1 */
+    KERNEL_U64,
     KERNEL_DTYPES,
 };
 

@@ -90,7 +90,7 @@ enum kernel_zip {
     ZIP_BIT_AND, /* from here to the shifts of integers only */
     ZIP_BIT_OR,
     ZIP_BIT_XOR,
-    ZIP_SHIFT_LEFT, /* of unsigned ones; 0 when b is the type's width or more */
+    ZIP_SHIFT_LEFT, /* a negative b is one of the type's width or more, which leaves signs alone */
     ZIP_SHIFT_RIGHT,
     ZIP_EQUAL, /* from here on the result is bool */
     ZIP_GREATER,

@@ -247,8 +247,8 @@ static __device__ int64_t remainder_of(int64_t a, int64_t b, bool of_divisor)
 static __device__ int64_t shift(int64_t a, int64_t by, bool is_left)
 {
     if (by < 0 || by >= 64)
-        return 0;
-    return (int64_t)(is_left ? (uint64_t)a << by : (uint64_t)a >> by);
+        return !is_left && a < 0 ? -1 : 0;
+    return is_left ? (int64_t)((uint64_t)a << by) : a >> by;
 }
 
 static __device__ int64_t compare_integers(int op, int64_t a, int64_t b)

@@ -35,17 +35,20 @@ static double combine_reals(enum kernel_scatter_op op, double a, double b)
     }
 }
 
-static int64_t combine_integers(enum kernel_scatter_op op, int64_t a, int64_t b)
+static int64_t combine_integers(enum kernel_scatter_op op, enum kernel_dtype dtype, int64_t a,
+                                int64_t b)
 {
+    bool is_more = ref_order(a, dtype) > ref_order(b, dtype);
+
     switch (op) {
     case SCATTER_ADD:
         return (int64_t)((uint64_t)a + (uint64_t)b);
     case SCATTER_MUL:
         return (int64_t)((uint64_t)a * (uint64_t)b);
     case SCATTER_MAX:
-        return a > b ? a : b;
+        return is_more ? a : b;
     default:
-        return a < b ? a : b;
+        return is_more ? b : a;
     }
 }
 
@@ -59,8 +62,9 @@ static void combine(enum kernel_scatter_op op, enum kernel_dtype dtype, void *y,
         ref_set_f64(y, dtype, to,
                     combine_reals(op, ref_get_f64(y, dtype, to), ref_get_f64(x, dtype, from)));
     else
-        ref_set_i64(y, dtype, to,
-                    combine_integers(op, ref_get_i64(y, dtype, to), ref_get_i64(x, dtype, from)));
+        ref_set_i64(
+            y, dtype, to,
+            combine_integers(op, dtype, ref_get_i64(y, dtype, to), ref_get_i64(x, dtype, from)));
 }
 
 /* Where element `at` of the indices points in x, or -1. */
@@ -294,7 +298,7 @@ static bool comes_first(const void *x, int64_t a, int64_t b, const struct kernel
     }
     if (ref_get_i64(x, s->dtype, a) == ref_get_i64(x, s->dtype, b))
         return a < b;
-    return (ref_get_i64(x, s->dtype, a) < ref_get_i64(x, s->dtype, b)) == s->is_smallest;
+    return (ref_get_order(x, s->dtype, a) < ref_get_order(x, s->dtype, b)) == s->is_smallest;
 }
 
 void top_k_ref(void *values, int64_t *indices, const void *x, const struct kernel_top_k *shape)

@@ -132,9 +132,11 @@ static int64_t negate(int64_t x)
 
 static int64_t map_integer(int64_t x, const struct kernel_map_args *args)
 {
+    bool is_below = x < 0 && args->dtype != KERNEL_U64;
+
     switch (args->op) {
     case MAP_ABS:
-        return x < 0 ? negate(x) : x;
+        return is_below ? negate(x) : x;
     case MAP_BIT_NOT:
         return ~x;
     case MAP_NEG:
@@ -142,9 +144,9 @@ static int64_t map_integer(int64_t x, const struct kernel_map_args *args)
     case MAP_NOT:
         return !x;
     case MAP_RELU:
-        return x < 0 ? 0 : x;
+        return is_below ? 0 : x;
     default:
-        return (x > 0) - (x < 0);
+        return (x != 0) - 2 * is_below;
     }
 }
 

@@ -96,6 +96,8 @@ int64_t ref_highest(enum kernel_dtype dtype)
         return UINT32_MAX;
     case KERNEL_BOOL:
         return 1;
+    case KERNEL_U64:
+        return -1;
     default:
         return UINT8_MAX;
     }
@@ -130,6 +132,9 @@ void ref_set_f64(void *y, enum kernel_dtype dtype, int64_t i, double number)
         break;
     case KERNEL_BOOL:
         ((uint8_t *)y)[i] = number != 0.0;
+        break;
+    case KERNEL_U64:
+        ((uint64_t *)y)[i] = !(number > 0.0) ? 0 : number >= 0x1p64 ? UINT64_MAX : (uint64_t)number;
         break;
     default:
         ref_set_i64(y, dtype, i, saturate(dtype, number));

@@ -8,6 +8,7 @@
 
 double ref_half_to_f64(uint16_t half);
 double ref_brain_to_f64(uint16_t brain);
+/** Of a uint64 the same bits. */
 static inline int64_t ref_get_i64(const void *x, enum kernel_dtype dtype, int64_t i)
 {
     switch (dtype) {
@@ -18,6 +19,7 @@ static inline int64_t ref_get_i64(const void *x, enum kernel_dtype dtype, int64_
     case KERNEL_I32:
         return ((const int32_t *)x)[i];
     case KERNEL_I64:
+    case KERNEL_U64:
         return ((const int64_t *)x)[i];
     case KERNEL_U16:
         return ((const uint16_t *)x)[i];
@@ -39,9 +41,22 @@ static inline double ref_get_f64(const void *x, enum kernel_dtype dtype, int64_t
         return ref_half_to_f64(((const uint16_t *)x)[i]);
     case KERNEL_BF16:
         return ref_brain_to_f64(((const uint16_t *)x)[i]);
+    case KERNEL_U64:
+        return (double)((const uint64_t *)x)[i];
     default:
         return (double)ref_get_i64(x, dtype, i);
     }
+}
+
+/** A whole number that is ordered as the type orders it: of a uint64 its distance to the middle. */
+static inline int64_t ref_order(int64_t number, enum kernel_dtype dtype)
+{
+    return dtype == KERNEL_U64 ? (int64_t)((uint64_t)number ^ (uint64_t)INT64_MIN) : number;
+}
+
+static inline int64_t ref_get_order(const void *x, enum kernel_dtype dtype, int64_t i)
+{
+    return ref_order(ref_get_i64(x, dtype, i), dtype);
 }
 
 /** Keeps the low bits. */
@@ -57,6 +72,7 @@ static inline void ref_set_i64(void *y, enum kernel_dtype dtype, int64_t i, int6
         ((uint32_t *)y)[i] = (uint32_t)number;
         break;
     case KERNEL_I64:
+    case KERNEL_U64:
         ((int64_t *)y)[i] = number;
         break;
     default:
@@ -68,7 +84,7 @@ static inline void ref_set_i64(void *y, enum kernel_dtype dtype, int64_t i, int6
 /** Real types round; integer types cut off and saturate (NaN is 0); bool is != 0. */
 void ref_set_f64(void *y, enum kernel_dtype dtype, int64_t i, double number);
 
-/** The limits of an integer type, bool being 0 and 1. */
+/** The limits of an integer type, bool being 0 and 1; of uint64 as ref_get_i64() gives them. */
 int64_t ref_lowest(enum kernel_dtype dtype);
 int64_t ref_highest(enum kernel_dtype dtype);
 

@@ -110,17 +110,19 @@ static double reduce_real(const void *x, int64_t base, const struct split *split
     return end_real(s->op, sum, count, largest);
 }
 
-static uint64_t add_integer(enum kernel_reduce_op op, uint64_t sum, int64_t x)
+static uint64_t add_integer(const struct kernel_reduce *s, uint64_t sum, int64_t x)
 {
-    switch (op) {
+    bool is_more = ref_order(x, s->dtype) > ref_order((int64_t)sum, s->dtype);
+
+    switch (s->op) {
     case REDUCE_L1:
-        return sum + (x < 0 ? 0 - (uint64_t)x : (uint64_t)x);
+        return sum + (x < 0 && s->dtype != KERNEL_U64 ? 0 - (uint64_t)x : (uint64_t)x);
     case REDUCE_SUM_SQUARE:
         return sum + (uint64_t)x * (uint64_t)x;
     case REDUCE_MAX:
-        return x > (int64_t)sum ? (uint64_t)x : sum;
+        return is_more ? (uint64_t)x : sum;
     case REDUCE_MIN:
-        return x < (int64_t)sum ? (uint64_t)x : sum;
+        return is_more ? sum : (uint64_t)x;
     case REDUCE_PROD:
         return sum * (uint64_t)x;
     default:
@@ -140,12 +142,13 @@ static int64_t reduce_integer(const void *x, int64_t base, const struct split *s
 
     for (int64_t i = 0; i < count; i++) {
         sum = add_integer(
-            s->op, sum,
-            ref_get_i64(x, s->dtype, base + ref_offset(at, split->stride, split->reduced)));
+            s, sum, ref_get_i64(x, s->dtype, base + ref_offset(at, split->stride, split->reduced)));
         ref_step(at, split->dims, split->reduced);
     }
     if (s->op == REDUCE_MEAN)
-        return count ? (int64_t)sum / count : 0;
+        return count == 0               ? 0
+               : s->dtype == KERNEL_U64 ? (int64_t)(sum / (uint64_t)count)
+                                        : (int64_t)sum / count;
     return (int64_t)sum;
 }
 
@@ -181,7 +184,7 @@ static bool is_better(const void *x, int64_t i, int64_t best, const struct kerne
         if (isnan(ref_get_f64(x, s->dtype, i)))
             return true;
     } else {
-        less = ref_get_i64(x, s->dtype, i) < ref_get_i64(x, s->dtype, best);
+        less = ref_get_order(x, s->dtype, i) < ref_get_order(x, s->dtype, best);
         same = ref_get_i64(x, s->dtype, i) == ref_get_i64(x, s->dtype, best);
     }
     return same ? s->takes_last : less == s->is_min;

@@ -109,8 +109,8 @@ static bool compare_integers(enum kernel_zip op, int64_t a, int64_t b)
 static int64_t shift(int64_t a, int64_t by, bool is_left)
 {
     if (by < 0 || by >= 64)
-        return 0;
-    return (int64_t)(is_left ? (uint64_t)a << by : (uint64_t)a >> by);
+        return !is_left && a < 0 ? -1 : 0;
+    return is_left ? (int64_t)((uint64_t)a << by) : a >> by;
 }
 
 static int64_t zip_integers(enum kernel_zip op, int64_t a, int64_t b)
@@ -150,6 +150,50 @@ static int64_t zip_integers(enum kernel_zip op, int64_t a, int64_t b)
     }
 }
 
+/* What depends on there being no sign. */
+static int64_t zip_unsigned(enum kernel_zip op, int64_t a, int64_t b)
+{
+    uint64_t x = (uint64_t)a, y = (uint64_t)b, result = 1;
+
+    switch (op) {
+    case ZIP_DIV:
+        return y == 0 ? 0 : (int64_t)(x / y);
+    case ZIP_MOD:
+    case ZIP_FMOD:
+        return y == 0 ? 0 : (int64_t)(x % y);
+    case ZIP_PRELU:
+        return a;
+    case ZIP_SHIFT_RIGHT:
+        return y >= 64 ? 0 : (int64_t)(x >> y);
+    case ZIP_POW:
+        for (; y > 0; y /= 2, x *= x)
+            result *= y % 2 ? x : 1;
+        return (int64_t)result;
+    case ZIP_MAX:
+        return x > y ? a : b;
+    case ZIP_MIN:
+        return x < y ? a : b;
+    case ZIP_EQUAL:
+    case ZIP_GREATER:
+    case ZIP_GREATER_OR_EQUAL:
+    case ZIP_LESS:
+    case ZIP_LESS_OR_EQUAL:
+        return compare_integers(op, ref_order(a, KERNEL_U64), ref_order(b, KERNEL_U64));
+    default:
+        return zip_integers(op, a, b);
+    }
+}
+
+/* Both operands as the first one's type has them. */
+static int64_t zip_whole(int64_t a, int64_t b, const struct kernel_zip_args *args)
+{
+    if (args->a_type == KERNEL_U64 && (args->b_type == KERNEL_U64 || b >= 0))
+        return zip_unsigned(args->op, a, b);
+    if (args->op == ZIP_POW && args->b_type == KERNEL_U64 && b < 0)
+        return a == -1 || a == 1 || a == 0 ? power(a, b & 1 ? 1 : 2) : 0;
+    return zip_integers(args->op, a, b);
+}
+
 void zip_ref(void *y, const void *a, const void *b, const struct kernel_zip_args *args)
 {
     bool is_real = kernel_dtype_is_real(args->a_type) || kernel_dtype_is_real(args->b_type);
@@ -166,8 +210,8 @@ void zip_ref(void *y, const void *a, const void *b, const struct kernel_zip_args
                                   ref_get_f64(b, args->b_type, ib)));
         else
             ref_set_i64(y, args->y_type, i,
-                        zip_integers(args->op, ref_get_i64(a, args->a_type, ia),
-                                     ref_get_i64(b, args->b_type, ib)));
+                        zip_whole(ref_get_i64(a, args->a_type, ia),
+                                  ref_get_i64(b, args->b_type, ib), args));
         ref_step(at, args->dims, args->rank);
     }
 }

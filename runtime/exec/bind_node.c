@@ -486,6 +486,15 @@ static bool decides_sizes(const struct node *node)
     return false;
 }
 
+/* No device's kernels know it, and copies of it are none of their own. */
+static bool has_wide_whole(const struct node *node)
+{
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if (node->inputs[i] && node->inputs[i]->dtype == DTYPE_U64)
+            return true;
+    return node->output_count > 0 && node->outputs[0] && node->outputs[0]->dtype == DTYPE_U64;
+}
+
 /* Returns 1 when the device has no kernel for it; what is wrong with the node is told by the CPU's.
  */
 static int bind_on_device(struct binding *binding, const struct node *node)
@@ -494,7 +503,7 @@ static int bind_on_device(struct binding *binding, const struct node *node)
     struct call call = {0};
     int rc;
 
-    if (!binding->backend || call_is_view(node) || decides_sizes(node))
+    if (!binding->backend || call_is_view(node) || decides_sizes(node) || has_wide_whole(node))
         return 1;
     rc = choose(binding, node, &choice);
     if (rc < 0)

@@ -5,7 +5,7 @@
 
 #include "runtime/ops/table.h"
 
-static const char every[] = "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 bool";
+static const char every[] = "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool";
 static const char reals[] = "f32 f64 f16 bf16";
 
 size_t operators_count(void)
@@ -26,7 +26,7 @@ static const char *types_of(const struct op_row *row)
         return every;
     if (call_map_takes(op_type, KERNEL_BOOL))
         return "bool";
-    return call_map_takes(op_type, KERNEL_I32) ? "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32"
+    return call_map_takes(op_type, KERNEL_I32) ? "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64"
                                                : reals;
 }
 

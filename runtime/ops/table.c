@@ -8,7 +8,7 @@
 #include "runtime/graph/fused_ops.h"
 #include "runtime/ops/extern_library.h"
 
-static const char every[] = "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 bool";
+static const char every[] = "f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64 bool";
 static const char reals[] = "f32 f64 f16 bf16";
 static const char moved[] = "any";
 

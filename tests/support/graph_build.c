@@ -14,6 +14,7 @@ static const struct {
     {"f32", DTYPE_F32}, {"f64", DTYPE_F64}, {"f16", DTYPE_F16}, {"i64", DTYPE_I64},
     {"i32", DTYPE_I32}, {"i8", DTYPE_I8},   {"u8", DTYPE_U8},   {"bool", DTYPE_BOOL},
     {"i16", DTYPE_I16}, {"u16", DTYPE_U16}, {"u32", DTYPE_U32}, {"bf16", DTYPE_BF16},
+    {"u64", DTYPE_U64},
 };
 
 struct graph *build_graph(int64_t opset)

@@ -91,12 +91,12 @@ static void versions_have_limits(void **state)
     again.has_version = 1;
     again.version = 14;
     s.model.ir_version = MODEL_IR_VERSION_MAX + 1;
-    expect_failure(&s, -ENOTSUP, "IR version 14, which is too new");
+    expect_failure(&s, -ENOTSUP, "IR version 15, which is too new");
     s.model.ir_version = 2;
     expect_failure(&s, -ENOTSUP, "IR version 2, which is too old");
     s.model.ir_version = 8;
     s.opset.version = MODEL_OPSET_MAX + 1;
-    expect_failure(&s, -ENOTSUP, "operator set 28, which is too new");
+    expect_failure(&s, -ENOTSUP, "operator set 29, which is too new");
     s.opset.version = 0;
     expect_failure(&s, -EINVAL, "version 0 of operator set");
     s.opset.version = 13;

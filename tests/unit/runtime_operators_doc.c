@@ -43,7 +43,7 @@ static const char refused[] =
     "of\n"
     "  their operators means something else;\n"
     "- element types beyond float64, float32, float16, bfloat16, bool, int8 to int64 and uint8 to\n"
-    "  uint32 (uint64 is only moved, not computed with);\n"
+    "  uint64;\n"
     "- attributes that an operator does not have, and words that are none of theirs;\n"
     "- tensors of more than 8 dimensions, convolutions and pools over more than 3 spatial ones;\n"
     "- a Dropout that trains with a ratio above 0, whose result is random;\n"

@@ -78,6 +78,7 @@ bool call_dtype(enum dtype dtype, enum kernel_dtype *out_dtype)
         {DTYPE_I8, KERNEL_I8},   {DTYPE_I16, KERNEL_I16},   {DTYPE_I32, KERNEL_I32},
         {DTYPE_I64, KERNEL_I64}, {DTYPE_U8, KERNEL_U8},     {DTYPE_U16, KERNEL_U16},
         {DTYPE_U32, KERNEL_U32}, {DTYPE_BOOL, KERNEL_BOOL}, {DTYPE_BF16, KERNEL_BF16},
+        {DTYPE_U64, KERNEL_U64},
     };
 
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {

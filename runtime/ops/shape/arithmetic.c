@@ -28,17 +28,18 @@ int shape_not(struct infer *infer)
     return infer_same(infer);
 }
 
-/* BitShift, and BitwiseAnd and its kin: of integers, the first one of unsigned ones. */
+/* BitShift, and BitwiseAnd and its kin: of integers, the first one of unsigned ones before operator
+ * set 28. */
 int shape_bits(struct infer *infer)
 {
     enum dtype dtype = infer_dtype(infer, 0);
-    bool is_unsigned = dtype == DTYPE_U8 || dtype == DTYPE_U16 || dtype == DTYPE_U32;
+    bool is_unsigned =
+        dtype == DTYPE_U8 || dtype == DTYPE_U16 || dtype == DTYPE_U32 || dtype == DTYPE_U64;
     bool is_signed =
         dtype == DTYPE_I8 || dtype == DTYPE_I16 || dtype == DTYPE_I32 || dtype == DTYPE_I64;
 
-    if (dtype == DTYPE_U64)
-        return infer_unsupported(infer, "uint64 is only moved");
-    if (!is_unsigned && (!is_signed || strcmp(infer->node->op_type, "BitShift") == 0))
+    if (!is_unsigned &&
+        (!is_signed || (infer->opset < 28 && strcmp(infer->node->op_type, "BitShift") == 0)))
         return infer_fail(infer, "its operands are %s, not integers of the kinds that it takes",
                           dtype_name(dtype));
     return infer->node->input_count == 1 ? infer_same(infer) : shape_binary(infer);
