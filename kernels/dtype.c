@@ -10,7 +10,7 @@ size_t kernel_dtype_bytes(enum kernel_dtype dtype)
         [KERNEL_BOOL] = 1, [KERNEL_BF16] = 2, [KERNEL_U64] = 8,
     };
 
-    return bytes[dtype];
+    return dtype < KERNEL_DTYPES ? bytes[dtype] : 1;
 }
 
 bool kernel_dtype_is_real(enum kernel_dtype dtype)

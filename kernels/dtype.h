@@ -46,6 +46,19 @@ enum kernel_dtype {
     KERNEL_BOOL, /* one byte, 0 or 1 */
     KERNEL_U64,
     KERNEL_DTYPES,
+
+    /* Stored only, a byte for each element: see small.h. */
+    KERNEL_F8E4M3FN = KERNEL_DTYPES,
+    KERNEL_F8E4M3FNUZ,
+    KERNEL_F8E5M2,
+    KERNEL_F8E5M2FNUZ,
+    KERNEL_F4E2M1,
+    KERNEL_F8E8M0,
+    KERNEL_I4,
+    KERNEL_U4,
+    KERNEL_I2,
+    KERNEL_U2,
+    KERNEL_STORED_DTYPES,
 };
 
 /** Bytes of one element. */

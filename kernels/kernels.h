@@ -38,6 +38,7 @@
 #include "kernels/recurrent.h"
 #include "kernels/reduce.h"
 #include "kernels/resample.h"
+#include "kernels/small.h"
 #include "kernels/vision.h"
 #include "kernels/window.h"
 
@@ -231,6 +232,7 @@ COMMON_KERNELS(KERNEL_DECLARE);
     RECURRENT_KERNELS(KERNEL);                                                                     \
     REDUCE_KERNELS(KERNEL);                                                                        \
     RESAMPLE_KERNELS(KERNEL);                                                                      \
+    SMALL_KERNELS(KERNEL);                                                                         \
     VISION_KERNELS(KERNEL)
 
 #define KERNEL_ENTRY(type, name)                                                                   \

@@ -10,16 +10,18 @@
 /** x and y are [outer, axis, inner]; scale and zero point have one entry per `block` places of the
  *  axis, for each inner place where they are blocked, else one per place of the axis, or one. */
 struct kernel_quantize {
-    enum kernel_dtype real_type;    /* of the real side */
-    enum kernel_dtype scale_type;   /* a real one */
-    enum kernel_dtype precision;    /* a real one: of x / scale */
-    enum kernel_dtype integer_type; /* of the integer side and of the zero point */
+    enum kernel_dtype real_type;  /* of the real side */
+    enum kernel_dtype scale_type; /* a real one */
+    enum kernel_dtype precision;  /* a real one: of x / scale */
+    enum kernel_dtype
+        integer_type; /* of the integer side and of the zero point; also a small one */
     int64_t outer, axis, inner;
     int64_t scale_stride[3]; /* of scale and zero point, by outer, axis / block and inner */
     int64_t block;           /* >= 1 */
+    bool is_unlimited;       /* to floats of 8 bits: see struct kernel_cast_small, saturates */
 };
 
-/** y = saturate(round(x / scale) + zero), halves to even, the quotient being rounded to `precision`
+/** y = saturate(round(x / scale) + zero), of a float the nearest to x / scale + zero; halves to even, the quotient being rounded to `precision`
  *  first. zero may be NULL: 0. */
 typedef void quantize_fn(void *y, const void *x, const void *scale, const void *zero,
                          const struct kernel_quantize *shape);

@@ -74,6 +74,10 @@ int64_t ref_lowest(enum kernel_dtype dtype)
         return INT32_MIN;
     case KERNEL_I64:
         return INT64_MIN;
+    case KERNEL_I4:
+        return -8;
+    case KERNEL_I2:
+        return -2;
     default:
         return 0;
     }
@@ -95,7 +99,14 @@ int64_t ref_highest(enum kernel_dtype dtype)
     case KERNEL_U32:
         return UINT32_MAX;
     case KERNEL_BOOL:
+    case KERNEL_I2:
         return 1;
+    case KERNEL_I4:
+        return 7;
+    case KERNEL_U4:
+        return 15;
+    case KERNEL_U2:
+        return 3;
     case KERNEL_U64:
         return -1;
     default:

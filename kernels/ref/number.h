@@ -13,6 +13,8 @@ static inline int64_t ref_get_i64(const void *x, enum kernel_dtype dtype, int64_
 {
     switch (dtype) {
     case KERNEL_I8:
+    case KERNEL_I4:
+    case KERNEL_I2:
         return ((const int8_t *)x)[i];
     case KERNEL_I16:
         return ((const int16_t *)x)[i];
@@ -30,6 +32,9 @@ static inline int64_t ref_get_i64(const void *x, enum kernel_dtype dtype, int64_
     }
 }
 
+/** Of a small float; see small.h. */
+double ref_small_to_f64(uint8_t code, enum kernel_dtype dtype);
+
 static inline double ref_get_f64(const void *x, enum kernel_dtype dtype, int64_t i)
 {
     switch (dtype) {
@@ -43,6 +48,13 @@ static inline double ref_get_f64(const void *x, enum kernel_dtype dtype, int64_t
         return ref_brain_to_f64(((const uint16_t *)x)[i]);
     case KERNEL_U64:
         return (double)((const uint64_t *)x)[i];
+    case KERNEL_F8E4M3FN:
+    case KERNEL_F8E4M3FNUZ:
+    case KERNEL_F8E5M2:
+    case KERNEL_F8E5M2FNUZ:
+    case KERNEL_F4E2M1:
+    case KERNEL_F8E8M0:
+        return ref_small_to_f64(((const uint8_t *)x)[i], dtype);
     default:
         return (double)ref_get_i64(x, dtype, i);
     }

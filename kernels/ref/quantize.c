@@ -2,6 +2,7 @@
 /* Quantisation, the truth. */
 #include "kernels/kernels.h"
 #include "kernels/ref/number.h"
+#include "kernels/ref/small.h"
 
 #include <math.h>
 
@@ -12,6 +13,11 @@ static int64_t scale_at(int64_t i, const struct kernel_quantize *s)
 
     return outer * s->scale_stride[0] + axis / s->block * s->scale_stride[1] +
            inner * s->scale_stride[2];
+}
+
+static bool is_float(enum kernel_dtype dtype)
+{
+    return dtype >= KERNEL_F8E4M3FN && dtype <= KERNEL_F4E2M1;
 }
 
 static double saturate(double number, enum kernel_dtype dtype)
@@ -31,7 +37,16 @@ void quantize_ref(void *y, const void *x, const void *scale, const void *zero,
         double rounded;
 
         ref_set_f64(&rounded, shape->precision, 0, number);
-        number = nearbyint(ref_get_f64(&rounded, shape->precision, 0));
+        number = ref_get_f64(&rounded, shape->precision, 0);
+        if (is_float(shape->integer_type)) {
+            const struct kernel_cast_small how = {.to = shape->integer_type,
+                                                  .saturates = !shape->is_unlimited};
+
+            number += zero ? ref_get_f64(zero, shape->integer_type, at) : 0.0;
+            ((uint8_t *)y)[i] = ref_small_code(number, &how);
+            continue;
+        }
+        number = nearbyint(number);
         number += zero ? (double)ref_get_i64(zero, shape->integer_type, at) : 0.0;
         ref_set_f64(y, shape->integer_type, i, saturate(number, shape->integer_type));
     }
@@ -42,9 +57,9 @@ void dequantize_ref(void *y, const void *x, const void *scale, const void *zero,
 {
     for (int64_t i = 0; i < shape->outer * shape->axis * shape->inner; i++) {
         int64_t at = scale_at(i, shape);
-        double number = (double)ref_get_i64(x, shape->integer_type, i);
+        double number = ref_get_f64(x, shape->integer_type, i);
 
-        number -= zero ? (double)ref_get_i64(zero, shape->integer_type, at) : 0.0;
+        number -= zero ? ref_get_f64(zero, shape->integer_type, at) : 0.0;
         ref_set_f64(y, shape->real_type, i, number * ref_get_f64(scale, shape->scale_type, at));
     }
 }

@@ -486,13 +486,18 @@ static bool decides_sizes(const struct node *node)
     return false;
 }
 
-/* No device's kernels know it, and copies of it are none of their own. */
-static bool has_wide_whole(const struct node *node)
+/* Types that no device's kernels know. */
+static bool is_for_cpu(const struct value *value)
+{
+    return value && (value->dtype == DTYPE_U64 || value->dtype >= DTYPE_F8E4M3FN);
+}
+
+static bool has_rare_type(const struct node *node)
 {
     for (uint32_t i = 0; i < node->input_count; i++)
-        if (node->inputs[i] && node->inputs[i]->dtype == DTYPE_U64)
+        if (is_for_cpu(node->inputs[i]))
             return true;
-    return node->output_count > 0 && node->outputs[0] && node->outputs[0]->dtype == DTYPE_U64;
+    return is_for_cpu(node_output(node, 0));
 }
 
 /* Returns 1 when the device has no kernel for it; what is wrong with the node is told by the CPU's.
@@ -503,7 +508,7 @@ static int bind_on_device(struct binding *binding, const struct node *node)
     struct call call = {0};
     int rc;
 
-    if (!binding->backend || call_is_view(node) || decides_sizes(node) || has_wide_whole(node))
+    if (!binding->backend || call_is_view(node) || decides_sizes(node) || has_rare_type(node))
         return 1;
     rc = choose(binding, node, &choice);
     if (rc < 0)

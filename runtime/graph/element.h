@@ -16,4 +16,7 @@ bool element_set(void *data, enum dtype dtype, int64_t index, long double number
 
 bool element_is_float(enum dtype dtype);
 
+/** Floats of eight bits and fewer, with which nothing computes; element_set() takes the nearest. */
+bool element_is_small_float(enum dtype dtype);
+
 #endif

@@ -39,10 +39,25 @@ enum dtype {
     DTYPE_U32 = 12,
     DTYPE_U64 = 13,
     DTYPE_BF16 = 16,
+    /* Stored, not computed with; a byte each in memory, in files fewer bits: dtype_file_bits(). */
+    DTYPE_F8E4M3FN = 17,
+    DTYPE_F8E4M3FNUZ = 18,
+    DTYPE_F8E5M2 = 19,
+    DTYPE_F8E5M2FNUZ = 20,
+    DTYPE_U4 = 21,
+    DTYPE_I4 = 22,
+    DTYPE_F4E2M1 = 23,
+    DTYPE_F8E8M0 = 24,
+    DTYPE_U2 = 25,
+    DTYPE_I2 = 26,
+    DTYPE_END,
 };
 
 /** Bytes of one element; 0 for a type that no value can have. */
 size_t dtype_bytes(enum dtype dtype);
+
+/** Bits of one element in ONNX's tensors. */
+size_t dtype_file_bits(enum dtype dtype);
 
 /** "float32", "int64", "bool", ...; "undefined" for DTYPE_NONE, "unknown" for anything else. */
 const char *dtype_name(enum dtype dtype);

@@ -10,16 +10,43 @@ static const struct {
     const char *name;
     uint8_t bytes;
 } dtypes[] = {
-    [DTYPE_NONE] = {"undefined", 0}, [DTYPE_F32] = {"float32", 4}, [DTYPE_U8] = {"uint8", 1},
-    [DTYPE_I8] = {"int8", 1},        [DTYPE_U16] = {"uint16", 2},  [DTYPE_I16] = {"int16", 2},
-    [DTYPE_I32] = {"int32", 4},      [DTYPE_I64] = {"int64", 8},   [DTYPE_STRING] = {"string", 0},
-    [DTYPE_BOOL] = {"bool", 1},      [DTYPE_F16] = {"float16", 2}, [DTYPE_F64] = {"float64", 8},
-    [DTYPE_U32] = {"uint32", 4},     [DTYPE_U64] = {"uint64", 8},  [DTYPE_BF16] = {"bfloat16", 2},
+    [DTYPE_NONE] = {"undefined", 0},
+    [DTYPE_F32] = {"float32", 4},
+    [DTYPE_U8] = {"uint8", 1},
+    [DTYPE_I8] = {"int8", 1},
+    [DTYPE_U16] = {"uint16", 2},
+    [DTYPE_I16] = {"int16", 2},
+    [DTYPE_I32] = {"int32", 4},
+    [DTYPE_I64] = {"int64", 8},
+    [DTYPE_STRING] = {"string", 0},
+    [DTYPE_BOOL] = {"bool", 1},
+    [DTYPE_F16] = {"float16", 2},
+    [DTYPE_F64] = {"float64", 8},
+    [DTYPE_U32] = {"uint32", 4},
+    [DTYPE_U64] = {"uint64", 8},
+    [DTYPE_BF16] = {"bfloat16", 2},
+    [DTYPE_F8E4M3FN] = {"float8e4m3fn", 1},
+    [DTYPE_F8E4M3FNUZ] = {"float8e4m3fnuz", 1},
+    [DTYPE_F8E5M2] = {"float8e5m2", 1},
+    [DTYPE_F8E5M2FNUZ] = {"float8e5m2fnuz", 1},
+    [DTYPE_U4] = {"uint4", 1},
+    [DTYPE_I4] = {"int4", 1},
+    [DTYPE_F4E2M1] = {"float4e2m1", 1},
+    [DTYPE_F8E8M0] = {"float8e8m0", 1},
+    [DTYPE_U2] = {"uint2", 1},
+    [DTYPE_I2] = {"int2", 1},
 };
 
 size_t dtype_bytes(enum dtype dtype)
 {
     return (size_t)dtype < sizeof(dtypes) / sizeof(dtypes[0]) ? dtypes[dtype].bytes : 0;
+}
+
+size_t dtype_file_bits(enum dtype dtype)
+{
+    if (dtype == DTYPE_U4 || dtype == DTYPE_I4 || dtype == DTYPE_F4E2M1)
+        return 4;
+    return dtype == DTYPE_U2 || dtype == DTYPE_I2 ? 2 : 8 * dtype_bytes(dtype);
 }
 
 const char *dtype_name(enum dtype dtype)

@@ -20,11 +20,29 @@ enum { SHOWN = 5, FILE_DIMS = 7 };
 static const char *type_text(enum dtype dtype)
 {
     static const char *const names[] = {
-        [DTYPE_F32] = "Float32",   [DTYPE_U8] = "Uint8",   [DTYPE_I8] = "Int8",
-        [DTYPE_U16] = "Uint16",    [DTYPE_I16] = "Int16",  [DTYPE_I32] = "Int32",
-        [DTYPE_I64] = "Int64",     [DTYPE_BOOL] = "Bool",  [DTYPE_F16] = "Float16",
-        [DTYPE_F64] = "Float64",   [DTYPE_U32] = "Uint32", [DTYPE_U64] = "Uint64",
+        [DTYPE_F32] = "Float32",
+        [DTYPE_U8] = "Uint8",
+        [DTYPE_I8] = "Int8",
+        [DTYPE_U16] = "Uint16",
+        [DTYPE_I16] = "Int16",
+        [DTYPE_I32] = "Int32",
+        [DTYPE_I64] = "Int64",
+        [DTYPE_BOOL] = "Bool",
+        [DTYPE_F16] = "Float16",
+        [DTYPE_F64] = "Float64",
+        [DTYPE_U32] = "Uint32",
+        [DTYPE_U64] = "Uint64",
         [DTYPE_BF16] = "BFloat16",
+        [DTYPE_U4] = "Uint4",
+        [DTYPE_I4] = "Int4",
+        [DTYPE_U2] = "Uint2",
+        [DTYPE_I2] = "Int2",
+        [DTYPE_F8E4M3FN] = "Float8E4M3FN",
+        [DTYPE_F8E4M3FNUZ] = "Float8E4M3FNUZ",
+        [DTYPE_F8E5M2] = "Float8E5M2",
+        [DTYPE_F8E5M2FNUZ] = "Float8E5M2FNUZ",
+        [DTYPE_F4E2M1] = "Float4E2M1",
+        [DTYPE_F8E8M0] = "Float8E8M0",
     };
 
     return (size_t)dtype < sizeof(names) / sizeof(names[0]) && names[dtype] ? names[dtype]
@@ -155,7 +173,9 @@ static uint32_t type_code(enum dtype dtype)
         [DTYPE_BF16] = 11,
     };
 
-    return codes[dtype];
+    /* MegEngine has no others, and none this high. */
+    return (size_t)dtype < sizeof(codes) / sizeof(codes[0]) ? codes[dtype]
+                                                            : 200000 + (uint32_t)dtype;
 }
 
 static int write_file(const char *path, const struct shown *shown, struct diag *diag)

@@ -83,18 +83,45 @@ static void copy_narrow(uint8_t *to, size_t width, const struct typed_list *list
         memcpy(to + i * width, from + i * list->entry_bytes, width);
 }
 
+/* Bytes of so many elements in a file: those of few bits are packed. */
+static size_t file_bytes(enum dtype dtype, size_t elements)
+{
+    return (elements * dtype_file_bits(dtype) + 7) / 8;
+}
+
+static bool is_packed(enum dtype dtype)
+{
+    return dtype_file_bits(dtype) < 8;
+}
+
+/* A byte for each element, from the lowest bits on; integers with a sign keep it. `data` has room for
+ * all and begins with what is packed, so that the last one is unpacked first. */
+static void unpack(uint8_t *data, enum dtype dtype, size_t elements)
+{
+    size_t bits = dtype_file_bits(dtype), each = 8 / bits;
+    uint8_t sign = dtype == DTYPE_I4 || dtype == DTYPE_I2 ? (uint8_t)(1 << (bits - 1)) : 0;
+
+    for (size_t i = elements; i-- > 0;) {
+        uint8_t code = data[i / each] >> (i % each * bits) & ((1 << bits) - 1);
+
+        data[i] = (uint8_t)((code ^ sign) - sign);
+    }
+}
+
 /* What is stored in the message must fit the shape before anything is allocated for it. */
 static int check_stored(const Onnx__TensorProto *proto, const char *what, enum dtype dtype,
-                        size_t elements, size_t bytes, struct diag *diag)
+                        size_t elements, struct diag *diag)
 {
     struct typed_list list = typed_data(proto, dtype);
+    size_t bytes = file_bytes(dtype, elements);
+    size_t entries = is_packed(dtype) ? bytes : elements;
 
     if (proto->has_raw_data && proto->raw_data.len != bytes)
         return diag_set(diag, -EINVAL, "%s holds %zu bytes where its shape needs %zu", what,
                         proto->raw_data.len, bytes);
-    if (!proto->has_raw_data && list.count != elements)
+    if (!proto->has_raw_data && list.count != entries)
         return diag_set(diag, -EINVAL, "%s holds %zu elements where its shape needs %zu", what,
-                        list.count, elements);
+                        list.count, entries);
     return 0;
 }
 
@@ -120,7 +147,7 @@ static int copy_stored(Onnx__TensorProto *proto, const char *what, enum dtype dt
 
 static bool may_share(const struct onnx_share *share, enum dtype dtype, size_t bytes)
 {
-    return share && share->may_share && dtype != DTYPE_BOOL && bytes > 0;
+    return share && share->may_share && dtype != DTYPE_BOOL && !is_packed(dtype) && bytes > 0;
 }
 
 static bool is_aligned(const void *data, enum dtype dtype)
@@ -151,7 +178,7 @@ static int take_stored(Onnx__TensorProto *proto, const char *what, struct onnx_s
         proto->has_raw_data = 1;
         proto->raw_data = (ProtobufCBinaryData){share->raw->size, (uint8_t *)share->raw->bytes};
     }
-    rc = check_stored(proto, what, made->dtype, elements, bytes, diag);
+    rc = check_stored(proto, what, made->dtype, elements, diag);
     if (rc == 0 && is_cut && may_share(share, made->dtype, bytes) &&
         is_aligned(share->raw->bytes, made->dtype)) {
         made->data = (void *)share->raw->bytes;
@@ -235,6 +262,24 @@ static int map_external(const struct onnx_external *external, int folder_fd, con
     return 0;
 }
 
+/* What is packed needs more room than it has in the file. */
+static int read_packed(const struct onnx_external *external, int folder_fd, const char *what,
+                       struct tensor_view *made, struct diag *diag)
+{
+    size_t elements = (size_t)shape_elements(&made->shape);
+    size_t bytes = file_bytes(made->dtype, elements);
+    void *packed;
+    int rc = onnx_external_read(folder_fd, external, what, bytes, &packed, diag);
+
+    if (rc < 0)
+        return rc;
+    made->data = graph_alloc_data(elements);
+    if (made->data)
+        memcpy(made->data, packed, bytes);
+    free(packed);
+    return made->data ? 0 : diag_set(diag, -ENOMEM, "no memory for %s", what);
+}
+
 static int take_external(const Onnx__TensorProto *proto, int folder_fd, const char *what,
                          struct onnx_share *share, struct tensor_view *made, struct diag *diag)
 {
@@ -243,10 +288,13 @@ static int take_external(const Onnx__TensorProto *proto, int folder_fd, const ch
 
     if (rc == 0)
         rc = map_external(&external, folder_fd, what, share, made, diag);
-    return rc != 1 ? rc
-                   : onnx_external_read(folder_fd, &external, what,
-                                        (size_t)shape_bytes(&made->shape, made->dtype), &made->data,
-                                        diag);
+    if (rc != 1)
+        return rc;
+    return is_packed(made->dtype)
+               ? read_packed(&external, folder_fd, what, made, diag)
+               : onnx_external_read(folder_fd, &external, what,
+                                    (size_t)shape_bytes(&made->shape, made->dtype), &made->data,
+                                    diag);
 }
 
 /* A bool is 0 or 1 from here on, whatever byte the file holds. */
@@ -280,6 +328,8 @@ int onnx_tensor_share(Onnx__TensorProto *proto, int folder_fd, const char *what,
                       (int)proto->data_location);
     if (rc < 0)
         return rc;
+    if (is_packed(made.dtype))
+        unpack(made.data, made.dtype, (size_t)shape_elements(&made.shape));
     if (made.dtype == DTYPE_BOOL)
         normalise_bool(&made, (size_t)shape_elements(&made.shape));
     *out_view = made;

@@ -47,7 +47,8 @@ static bool take_quantity(const struct node *node, struct value *integers,
     struct value *scale = node_input(node, 1), *zero = node_input(node, 2);
     int64_t axis = node_int(node, "axis", 1);
 
-    if (!integers || !scale || !scale->data || scale->dtype != DTYPE_F32 || scale->shape.rank > 1 ||
+    if (!integers || !(is_byte(integers->dtype) || integers->dtype == DTYPE_I32) || !scale ||
+        !scale->data || scale->dtype != DTYPE_F32 || scale->shape.rank > 1 ||
         (zero && (!zero->data || !is_zero_of(zero, scale))) ||
         node_int(node, "block_size", 0) != 0 || node_attribute(node, "precision"))
         return false;

@@ -93,7 +93,44 @@ static void check_quantize_dynamic(struct test *test, const struct kernel_table 
             test_fail(test, "element %zu was %g and is %d", i, (double)x[i], (int)y[i]);
 }
 
+/* Every number survives the way through a wider type; what lies between two becomes one of them. */
+static void check_cast_small(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_cast_small there = {.saturates = true, .rounding = SMALL_DOWN}, back;
+    bool is_float;
+    size_t count = (size_t)test_range(test, 0, 700);
+    uint8_t *x = test_input_bytes(test, count), *y = test_output(test, count);
+    float *wide = test_output(test, count * sizeof(float)), *again, *want;
+
+    there.to = (enum kernel_dtype)test_range(test, KERNEL_F8E4M3FN, KERNEL_U2);
+    is_float = there.to <= KERNEL_F8E8M0;
+    there.from = KERNEL_F32;
+    back = (struct kernel_cast_small){.from = there.to, .to = KERNEL_F32};
+    again = test_output(test, count * sizeof(float));
+    want = test_output(test, count * sizeof(float));
+    test_describe(test, "%zu elements of type %d", count, (int)there.to);
+    for (size_t i = 0; i < count; i++)
+        if (there.to == KERNEL_F4E2M1 || !is_float)
+            x[i] %= there.to == KERNEL_F4E2M1 || there.to == KERNEL_U4 ? 16
+                    : there.to == KERNEL_I4                            ? 8
+                    : there.to == KERNEL_U2                            ? 4
+                                                                       : 2;
+    TEST_RUN(test, TEST_REF, cast_small_ref(want, x, count, &back));
+    TEST_RUN(test, TEST_NEW, table->cast_small.fn(wide, x, count, &back));
+    test_compare_bytes(test, wide, want, count * sizeof(float));
+    table->cast_small.fn(y, wide, count, &there);
+    table->cast_small.fn(again, y, count, &back);
+    for (size_t i = 0; i < count; i++)
+        if (isinf(wide[i]) ? !(fabsf(again[i]) == 57344.0f) : isnan(wide[i]) != isnan(again[i]))
+            test_fail(test, "code %d, %g, comes back as %g", x[i], (double)wide[i],
+                      (double)again[i]);
+        else if (isfinite(wide[i]) && wide[i] != again[i])
+            test_fail(test, "code %d, %g, comes back as %g", x[i], (double)wide[i],
+                      (double)again[i]);
+}
+
 const struct test_op test_ops_quantize[] = {
+    {"cast_small", check_cast_small, offsetof(struct kernel_table, cast_small)},
     {"quantize", check_quantize, offsetof(struct kernel_table, quantize)},
     {"quantize_exact", check_quantize_exact, offsetof(struct kernel_table, quantize)},
     {"quantize_dynamic", check_quantize_dynamic, offsetof(struct kernel_table, quantize_dynamic)},

@@ -11,10 +11,29 @@ static const struct {
     const char *word;
     enum dtype dtype;
 } dtypes[] = {
-    {"f32", DTYPE_F32}, {"f64", DTYPE_F64}, {"f16", DTYPE_F16}, {"i64", DTYPE_I64},
-    {"i32", DTYPE_I32}, {"i8", DTYPE_I8},   {"u8", DTYPE_U8},   {"bool", DTYPE_BOOL},
-    {"i16", DTYPE_I16}, {"u16", DTYPE_U16}, {"u32", DTYPE_U32}, {"bf16", DTYPE_BF16},
+    {"f32", DTYPE_F32},
+    {"f64", DTYPE_F64},
+    {"f16", DTYPE_F16},
+    {"i64", DTYPE_I64},
+    {"i32", DTYPE_I32},
+    {"i8", DTYPE_I8},
+    {"u8", DTYPE_U8},
+    {"bool", DTYPE_BOOL},
+    {"i16", DTYPE_I16},
+    {"u16", DTYPE_U16},
+    {"u32", DTYPE_U32},
+    {"bf16", DTYPE_BF16},
     {"u64", DTYPE_U64},
+    {"u4", DTYPE_U4},
+    {"i4", DTYPE_I4},
+    {"u2", DTYPE_U2},
+    {"i2", DTYPE_I2},
+    {"f8e4m3fn", DTYPE_F8E4M3FN},
+    {"f8e4m3fnuz", DTYPE_F8E4M3FNUZ},
+    {"f8e5m2", DTYPE_F8E5M2},
+    {"f8e5m2fnuz", DTYPE_F8E5M2FNUZ},
+    {"f4e2m1", DTYPE_F4E2M1},
+    {"f8e8m0", DTYPE_F8E8M0},
 };
 
 struct graph *build_graph(int64_t opset)

@@ -205,6 +205,9 @@ int call_params(const struct call_request *request, struct call *call, size_t by
 /** The kernels' name of a dtype. Returns false when they have none. */
 bool call_dtype(enum dtype dtype, enum kernel_dtype *out_dtype);
 
+/** The same, also of types that are only stored. */
+bool call_stored_dtype(enum dtype dtype, enum kernel_dtype *out_dtype);
+
 /** -ENOTSUP unless inputs `first` to `last` that are present, and output 0, are float32. */
 int call_require_f32(const struct call_request *request, uint32_t first, uint32_t last);
 

@@ -90,6 +90,27 @@ bool call_dtype(enum dtype dtype, enum kernel_dtype *out_dtype)
     return false;
 }
 
+bool call_stored_dtype(enum dtype dtype, enum kernel_dtype *out_dtype)
+{
+    static const enum kernel_dtype types[] = {
+        [DTYPE_F8E4M3FN] = KERNEL_F8E4M3FN,
+        [DTYPE_F8E4M3FNUZ] = KERNEL_F8E4M3FNUZ,
+        [DTYPE_F8E5M2] = KERNEL_F8E5M2,
+        [DTYPE_F8E5M2FNUZ] = KERNEL_F8E5M2FNUZ,
+        [DTYPE_U4] = KERNEL_U4,
+        [DTYPE_I4] = KERNEL_I4,
+        [DTYPE_F4E2M1] = KERNEL_F4E2M1,
+        [DTYPE_F8E8M0] = KERNEL_F8E8M0,
+        [DTYPE_U2] = KERNEL_U2,
+        [DTYPE_I2] = KERNEL_I2,
+    };
+
+    if (dtype < DTYPE_F8E4M3FN || dtype >= DTYPE_END)
+        return call_dtype(dtype, out_dtype);
+    *out_dtype = types[dtype];
+    return true;
+}
+
 int call_require_f32(const struct call_request *request, uint32_t first, uint32_t last)
 {
     for (uint32_t i = first; i <= last; i++) {

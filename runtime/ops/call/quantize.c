@@ -77,12 +77,16 @@ int call_bind_quantize(const struct call_request *request, struct call *call)
         return rc;
     p = call->params;
     if (!call_dtype(real->dtype, &p->shape.real_type) ||
-        !call_dtype(integer->dtype, &p->shape.integer_type) ||
-        !call_dtype(scale->dtype, &p->shape.scale_type) ||
-        kernel_dtype_is_real(p->shape.integer_type) || !kernel_dtype_is_real(p->shape.scale_type))
+        !call_stored_dtype(integer->dtype, &p->shape.integer_type) ||
+        !call_stored_dtype(scale->dtype, &p->shape.scale_type) ||
+        kernel_dtype_is_real(p->shape.integer_type) || integer->dtype == DTYPE_F8E8M0 ||
+        (!kernel_dtype_is_real(p->shape.scale_type) && scale->dtype != DTYPE_F8E8M0))
         return call_refuse(request, -ENOTSUP, "no kernel between %s and %s",
                            dtype_name(real->dtype), dtype_name(integer->dtype));
-    precision = node_int(request->node, "precision", scale->dtype);
+    /* A scale that has no fraction divides exactly. */
+    precision = node_int(request->node, "precision", 0);
+    if (precision == 0)
+        precision = scale->dtype == DTYPE_F8E8M0 ? DTYPE_F32 : scale->dtype;
     if (!call_dtype((enum dtype)precision, &p->shape.precision) ||
         !kernel_dtype_is_real(p->shape.precision))
         return call_refuse(request, -ENOTSUP, "no kernel divides with the precision of type %lld",
@@ -92,6 +96,7 @@ int call_bind_quantize(const struct call_request *request, struct call *call)
     rc = scale_strides(request, &p->shape);
     if (rc < 0)
         return rc;
+    p->shape.is_unlimited = node_int(request->node, "saturate", 1) == 0;
     p->has_zero = zero != NULL;
     p->fn = is_back ? request->kernels->dequantize.fn : request->kernels->quantize.fn;
     call->version =

@@ -199,6 +199,48 @@ static int run_cast(const struct call *call)
     return 0;
 }
 
+/* One of the types is only stored. */
+
+struct small_params {
+    cast_small_fn *fn;
+    size_t count;
+    struct kernel_cast_small shape;
+};
+
+static int run_cast_small(const struct call *call)
+{
+    const struct small_params *p = call->params;
+
+    p->fn(call->outputs[0], call->inputs[0], p->count, &p->shape);
+    return 0;
+}
+
+static int bind_cast_small(const struct call_request *request, enum kernel_dtype from,
+                           enum kernel_dtype to, struct call *call)
+{
+    static const char *const words[] = {
+        [SMALL_NEAREST] = "nearest", [SMALL_UP] = "up", [SMALL_DOWN] = "down"};
+    const char *word = node_string(request->node, "round_mode", "up");
+    struct small_params *p;
+    int rounding = SMALL_DOWN, rc;
+
+    while (rounding >= 0 && strcmp(words[rounding], word) != 0)
+        rounding--;
+    if (rounding < 0)
+        return call_refuse(request, -EINVAL, "attribute round_mode is '%.40s'", word);
+    rc = call_params(request, call, sizeof(*p));
+    if (rc < 0)
+        return rc;
+    p = call->params;
+    p->fn = request->kernels->cast_small.fn;
+    p->count = (size_t)shape_elements(&request->inputs[0].shape);
+    p->shape = (struct kernel_cast_small){from, to, node_int(request->node, "saturate", 1) != 0,
+                                          (enum kernel_small_round)rounding};
+    call->version = request->kernels->cast_small.version;
+    call->run = run_cast_small;
+    return 0;
+}
+
 int call_bind_cast(const struct call_request *request, struct call *call)
 {
     const struct tensor_view *x = call_input(request, 0), *y = &request->outputs[0];
@@ -208,9 +250,11 @@ int call_bind_cast(const struct call_request *request, struct call *call)
 
     if (!x || !shape_equal(&x->shape, &y->shape))
         return call_refuse(request, -EINVAL, "input and output differ in shape");
-    if (!call_dtype(x->dtype, &from) || !call_dtype(y->dtype, &to))
+    if (!call_stored_dtype(x->dtype, &from) || !call_stored_dtype(y->dtype, &to))
         return call_refuse(request, -ENOTSUP, "no kernel from %s to %s", dtype_name(x->dtype),
                            dtype_name(y->dtype));
+    if (from >= KERNEL_DTYPES || to >= KERNEL_DTYPES)
+        return bind_cast_small(request, from, to, call);
     rc = call_params(request, call, sizeof(*p));
     if (rc < 0)
         return rc;

@@ -33,7 +33,7 @@ int shape_cast(struct infer *infer)
     int64_t to = infer->opset < 6 ? (int64_t)cast_word(node_string(infer->node, "to", ""))
                                   : node_int(infer->node, "to", 0);
 
-    if (to <= 0 || to > DTYPE_BF16 || dtype_bytes((enum dtype)to) == 0)
+    if (to <= 0 || to >= DTYPE_END || dtype_bytes((enum dtype)to) == 0)
         return infer_unsupported(infer, "it casts to type %" PRId64, to);
     return infer_output(infer, 0, (enum dtype)to, infer_shape(infer, 0));
 }

@@ -40,7 +40,7 @@ int shape_eye(struct infer *infer)
 
     if (x->rank != 2)
         return infer_fail(infer, "its input has %d dimensions instead of 2", x->rank);
-    if (to <= 0 || to > DTYPE_BF16 || dtype_bytes((enum dtype)to) == 0)
+    if (to <= 0 || to >= DTYPE_END || dtype_bytes((enum dtype)to) == 0)
         return infer_unsupported(infer, "its output is of type %" PRId64, to);
     return infer_output(infer, 0, (enum dtype)to, x);
 }

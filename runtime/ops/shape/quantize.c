@@ -14,7 +14,7 @@ int shape_quantize(struct infer *infer)
         to = infer_dtype(infer, 2);
     else if (to == 0)
         to = DTYPE_U8;
-    if (to < 0 || to > DTYPE_BF16 || dtype_bytes((enum dtype)to) == 0)
+    if (to < 0 || to >= DTYPE_END || dtype_bytes((enum dtype)to) == 0)
         return infer_unsupported(infer, "its output is of type %d", (int)to);
     return infer_output(infer, 0, (enum dtype)to, infer_shape(infer, 0));
 }
@@ -23,7 +23,7 @@ int shape_quantize(struct infer *infer)
 int shape_dequantize(struct infer *infer)
 {
     int64_t to = node_int(infer->node, "output_dtype", 0);
-    int rc = infer_float(infer, 1);
+    int rc = infer_dtype(infer, 1) == DTYPE_F8E8M0 ? 0 : infer_float(infer, 1);
 
     if (rc < 0)
         return rc;

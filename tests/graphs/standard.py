@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Make the cases of operators and types that scripts/fuzz-graphs has no makers for, with what ONNX's reference
+evaluator gives.
+
+    tests/graphs/standard.py FOLDER
+
+Needs the Python that scripts/fuzz-graphs installs. Writes FOLDER/standard_GROUP, each a model and its data;
+they are kept in tests/graphs/cases.
+"""
+import pathlib
+import sys
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+FLOATS = ("FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "FLOAT4E2M1")
+INTEGERS = ("INT4", "UINT4", "INT2", "UINT2")
+TYPES = {name: getattr(TensorProto, name) for name in FLOATS + INTEGERS + ("FLOAT8E8M0",)}
+NUMPY = {name: helper.tensor_dtype_to_np_dtype(number) for name, number in TYPES.items()}
+
+
+class Group:
+    """One model: nodes with inputs that are fed or constant, and all of their outputs."""
+
+    def __init__(self, opset):
+        self.opset = opset
+        self.random = np.random.default_rng(17)
+        self.nodes, self.constants, self.feeds, self.inputs, self.outputs = [], [], {}, [], []
+
+    def real(self, *shape):
+        return self.random.standard_normal(shape).astype(np.float32)
+
+    def feed(self, array):
+        name = f"x{len(self.feeds)}"
+        self.feeds[name] = array
+        self.inputs.append(helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape))
+        return name
+
+    def constant(self, array):
+        name = f"c{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.asarray(array), name))
+        return name
+
+    def listed(self, kind, numbers):
+        """A constant whose numbers do not stand in raw_data."""
+        name = f"c{len(self.constants)}"
+        self.constants.append(helper.make_tensor(name, TYPES[kind], [len(numbers)], numbers))
+        return name
+
+    def add(self, op, inputs, types=(1,), domain="", **attributes):
+        """types: the element type of each output, 0 for one that nobody wants."""
+        place = len(self.nodes)
+        names = [f"y{place}_{i}" if t else "" for i, t in enumerate(types)]
+        self.nodes.append(helper.make_node(op, inputs, names, f"{op}_{place}", domain=domain, **attributes))
+        self.outputs += [helper.make_tensor_value_info(n, t, None) for n, t in zip(names, types) if t]
+        return names
+
+    def chain(self, op, inputs, **attributes):
+        """A node whose output is read by others only."""
+        name = f"z{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op, inputs, [name], f"{op}_{len(self.nodes)}", **attributes))
+        return name
+
+    def write(self, folder):
+        graph = helper.make_graph(self.nodes, "standard", self.inputs, self.outputs, self.constants)
+        opsets = [helper.make_opsetid("", self.opset), helper.make_opsetid("ai.onnx.ml", 5)]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=13)
+        with np.errstate(all="ignore"):
+            results = ReferenceEvaluator(model).run(None, self.feeds)
+        data = folder / "test_data_set_0"
+        data.mkdir(parents=True, exist_ok=True)
+        (folder / "model.onnx").write_bytes(model.SerializeToString())
+        (folder / "flags").write_text("\n--no-optimize-for-inference\n")
+        for kind, arrays, names in (("input", self.feeds.values(), self.feeds), ("output", results, [o.name for o in self.outputs])):
+            for i, (array, name) in enumerate(zip(arrays, names)):
+                (data / f"{kind}_{i}.pb").write_bytes(numpy_helper.from_array(np.asarray(array), name).SerializeToString())
+
+
+def stored():
+    """What is stored in few bits: there and back, with scales of all kinds, moved on the way, and as constants."""
+    g = Group(25)
+    special = [0, -0.0, np.nan, np.inf, -np.inf, 448, 464, 465, 240, 248, 57344, 61440, 1e9, -1e9, 2**-9, 2**-10, 2**-17, 1.5 * 2**-10]
+    x = g.feed(np.concatenate([np.array(special, np.float32), 8 * g.real(200), g.real(45) / 64]).astype(np.float32))
+    for name in FLOATS:
+        for saturate in (0, 1) if name != "FLOAT4E2M1" else (1,):
+            g.add("Cast", [g.chain("Cast", [x], to=TYPES[name], saturate=saturate)], to=1)
+            wide = g.chain("Cast", [x], to=TensorProto.FLOAT16)
+            g.add("Cast", [g.chain("Cast", [wide], to=TYPES[name], saturate=saturate)], to=1)
+    powers = g.feed(np.abs(np.array([1, 1.25, 1.5, 1.75, 3, 5, 2.0**-100, 1.1e30, np.nan], np.float32)))
+    for mode in ("up", "down", "nearest"):
+        g.add("Cast", [g.chain("Cast", [powers], to=TYPES["FLOAT8E8M0"], round_mode=mode)], to=1)
+    whole = g.feed(np.arange(-40, 60, dtype=np.int32))
+    for name in INTEGERS:
+        g.add("Cast", [g.chain("Cast", [whole], to=TYPES[name])], (TensorProto.INT32,), to=TensorProto.INT32)
+        g.add("Cast", [whole], (TYPES[name],), to=TYPES[name])
+    y, scales = g.feed(g.real(6, 10)), np.abs(g.real(6)) / 4 + 0.05
+    for name in INTEGERS + FLOATS:
+        zeros = np.zeros(6, NUMPY[name]) if name in FLOATS else g.random.integers(0, 2, 6).astype(NUMPY[name])
+        inputs = [g.constant(scales), g.constant(zeros)]
+        made = g.chain("QuantizeLinear", [y, *inputs], axis=0)
+        moved = g.chain("Transpose", [g.chain("Transpose", [made], perm=[1, 0])], perm=[1, 0])
+        g.add("DequantizeLinear", [moved, *inputs], axis=0)
+        g.add("QuantizeLinear", [y, *inputs], (TYPES[name],), axis=0)
+        g.add("DequantizeLinear", [g.chain("QuantizeLinear", [y, g.constant(np.float32(0.3))], output_dtype=TYPES[name]),
+                                   g.constant(np.float32(0.3))])
+    for name in INTEGERS:
+        odd = g.random.integers(-2 if name[0] == "I" else 0, 2, (5, 7)).astype(NUMPY[name])
+        blocks = g.constant(np.abs(g.real(5, 3)) + 0.1)
+        w = g.chain("DequantizeLinear", [g.constant(odd), blocks], axis=1, block_size=3)
+        g.add("MatMul", [g.feed(g.real(2, 5)), w])
+        g.add("DequantizeLinear", [g.listed(name, [1, 0, 1, 1, 0, 1, 1]), g.constant(np.float32(0.5))])
+    return g
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    for make in (stored,):
+        make().write(pathlib.Path(sys.argv[1]) / f"standard_{make.__name__}")
+
+
+if __name__ == "__main__":
+    main()
