@@ -104,6 +104,22 @@ static double mean(const struct op_flop_call *call)
     return times(output_of(call), (double)call->input_count);
 }
 
+/* Of each line of n numbers 5 n log2(n), rounded down, as a fast transform of complex ones takes. */
+static double dft(const struct op_flop_call *call)
+{
+    int64_t axis;
+    double n, parts, numbers, halvings = 0;
+
+    if (!read_int(call, "axis", -2, &axis))
+        return -1;
+    n = dim(input(call, 0), (int)axis);
+    parts = dim(input(call, 0), -1);
+    numbers = times(elements(input(call, 0)), parts > 0 ? 1 / parts : 1);
+    for (double rest = n; rest >= 2; rest /= 2)
+        halvings++;
+    return n < 0 ? -1 : times(numbers, 5 * halvings);
+}
+
 static double of_input(const struct op_flop_call *call)
 {
     return elements(input(call, 0));
@@ -535,6 +551,7 @@ static const struct row {
     {"Cos", elementwise},
     {"Cosh", elementwise},
     {"CumSum", of_input},
+    {"DFT", dft},
     {"DepthToSpace", nothing},
     {"DequantizeLinear", two_each},
     {"Div", elementwise},
@@ -587,6 +604,7 @@ static const struct row {
     {"MaxPool", pool},
     {"Mean", mean},
     {"MeanVarianceNormalization", mean_variance},
+    {"MelWeightMatrix", two_each},
     {"Min", elementwise},
     {"Mish", elementwise},
     {"Mod", elementwise},
@@ -605,6 +623,10 @@ static const struct row {
     {"QuantizeLinear", three_each},
     {"RMSNormalization", rms_norm},
     {"RNN", rnn},
+    {"RandomNormal", one_each},
+    {"RandomNormalLike", one_each},
+    {"RandomUniform", one_each},
+    {"RandomUniformLike", one_each},
     {"Range", two_each},
     {"Reciprocal", elementwise},
     {"ReduceL1", reduce_squares},

@@ -39,6 +39,7 @@
 #include "kernels/reduce.h"
 #include "kernels/resample.h"
 #include "kernels/small.h"
+#include "kernels/spectrum.h"
 #include "kernels/vision.h"
 #include "kernels/window.h"
 
@@ -233,6 +234,7 @@ COMMON_KERNELS(KERNEL_DECLARE);
     REDUCE_KERNELS(KERNEL);                                                                        \
     RESAMPLE_KERNELS(KERNEL);                                                                      \
     SMALL_KERNELS(KERNEL);                                                                         \
+    SPECTRUM_KERNELS(KERNEL);                                                                      \
     VISION_KERNELS(KERNEL)
 
 #define KERNEL_ENTRY(type, name)                                                                   \

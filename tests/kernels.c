@@ -293,6 +293,7 @@ const struct test_op *test_op_at(int index)
         {test_ops_index, test_ops_index_count},
         {test_ops_int8, test_ops_int8_count},
         {test_ops_resample, test_ops_resample_count},
+        {test_ops_spectrum, test_ops_spectrum_count},
         {test_ops_quantize, test_ops_quantize_count},
         {test_ops_reduce, test_ops_reduce_count},
         {test_ops_product, test_ops_product_count},

@@ -172,7 +172,8 @@ bool element_is_float(enum dtype dtype)
     return dtype == DTYPE_F32 || dtype == DTYPE_F64 || dtype == DTYPE_F16 || dtype == DTYPE_BF16;
 }
 
-bool element_is_small_float(enum dtype dtype)
+/* With which nothing computes. */
+static bool is_small_float(enum dtype dtype)
 {
     return dtype >= DTYPE_F8E4M3FN && dtype < DTYPE_END && dtype != DTYPE_U4 && dtype != DTYPE_I4 &&
            dtype != DTYPE_U2 && dtype != DTYPE_I2;
@@ -218,7 +219,7 @@ bool element_set(void *data, enum dtype dtype, int64_t i, long double number)
         return set_float(data, dtype, i, number);
     if (dtype_bytes(dtype) == 0)
         return false;
-    if (element_is_small_float(dtype)) {
+    if (is_small_float(dtype)) {
         ((uint8_t *)data)[i] = small_bits(number, dtype);
         return number == number;
     }

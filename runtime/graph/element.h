@@ -10,13 +10,11 @@
 long double element_get(const void *data, enum dtype dtype, int64_t index);
 
 /** Store a number as element `index`. Returns false, and stores nothing, when the type cannot hold
- *  it: integers and bools must be exact; floating types round, but a finite number must stay one.
+ *  it: integers and bools must be exact; floating types round, but a finite number must stay one;
+ *  those of eight bits and fewer take the nearest that they have.
  */
 bool element_set(void *data, enum dtype dtype, int64_t index, long double number);
 
 bool element_is_float(enum dtype dtype);
-
-/** Floats of eight bits and fewer, with which nothing computes; element_set() takes the nearest. */
-bool element_is_small_float(enum dtype dtype);
 
 #endif

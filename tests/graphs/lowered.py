@@ -307,6 +307,15 @@ def learning():
     return g
 
 
+def drawn():
+    """By chance, but of what there is no choice."""
+    g = Group()
+    logits = g.feed(np.array([[-9000, 0, -9000], [0, -9000, -9000]], np.float32))
+    g.add("Multinomial", [logits], (6,), "", sample_size=4)
+    g.add("Multinomial", [logits], (7,), "", sample_size=3, dtype=7, seed=1.0)
+    return g
+
+
 def forest(random, features, trees, outputs, modes=("BRANCH_LEQ",)):
     """Trees that are three deep at most: lists of nodes, and of (tree, node, output, weight)."""
     nodes, weights = {k: [] for k in ("treeids", "nodeids", "featureids", "values", "modes", "truenodeids", "falsenodeids",
@@ -368,7 +377,7 @@ def trees():
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    for make in (layers, attention, quantised, linear, grouped, sequences, scans, learning, trees):
+    for make in (layers, attention, quantised, linear, grouped, sequences, scans, learning, trees, drawn):
         make().write(pathlib.Path(sys.argv[1]) / f"lowered_{make.__name__}")
 
 

@@ -114,10 +114,44 @@ def stored():
     return g
 
 
+def signal():
+    """Transforms of all lengths, cut and lengthened; what comes of other operator sets is in upstream's cases."""
+    g = Group(20)
+    for length in (1, 2, 3, 8, 12, 30, 49, 97, 128, 400):
+        real, both = g.feed(g.real(2, length, 3, 1)), g.feed(g.real(2, length, 3, 2))
+        axis = g.constant(np.int64(1))
+        g.add("DFT", [real, "", axis], onesided=1)
+        g.add("DFT", [both, "", axis])
+        g.add("DFT", [both, "", axis], inverse=1)
+        for other in (length + 5, max(length - 1, 1)):
+            g.add("DFT", [both, g.constant(np.int64(other)), axis])
+            g.add("DFT", [real, g.constant(np.int32(other)), axis], onesided=1)
+        half = g.chain("DFT", [real, "", axis], onesided=1)
+        g.add("DFT", [half, g.constant(np.int64(length)), axis], inverse=1, onesided=1)
+    g.add("DFT", [g.feed(np.random.default_rng(3).standard_normal((3, 20, 2)))], (TensorProto.DOUBLE,))
+    # By chance, but of what there is no choice.
+    g.add("Bernoulli", [g.feed(np.array([0, 1, 1, 0], np.float32))], (TensorProto.INT64,), dtype=TensorProto.INT64)
+    g.add("Bernoulli", [g.feed(np.array([0.0, 1.0, 1.0, 0.0]))], (TensorProto.DOUBLE,), seed=3.0)
+    g.add("RandomNormal", [], (TensorProto.DOUBLE,), shape=[2, 3], mean=3.0, scale=0.0, dtype=TensorProto.DOUBLE)
+    g.add("RandomUniformLike", [g.feed(g.real(3, 1))], low=2.0, high=2.0)
+    sound = g.feed(g.real(2, 100, 1))
+    step, length = g.constant(np.int64(7)), g.constant(np.int64(16))
+    window = g.chain("HannWindow", [length])
+    g.add("STFT", [sound, step, window])
+    g.add("STFT", [sound, step, window, length], onesided=0)
+    g.add("STFT", [sound, g.constant(np.int32(40)), "", g.constant(np.int32(33))])
+    sizes = [g.constant(np.int64(n)) for n in (8, 64, 16000)]
+    edges = [g.constant(np.float32(n)) for n in (20, 7600)]
+    mel = g.chain("MelWeightMatrix", [*sizes, *edges])
+    g.add("MatMul", [g.feed(g.real(3, 33)), mel])
+    g.add("MelWeightMatrix", [*sizes, *edges], (TensorProto.DOUBLE,), output_datatype=TensorProto.DOUBLE)
+    return g
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    for make in (stored,):
+    for make in (stored, signal):
         make().write(pathlib.Path(sys.argv[1]) / f"standard_{make.__name__}")
 
 

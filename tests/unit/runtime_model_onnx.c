@@ -198,8 +198,8 @@ static void initialisers_must_fit_their_shape(void **state)
     s.weight.n_dims = 2;
     s.weight.data_type = 8;
     expect_failure(&s, -ENOTSUP, "element type 8 (string)");
-    s.weight.data_type = 17;
-    expect_failure(&s, -ENOTSUP, "element type 17 (unknown)");
+    s.weight.data_type = 27;
+    expect_failure(&s, -ENOTSUP, "element type 27 (unknown)");
     s.weight.data_type = 0;
     expect_failure(&s, -EINVAL, "no element type");
     s.weight.data_type = 1;
@@ -223,8 +223,8 @@ static void inputs_must_be_tensors(void **state)
     s.shape.n_dim = 9;
     expect_failure(&s, -EINVAL, "input 'x' has 9 dimensions");
     s.shape.n_dim = 2;
-    s.tensor_type.elem_type = 17;
-    expect_failure(&s, -ENOTSUP, "input 'x' has element type 17");
+    s.tensor_type.elem_type = 27;
+    expect_failure(&s, -ENOTSUP, "input 'x' has element type 27");
     s.type.has_sequence_type = 1;
     s.type.tensor_type = NULL;
     expect_failure(&s, -ENOTSUP, "input 'x' is not a tensor");
@@ -545,6 +545,39 @@ static void unfolding_is_bounded(void **state)
     free(bytes);
 }
 
+/* Two or four in a byte, from the lowest bits on, the last of them not full. */
+static void packed_tensors_are_unpacked(void **state)
+{
+    static const struct {
+        enum dtype dtype;
+        int8_t want[3];
+    } cases[] = {{DTYPE_I4, {-3, 7, -8}},
+                 {DTYPE_U4, {13, 7, 8}},
+                 {DTYPE_I2, {1, -1, -1}},
+                 {DTYPE_U2, {1, 3, 3}}};
+    struct tensor_view view;
+    Onnx__TensorProto proto = ONNX__TENSOR_PROTO__INIT;
+    int64_t dims[] = {3};
+    int32_t entries[] = {0x7d, 0x38};
+    struct diag diag = {0};
+
+    proto.dims = dims;
+    proto.n_dims = 1;
+    proto.has_data_type = 1;
+    proto.int32_data = entries;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        bool is_tiny = cases[i].dtype == DTYPE_I2 || cases[i].dtype == DTYPE_U2;
+
+        proto.data_type = (int)cases[i].dtype;
+        proto.n_int32_data = is_tiny ? 1 : 2;
+        CHECK_OK(onnx_tensor_from_proto(&proto, -1, "t", &view, &diag));
+        assert_memory_equal(view.data, cases[i].want, 3);
+        free(view.data);
+        proto.n_int32_data = 3;
+        assert_int_equal(onnx_tensor_from_proto(&proto, -1, "t", &view, &diag), -EINVAL);
+    }
+}
+
 static void tensors_are_read_in_all_encodings(void **state)
 {
     struct tensor_view view;
@@ -635,6 +668,7 @@ int main(void)
         cmocka_unit_test(files_that_cannot_be_read_are_named),
         cmocka_unit_test(data_files_stay_inside_the_folder),
         cmocka_unit_test(unfolding_is_bounded),
+        cmocka_unit_test(packed_tensors_are_unpacked),
         cmocka_unit_test(tensors_are_read_in_all_encodings),
         cmocka_unit_test(models_of_the_shared_set_are_read),
     };
