@@ -60,6 +60,17 @@ int reading_prepare_scan(struct reading *reading, struct scan *out_scan);
 int reading_finish_scan(struct reading *reading, struct scan *scan, struct diag *diag);
 void reading_close(struct reading *reading);
 
+/* run_rows.c */
+
+/** The runs of a session by number, of which nobody has said yet whether they count. Inside a transaction of the caller, who gives *out_rows to
+ *  array_deinit(), also after a failure. */
+int query_run_rows(struct store *store, int64_t session_id, struct scan_runs *out_rows,
+                   struct diag *diag);
+
+/** The same by the pages of the table. Returns 1, and nothing, where they are of no use. Outside of
+ *  its file, for tests. */
+int query_run_pages(struct store *store, int64_t session_id, struct scan_runs *out_rows);
+
 /* op_rows.c */
 
 /** Adds the ops of a session to rows, op_ids and op_kinds. */

@@ -41,7 +41,7 @@ struct session_row {
     const char *program, *command, *host, *source, *end_reason, *note, *models;
     uint64_t damage_count; /* pieces of its file that could not be read */
     int64_t pid;
-    int64_t op_count, run_count, warmup_count;
+    int64_t op_count;
     int64_t lost_count;            /* of what is known */
     int64_t lost_unknown_since_ns; /* STORE_NULL: that is all; else an unknown number since then */
     int64_t dropped_count;         /* events that are not stored any more */
@@ -54,6 +54,13 @@ struct session_rows {
 };
 int query_sessions(struct store *store, struct session_rows *out_rows, struct diag *diag);
 void session_rows_deinit(struct session_rows *sessions);
+
+/** How many runs a session has, which are counted one by one. */
+struct session_run_counts {
+    int64_t count, warmup_count;
+};
+int query_session_runs(struct store *store, int64_t session_id, struct session_run_counts *out_runs,
+                       struct diag *diag);
 
 /* --- What answers on events have in common: reading.c --- */
 

@@ -51,99 +51,56 @@ static void give_rows(struct reading *reading, struct spans_answer *answer, bool
 
 /* --- Runs. --- */
 
-static int read_session_runs(struct reading *reading, const struct scan *scan, size_t session,
-                             struct spans_answer *answer, struct diag *diag)
+static int add_session_runs(const struct scan *scan, size_t session, struct spans_answer *answer)
 {
     const struct scan_session *from = &scan->sessions[session];
-    sqlite3_stmt *statement = NULL;
-    int rc = query_prepare(reading->store,
-                           "SELECT run, start_ns, end_ns, warmup, lane_id, without_ops FROM run"
-                           " WHERE session_id = ?1 ORDER BY run",
-                           &statement, diag);
 
-    sqlite3_bind_int64(statement, 1, from->session_id);
-    while (rc == 0 && (rc = query_step(reading->store, statement, diag)) == 1) {
-        struct run_row row = {
+    if (array_reserve(&answer->runs, answer->runs.count + from->run_count) < 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < from->run_count; i++) {
+        const struct scan_run *run = &from->runs[i];
+
+        answer->runs.items[answer->runs.count++] = (struct run_row){
             .session_id = from->session_id,
-            .run = query_int(statement, 0),
-            .start_ns = query_int(statement, 1),
-            .end_ns = query_int(statement, 2),
-            .warmup = sqlite3_column_int(statement, 3) != 0,
-            .without_ops = sqlite3_column_int(statement, 5) != 0,
-            .lane = id_map_find(&scan->lane_map, query_int(statement, 4)),
+            .run = run->number,
+            .start_ns = run->start_ns,
+            .end_ns = run->end_ns,
+            .lane = id_map_find(&scan->lane_map, run->lane_id),
+            .warmup = run->is_warmup,
+            .counts = run->selected,
+            .selected =
+                run->selected && run->start_ns >= from->from_ns && run->start_ns < from->until_ns,
+            .lacks_events = run->lacks_events,
+            .without_ops = run->without_ops,
         };
-        uint32_t place = id_map_find(&from->run_map, row.run);
-
-        row.counts = place != ID_MAP_NONE && from->runs[place].selected;
-        row.selected = row.counts && row.start_ns >= from->from_ns && row.start_ns < from->until_ns;
-        row.lacks_events = place != ID_MAP_NONE && from->runs[place].lacks_events;
-        rc = array_push(&answer->runs, row);
     }
-    sqlite3_finalize(statement);
-    return rc;
+    return 0;
 }
 
-/* Places of runs by number, one map for each session. */
-struct run_maps {
-    struct id_map *maps;
-    uint32_t *first; /* place of the session's first run */
-    size_t count;
-};
-
-static void deinit_run_maps(struct run_maps *maps)
+/* *out_first: of each session the place of its first run; the caller's to free. */
+static int add_runs(const struct scan *scan, struct spans_answer *answer, uint32_t **out_first)
 {
-    for (size_t i = 0; i < maps->count && maps->maps; i++)
-        id_map_deinit(&maps->maps[i]);
-    free(maps->maps);
-    free(maps->first);
-}
+    uint32_t *first = malloc((scan->session_count + 1) * sizeof(*first));
+    int rc = first ? 0 : -ENOMEM;
 
-static int map_session_runs(const struct spans_answer *answer, struct run_maps *maps,
-                            size_t session)
-{
-    size_t first = maps->first[session], count = answer->runs.count - first;
-    int64_t *numbers = malloc((count ? count : 1) * sizeof(*numbers));
-    int rc;
-
-    if (!numbers)
-        return -ENOMEM;
-    for (size_t i = 0; i < count; i++)
-        numbers[i] = answer->runs.items[first + i].run;
-    rc = id_map_init(&maps->maps[session], numbers, count);
-    free(numbers);
-    return rc;
-}
-
-static int read_runs(struct reading *reading, const struct scan *scan, struct spans_answer *answer,
-                     struct run_maps *maps, struct diag *diag)
-{
-    size_t count = scan->session_count;
-    int rc = 0;
-
-    maps->maps = calloc(count ? count : 1, sizeof(*maps->maps));
-    maps->first = calloc(count ? count : 1, sizeof(*maps->first));
-    maps->count = count;
-    if (!maps->maps || !maps->first)
-        return -ENOMEM;
-    for (size_t i = 0; i < count && rc == 0; i++) {
-        maps->first[i] = (uint32_t)answer->runs.count;
-        rc = read_session_runs(reading, scan, i, answer, diag);
-        if (rc == 0)
-            rc = map_session_runs(answer, maps, i);
+    for (size_t i = 0; i < scan->session_count && rc == 0; i++) {
+        first[i] = (uint32_t)answer->runs.count;
+        rc = add_session_runs(scan, i, answer);
     }
+    *out_first = first;
     return rc;
 }
 
 /* --- Spans. --- */
 
-static uint32_t find_run(const struct scan *scan, const struct run_maps *maps, uint32_t lane,
+static uint32_t find_run(const struct scan *scan, const uint32_t *first_runs, uint32_t lane,
                          int64_t run)
 {
     uint32_t session = scan->lanes[lane].session, place = ID_MAP_NONE;
 
     if (run != STORE_NULL)
-        place = id_map_find(&maps->maps[session], run);
-    return place == ID_MAP_NONE ? SPAN_NONE : maps->first[session] + place;
+        place = id_map_find(&scan->sessions[session].run_map, run);
+    return place == ID_MAP_NONE ? SPAN_NONE : first_runs[session] + place;
 }
 
 /* Whether the scan took the event as a whole one, and if not, as one that never ended. */
@@ -177,7 +134,7 @@ enum { KEYS_OF_RUNS, KEYS_OF_SESSIONS, KEY_KINDS };
 /* Where rows go. */
 struct taking {
     struct scan *scan;
-    const struct run_maps *maps;
+    const uint32_t *first_runs; /* by session */
     struct spans_answer *answer;
     struct span_bins bins; /* finished spans, until all are there */
     uint32_t taken;        /* finished spans so far */
@@ -359,7 +316,7 @@ static int add_row(struct taking *taking, const struct event_row *row)
     span.bytes = believed_in_sum(row->bytes, &taking->bytes_sum);
     span.lane = id_map_find(&scan->lane_map, row->event.lane_id);
     span.op = id_map_find(&scan->op_map, row->event.op_id);
-    span.run = find_run(scan, taking->maps, span.lane, row->event.run);
+    span.run = find_run(scan, taking->first_runs, span.lane, row->event.run);
     if (taken == TAKEN_WHOLE) {
         taking->taken++;
         if (span.start_ns < taking->cut_ns)
@@ -466,9 +423,8 @@ static int query(struct store *store, const struct ops_question *question,
         .texts = &out_answer->texts,
         .basis = &out_answer->basis,
     };
-    struct run_maps maps = {0};
-    struct taking taking = {.maps = &maps,
-                            .answer = out_answer,
+    uint32_t *first_runs = NULL;
+    struct taking taking = {.answer = out_answer,
                             .diag = diag,
                             .rows = {.progress = question->progress},
                             .parts = parts,
@@ -482,7 +438,8 @@ static int query(struct store *store, const struct ops_question *question,
         rc = reading_prepare_scan(&reading, &scan);
     taking.scan = &scan;
     if (rc == 0)
-        rc = read_runs(&reading, &scan, out_answer, &maps, diag);
+        rc = add_runs(&scan, out_answer, &first_runs);
+    taking.first_runs = first_runs;
     if (rc == 0)
         rc = lend_rows(&reading, out_answer);
     if (rc == 0)
@@ -491,7 +448,7 @@ static int query(struct store *store, const struct ops_question *question,
         rc = reading_finish_scan(&reading, &scan, diag);
     give_rows(&reading, out_answer, rc == 0);
     reading_close(&reading);
-    deinit_run_maps(&maps);
+    free(first_runs);
     if (rc == 0 && !parts)
         rc = span_tree_build(out_answer, out_answer->basis.is_flat);
     out_answer->basis.clipped_count = out_answer->clipped_count;

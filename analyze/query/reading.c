@@ -84,8 +84,8 @@ static bool is_asked_for(const struct ops_question *question, int64_t session_id
 /* Which runs count: those that were asked for by number, else all that are no warm-ups and, unless
  * totals are asked for, ended; where there is none of these, the warm-ups that ended; where nothing
  * ended, whatever there is. */
-static void choose_runs(struct scan_session *session, const uint8_t *is_warmup,
-                        const struct ops_question *question, struct basis *basis)
+static void choose_runs(struct scan_session *session, const struct ops_question *question,
+                        struct basis *basis)
 {
     bool by_number = is_by_number(question);
     size_t chosen = 0, warmups = 0, unended = 0;
@@ -98,9 +98,9 @@ static void choose_runs(struct scan_session *session, const uint8_t *is_warmup,
         if (by_number)
             run->selected = is_asked_for(question, session->session_id, run->number);
         else
-            run->selected = (ended || question->totals) && (question->warmups || !is_warmup[i]);
+            run->selected = (ended || question->totals) && (question->warmups || !run->is_warmup);
         chosen += run->selected;
-        warmups += ended && is_warmup[i] && !run->selected && in_window;
+        warmups += ended && run->is_warmup && !run->selected && in_window;
         unended += !ended && !run->selected && in_window;
     }
     if (!chosen && !by_number) {
@@ -115,39 +115,23 @@ static void choose_runs(struct scan_session *session, const uint8_t *is_warmup,
 
 static int read_runs(struct reading *reading, struct scan_session *session, struct diag *diag)
 {
-    ARRAY_OF(struct scan_run) runs = {0};
-    ARRAY_OF(int64_t) numbers = {0};
-    ARRAY_OF(uint8_t) is_warmup = {0};
-    sqlite3_stmt *statement = NULL;
-    int rc = query_prepare(
-        reading->store,
-        "SELECT run, start_ns, end_ns, warmup, without_ops FROM run WHERE session_id = ?1",
-        &statement, diag);
+    struct scan_runs runs;
+    int rc = query_run_rows(reading->store, session->session_id, &runs, diag);
+    int64_t *numbers = malloc((runs.count + 1) * sizeof(*numbers));
 
-    sqlite3_bind_int64(statement, 1, session->session_id);
-    while (rc == 0 && (rc = query_step(reading->store, statement, diag)) == 1) {
-        struct scan_run run = {.number = query_int(statement, 0),
-                               .start_ns = query_int(statement, 1),
-                               .end_ns = query_int(statement, 2)};
-
-        run.lacks_events = run.start_ns <= session->dropped_until_ns;
-        run.is_warmup = sqlite3_column_int(statement, 3) != 0;
-        run.without_ops = sqlite3_column_int(statement, 4) != 0;
-        rc = array_push(&runs, run);
-        if (rc == 0)
-            rc = array_push(&numbers, run.number);
-        if (rc == 0)
-            rc = array_push(&is_warmup, run.is_warmup);
-    }
-    sqlite3_finalize(statement);
     session->runs = runs.items; /* the scan frees them */
     session->run_count = runs.count;
+    if (rc == 0 && !numbers)
+        rc = -ENOMEM;
+    for (size_t i = 0; i < runs.count && rc == 0; i++) {
+        runs.items[i].lacks_events = runs.items[i].start_ns <= session->dropped_until_ns;
+        numbers[i] = runs.items[i].number;
+    }
     if (rc == 0)
-        rc = id_map_init(&session->run_map, numbers.items, numbers.count);
+        rc = id_map_init(&session->run_map, numbers, runs.count);
     if (rc == 0)
-        choose_runs(session, is_warmup.items, reading->question, reading->basis);
-    array_deinit(&numbers);
-    array_deinit(&is_warmup);
+        choose_runs(session, reading->question, reading->basis);
+    free(numbers);
     return rc;
 }
 

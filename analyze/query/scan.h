@@ -46,7 +46,9 @@ struct scan_run {
     bool lacks_events; /* some were dropped */
     bool without_ops;  /* they were left out on purpose */
     int64_t number;    /* for whoever reads runs */
+    int64_t lane_id;
 };
+struct scan_runs ARRAY_FIELDS(struct scan_run);
 
 struct scan_session {
     int64_t session_id;

@@ -77,8 +77,6 @@ static const char sessions_sql[] =
     "         WHERE m.session_id = s.session_id),"
     "       (SELECT count(*) FROM op o WHERE o.session_id = s.session_id"
     "           AND NOT (o.type = 'counter' AND o.name LIKE 'recording.%') AND o.type <> 'source'),"
-    "       (SELECT count(*) FROM run r WHERE r.session_id = s.session_id),"
-    "       (SELECT count(*) FROM run r WHERE r.session_id = s.session_id AND r.warmup),"
     "       (SELECT CAST(total(g.lost_count) AS INTEGER) FROM gap g"
     "         WHERE g.session_id = s.session_id),"
     "       (SELECT min(o.type = 'counter' AND o.name LIKE 'calibration.%') FROM op o"
@@ -112,18 +110,16 @@ static void read_session(struct query_texts *texts, sqlite3_stmt *row, bool has_
         .pid = query_int(row, 10),
         .models = query_text(texts, row, 11),
         .op_count = query_int(row, 12),
-        .run_count = query_int(row, 13),
-        .warmup_count = query_int(row, 14),
-        .lost_count = query_int(row, 15),
-        .is_calibration = sqlite3_column_int(row, 16) != 0,
-        .dropped_count = query_int(row, 17),
-        .lost_unknown_since_ns = query_int(row, 18),
-        .damage_count = (uint64_t)sqlite3_column_int64(row, 21),
-        .is_from_outside = sqlite3_column_int(row, 22) != 0,
+        .lost_count = query_int(row, 13),
+        .is_calibration = sqlite3_column_int(row, 14) != 0,
+        .dropped_count = query_int(row, 15),
+        .lost_unknown_since_ns = query_int(row, 16),
+        .damage_count = (uint64_t)sqlite3_column_int64(row, 19),
+        .is_from_outside = sqlite3_column_int(row, 20) != 0,
     };
     out_session->complete_ns =
-        sqlite3_column_type(row, 20) == SQLITE_NULL ? out_session->end_ns : query_int(row, 20);
-    if (!has_writer && sqlite3_column_int(row, 19) != 0) {
+        sqlite3_column_type(row, 18) == SQLITE_NULL ? out_session->end_ns : query_int(row, 18);
+    if (!has_writer && sqlite3_column_int(row, 17) != 0) {
         out_session->is_abandoned = true;
         if (out_session->lost_unknown_since_ns == STORE_NULL)
             out_session->lost_unknown_since_ns = out_session->complete_ns;
@@ -146,6 +142,26 @@ int query_sessions(struct store *store, struct session_rows *out_rows, struct di
     }
     sqlite3_finalize(statement);
     return rc == -ENOMEM ? diag_set(diag, rc, "no memory for the list of sessions") : rc;
+}
+
+int query_session_runs(struct store *store, int64_t session_id, struct session_run_counts *out_runs,
+                       struct diag *diag)
+{
+    sqlite3_stmt *statement = NULL;
+    int rc =
+        query_prepare(store, "SELECT count(*), total(warmup <> 0) FROM run WHERE session_id = ?1",
+                      &statement, diag);
+
+    sqlite3_bind_int64(statement, 1, session_id);
+    if (rc == 0)
+        rc = query_step(store, statement, diag);
+    if (rc == 1) {
+        *out_runs = (struct session_run_counts){query_int(statement, 0),
+                                                sqlite3_column_int64(statement, 1)};
+        rc = 0;
+    }
+    sqlite3_finalize(statement);
+    return rc;
 }
 
 void session_rows_deinit(struct session_rows *sessions)

@@ -43,14 +43,19 @@ static int run(const struct report *report, struct diag *diag)
         {.name = "note", .data_only = true},
         {.name = "lost_unknown_since_ns", .data_only = true},
     };
+    int rc = 0;
 
     out_table_begin(report->out, &section, columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < report->sessions->rows.count; i++) {
         const struct session_row *row = &report->sessions->rows.items[i];
         struct out_value pid = out_integer(OUT_INT, row->pid);
+        struct session_run_counts runs;
 
         if (!is_chosen(report, row->session_id))
             continue;
+        rc = query_session_runs(report->source->store, row->session_id, &runs, diag);
+        if (rc < 0)
+            break;
         out_row(report->out, (struct out_value[]){
                                  out_integer(OUT_INT, row->session_id),
                                  out_integer(OUT_WHEN, row->start_ns),
@@ -58,8 +63,8 @@ static int run(const struct report *report, struct diag *diag)
                                  out_text(row->program),
                                  out_text(row->models),
                                  out_integer(OUT_INT, row->op_count),
-                                 out_integer(OUT_INT, row->run_count),
-                                 out_integer(OUT_INT, row->warmup_count),
+                                 out_integer(OUT_INT, runs.count),
+                                 out_integer(OUT_INT, runs.warmup_count),
                                  out_integer(OUT_INT, row->lost_count),
                                  out_integer(OUT_INT, row->dropped_count),
                                  out_text(state_of(row)),
@@ -74,7 +79,7 @@ static int run(const struct report *report, struct diag *diag)
                              });
     }
     out_table_end(report->out);
-    return 0;
+    return rc;
 }
 
 const struct report_kind report_sessions = {

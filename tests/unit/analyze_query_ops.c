@@ -354,6 +354,7 @@ static void a_text_of_many_ops_is_kept_once(void **state)
 static void sessions_are_listed(void **state)
 {
     struct session_rows sessions;
+    struct session_run_counts runs;
     struct store *store;
     struct diag diag = {0};
 
@@ -365,8 +366,9 @@ static void sessions_are_listed(void **state)
     CHECK_OK(query_sessions(store, &sessions, &diag));
     CHECK_U64(sessions.rows.count, 2);
     assert_string_equal(sessions.rows.items[1].models, "resnet");
-    CHECK_U64((uint64_t)sessions.rows.items[1].run_count, 4);
-    CHECK_U64((uint64_t)sessions.rows.items[1].warmup_count, 1);
+    CHECK_OK(query_session_runs(store, sessions.rows.items[1].session_id, &runs, &diag));
+    CHECK_U64((uint64_t)runs.count, 4);
+    CHECK_U64((uint64_t)runs.warmup_count, 1);
     CHECK_U64((uint64_t)sessions.rows.items[1].lost_count, 42);
     assert_string_equal(sessions.rows.items[1].end_reason, "died");
     session_rows_deinit(&sessions);
