@@ -67,7 +67,8 @@ static const struct option_spec option_table[] = {
      .help =
          "Read every event. Without it, ops of a whole session of a million events or more come "
          "from its totals: the same numbers, at once, also of events that are not stored any "
-         "more, but for the share of the time that operators cover.",
+         "more, but for the share of the time that operators cover, which the first answer has of "
+         "the last runs.",
      TARGET(exact)},
 
     {OPTION_GROUP, "Which operators", .value_name = "operators"},

@@ -327,72 +327,7 @@ static int find(const struct report *report, struct report_selection *selection,
     return rc;
 }
 
-static int compare_findings(const void *a, const void *b)
-{
-    const struct advice_finding *left = a, *right = b;
-    double more = (isnan(right->share) ? 0 : right->share) - (isnan(left->share) ? 0 : left->share);
-
-    if (more != 0)
-        return more > 0 ? 1 : -1;
-    return (left > right) - (left < right);
-}
-
-/* The last runs that hold at most so many events, as far as events are spread evenly. */
-static int choose_last_runs(const struct counted_runs *counted, uint64_t event_count,
-                            struct run_key **out_keys, size_t *out_count)
-{
-    double each = (double)event_count / (double)counted->count;
-    size_t count = each > 0 ? (size_t)(REPORT_ADVICE_EVENTS_MAX / each) : 0;
-
-    count = count ? count : 1;
-    count = count < counted->count ? count : counted->count;
-    *out_keys = malloc(count * sizeof(**out_keys));
-    if (!*out_keys)
-        return -ENOMEM;
-    for (size_t i = 0; i < count; i++) {
-        const struct counted_run *run = &counted->items[counted->count - count + i];
-
-        (*out_keys)[i] = (struct run_key){run->session_id, run->run};
-    }
-    *out_count = count;
-    return 0;
-}
-
-int report_advice_find_last(const struct report *report, struct report_selection *selection,
-                            const struct counted_runs *counted, uint64_t event_count,
-                            struct report_advice *advice, struct diag *diag)
-{
-    struct ops_question *question = &selection->question;
-    const struct ops_question before = *question;
-    struct advice_findings *findings = &advice->findings;
-    struct run_key *keys = NULL;
-    int rc;
-
-    if (event_count > REPORT_ADVICE_EVENTS_MAX && counted->count > 1) {
-        advice->is_of_last_runs = true;
-        if (choose_last_runs(counted, event_count, &keys, &question->chosen_run_count) < 0)
-            return diag_set(diag, -ENOMEM, "no memory for the runs");
-        question->chosen_runs = keys;
-        question->window = NULL;
-    }
-    rc = find(report, selection, advice, diag);
-    *question = before;
-    free(keys);
-    if (findings->count)
-        qsort(findings->items, findings->count, sizeof(*findings->items), compare_findings);
-    return rc;
-}
-
-void report_advice_deinit(struct report_advice *advice)
-{
-    array_deinit(&advice->findings);
-    averages_deinit(&advice->averages);
-    memory_view_deinit(&advice->view);
-    ops_answer_deinit(&advice->ops);
-    spans_answer_deinit(&advice->spans);
-}
-
-/* --- The report, of spans in parts. --- */
+/* --- Of spans in parts. --- */
 
 struct measuring {
     struct advice_parts *parts;
@@ -431,6 +366,78 @@ static int find_in_parts(const struct report *report, struct report_selection *s
     ops_sums_deinit(&measuring.sums);
     return rc;
 }
+
+/* --- Of the last runs. --- */
+
+static int compare_findings(const void *a, const void *b)
+{
+    const struct advice_finding *left = a, *right = b;
+    double more = (isnan(right->share) ? 0 : right->share) - (isnan(left->share) ? 0 : left->share);
+
+    if (more != 0)
+        return more > 0 ? 1 : -1;
+    return (left > right) - (left < right);
+}
+
+/* The last runs that hold at most so many events, as far as events are spread evenly. */
+static int choose_last_runs(const struct counted_runs *counted, uint64_t event_count,
+                            uint64_t events_max, struct run_key **out_keys, size_t *out_count)
+{
+    double each = (double)event_count / (double)counted->count;
+    size_t count = each > 0 ? (size_t)((double)events_max / each) : 0;
+
+    count = count ? count : 1;
+    count = count < counted->count ? count : counted->count;
+    *out_keys = malloc(count * sizeof(**out_keys));
+    if (!*out_keys)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        const struct counted_run *run = &counted->items[counted->count - count + i];
+
+        (*out_keys)[i] = (struct run_key){run->session_id, run->run};
+    }
+    *out_count = count;
+    return 0;
+}
+
+int report_advice_find_last(const struct report *report, struct report_selection *selection,
+                            const struct counted_runs *counted, uint64_t event_count,
+                            struct report_advice *advice, struct diag *diag)
+{
+    struct ops_question *question = &selection->question;
+    const struct ops_question before = *question;
+    struct advice_findings *findings = &advice->findings;
+    const uint64_t events_max = advice->events_max ? advice->events_max : REPORT_ADVICE_EVENTS_MAX;
+    struct run_key *keys = NULL;
+    int rc;
+
+    if (event_count > events_max && counted->count > 1) {
+        advice->is_of_last_runs = true;
+        if (choose_last_runs(counted, event_count, events_max, &keys, &question->chosen_run_count) <
+            0)
+            return diag_set(diag, -ENOMEM, "no memory for the runs");
+        question->chosen_runs = keys;
+        question->window = NULL;
+    }
+    rc = advice->wants_averages ? find(report, selection, advice, diag)
+                                : find_in_parts(report, selection, advice, diag);
+    *question = before;
+    free(keys);
+    if (findings->count)
+        qsort(findings->items, findings->count, sizeof(*findings->items), compare_findings);
+    return rc;
+}
+
+void report_advice_deinit(struct report_advice *advice)
+{
+    array_deinit(&advice->findings);
+    averages_deinit(&advice->averages);
+    memory_view_deinit(&advice->view);
+    ops_answer_deinit(&advice->ops);
+    spans_answer_deinit(&advice->spans);
+}
+
+/* --- The report. --- */
 
 static int run(const struct report *report, struct diag *diag)
 {

@@ -11,6 +11,7 @@
 
 struct report_advice {
     bool wants_averages;      /* input */
+    uint64_t events_max;      /* input of report_advice_find_last(); 0: REPORT_ADVICE_EVENTS_MAX */
     struct averages averages; /* by name, where they are wanted: without memory */
     struct advice_facts facts;
     struct advice_findings findings; /* in the order of the rules; their texts are those below */
@@ -22,8 +23,8 @@ struct report_advice {
 
 enum { REPORT_ADVICE_EVENTS_MAX = 500000 };
 
-/** The same of at most REPORT_ADVICE_EVENTS_MAX events: of more, those of the last runs. Findings
- *  have the gravest first.
+/** The same of at most advice->events_max events: of more, those of the last runs; without runs all
+ *  of them. Findings have the gravest first.
  *
  *  counted      the runs that the selection counts
  *  event_count  events of all of them

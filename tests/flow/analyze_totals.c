@@ -173,6 +173,47 @@ static void totals_say_what_events_say(void **state)
     }
 }
 
+/* Types and operators of the first answer as JSON; the caller frees it. */
+static char *ask_first(const struct fixture *fixture, const char *option, const char *note)
+{
+    const char *argv[] = {fixture->program, fixture->path, "--report", "brief",
+                          "--format",       "json",        option,     NULL};
+    struct child_result result = child_run(argv, NULL);
+    char *from, *end;
+
+    if (result.status != 0)
+        fail_msg("brief %s: %d: %s", option ? option : "", result.status, result.err);
+    CHECK_CONTAINS(result.out, note);
+    from = strstr(result.out, "\"types\":");
+    end = from ? strstr(from, "\"findings\":") : NULL;
+    assert_non_null(end);
+    from = strndup(from, (size_t)(end - from));
+    child_result_deinit(&result);
+    return from;
+}
+
+/* What totals do not know of it is of the last runs, and says so. */
+static void the_first_answer_says_what_events_say(void **state)
+{
+    const struct fixture *fixture = *state;
+    const char *argv[] = {fixture->program, fixture->path, NULL, NULL};
+    char *totals = ask_first(fixture, NULL, FROM_TOTALS);
+    char *events = ask_first(fixture, "--exact", FROM_EVENTS);
+    struct child_result result = child_run(argv, NULL);
+
+    assert_true(strlen(events) > 1000);
+    assert_string_equal(totals, events);
+    free(totals);
+    free(events);
+    CHECK_CONTAINS(result.out, " on the host (in the last runs)\n");
+    CHECK_CONTAINS(result.out, "findings (of the last runs)\n");
+    child_result_deinit(&result);
+    argv[2] = "--exact";
+    result = child_run(argv, NULL);
+    CHECK_CONTAINS(result.out, " on the host\n");
+    child_result_deinit(&result);
+}
+
 /* Nothing of the kind was recorded: that is said at once. */
 static void what_is_not_there_is_not_looked_for(void **state)
 {
@@ -262,6 +303,7 @@ static void dropped_events_count(void **state)
 {
     struct fixture *fixture = *state;
     char *before = ask(fixture, "ops", NULL, FROM_TOTALS), *after;
+    char *first_before = ask_first(fixture, NULL, FROM_TOTALS), *first_after;
     struct store *store = store_support_open(fixture->path, STORE_WRITE);
     const struct store_bounds bounds = {.budget_bytes = 16 << 20};
     struct store_retained done = {0};
@@ -274,12 +316,17 @@ static void dropped_events_count(void **state)
     assert_string_equal(after, before);
     free(before);
     free(after);
+    first_after = ask_first(fixture, NULL, FROM_TOTALS);
+    assert_string_equal(first_after, first_before);
+    free(first_before);
+    free(first_after);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(totals_say_what_events_say),
+        cmocka_unit_test(the_first_answer_says_what_events_say),
         cmocka_unit_test(what_is_not_there_is_not_looked_for),
         cmocka_unit_test(parts_say_what_all_at_once_says),
         cmocka_unit_test(parts_are_read),

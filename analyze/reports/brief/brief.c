@@ -14,6 +14,9 @@
 /* A side of less than this share of the other is not worth a column. */
 #define SIDE_SHARE 0.001
 
+/* Of so many events are findings, where all else is of totals, which take a hundredth of a second. */
+enum { FINDINGS_EVENTS = 1 << 16 };
+
 /* A device that is busy for less of the wall time does not say what takes it. */
 #define DEVICE_SHARE 0.1
 
@@ -92,6 +95,15 @@ static int compare_on_device(const void *a, const void *b)
     return compare_on(a, b, OP_DEVICE);
 }
 
+/* How much of the time ops cover, by these spans or sums. */
+static void take_coverage(struct brief *brief, const struct basis *basis)
+{
+    for (int side = 0; side < OP_SIDES; side++)
+        brief->covered[side] =
+            basis->wall_ns[side] > 0 ? basis->covered_ns[side] / basis->wall_ns[side] : NAN;
+    brief->covered_is_exact = basis->covered_is_exact;
+}
+
 static void order_rows(const struct brief *brief, struct brief_rows *rows)
 {
     if (rows->count)
@@ -128,7 +140,6 @@ static bool make_row(const struct brief *brief, const struct op_row *op, struct 
 
 static void choose_sides(struct brief *brief)
 {
-    const struct basis *basis = &brief->ops.basis;
     double *own_ns = brief->own_ns;
 
     for (size_t i = 0; i < brief->names.count; i++) {
@@ -136,9 +147,8 @@ static void choose_sides(struct brief *brief)
             own_ns[side] += brief->names.items[i].own_ns[side];
     }
     brief->side = own_ns[OP_DEVICE] > SIDE_SHARE * own_ns[OP_HOST] ? OP_DEVICE : OP_HOST;
-    if (own_ns[OP_HOST] > own_ns[OP_DEVICE] && basis->wall_ns[OP_DEVICE] > 0 &&
-        basis->covered_ns[OP_DEVICE] < DEVICE_SHARE * basis->wall_ns[OP_DEVICE])
-        brief->side = OP_HOST;
+    if (own_ns[OP_HOST] > own_ns[OP_DEVICE] && brief->covered[OP_DEVICE] < DEVICE_SHARE)
+        brief->side = OP_HOST; /* not, where it is not known */
     for (int side = 0; side < OP_SIDES; side++)
         brief->has_side[side] =
             own_ns[side] > 0 && own_ns[side] >= SIDE_SHARE * own_ns[OP_SIDES - 1 - side];
@@ -151,8 +161,12 @@ static int gather_ops(struct brief *brief, struct diag *diag)
     int rc;
 
     question->allows_rollups = true;
+    /* Without runs the time is from the first event to the last, which totals do not tell. */
+    if (brief->runs.count && !brief->report->options->exact)
+        question->totals_from = REPORT_TOTALS_FROM;
     rc = query_ops(brief->report->source->store, question, &brief->ops, diag);
     question->allows_rollups = false;
+    question->totals_from = 0;
     for (size_t i = 0; i < brief->ops.rows.count && rc == 0; i++) {
         struct brief_row row;
 
@@ -167,10 +181,22 @@ static int gather_ops(struct brief *brief, struct diag *diag)
     brief->has_events = brief->names.count > 0;
     merge_rows(&brief->names, false);
     merge_rows(&brief->types, true);
+    take_coverage(brief, &brief->ops.basis);
+    return 0;
+}
+
+/* Once the spans of the last runs have told what totals do not. */
+static void order_ops(struct brief *brief)
+{
+    const struct basis *basis = &brief->advice.ops.basis;
+
+    if (brief->ops.basis.is_of_totals && brief->has_events) {
+        take_coverage(brief, basis);
+        brief->covered_is_of_last_runs = brief->advice.is_of_last_runs;
+    }
     choose_sides(brief);
     order_rows(brief, &brief->names);
     order_rows(brief, &brief->types);
-    return 0;
 }
 
 /* --- Runs. --- */
@@ -227,8 +253,12 @@ static int gather_runs(struct brief *brief, struct diag *diag)
 
 static int gather_advice(struct brief *brief, struct diag *diag)
 {
-    int rc = report_advice_find_last(brief->report, &brief->selection, &brief->counted,
-                                     brief->ops.basis.event_count, &brief->advice, diag);
+    int rc;
+
+    if (brief->ops.basis.is_of_totals)
+        brief->advice.events_max = FINDINGS_EVENTS;
+    rc = report_advice_find_last(brief->report, &brief->selection, &brief->counted,
+                                 brief->ops.basis.event_count, &brief->advice, diag);
 
     return rc < 0 ? rc : 0; /* no event is no fault */
 }
@@ -270,15 +300,17 @@ int brief_gather(struct brief *brief, const struct report *report, struct diag *
         rc = query_environment(report->source->store, report->session_ids, report->session_count,
                                &brief->environment, diag);
     if (rc == 0)
-        rc = gather_ops(brief, diag);
-    if (rc == 0)
         rc = gather_runs(brief, diag);
+    if (rc == 0)
+        rc = gather_ops(brief, diag);
     if (rc == 0)
         rc = brief_find_slowest(brief, diag);
     if (rc == 0 && brief->has_events)
         rc = gather_advice(brief, diag);
-    if (rc == 0)
+    if (rc == 0) {
+        order_ops(brief);
         rc = gather_memory(brief, diag);
+    }
     return rc == 0 ? gather_machine(brief, diag) : rc;
 }
 

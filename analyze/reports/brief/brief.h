@@ -63,6 +63,9 @@ struct brief {
     struct brief_slowest slowest;
     struct brief_rows types, names; /* the dearest first */
     double own_ns[OP_SIDES];        /* of all ops */
+    double covered[OP_SIDES];       /* share of the time with an op of that side; NaN: not known */
+    bool covered_is_exact;          /* else it is at least that */
+    bool covered_is_of_last_runs;   /* totals do not tell: of those that the findings are of */
     bool has_side[OP_SIDES];        /* something worth a column happens there */
     enum op_side side;              /* rows are ordered by it */
     bool has_events, has_memory;

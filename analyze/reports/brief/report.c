@@ -174,4 +174,5 @@ const struct report_kind report_brief = {
     .subject = REPORT_OF_RUNS,
     .run = run,
     .tables = tables,
+    .takes = (const char *const[]){"exact", NULL},
 };

@@ -335,11 +335,6 @@ static void print_run(struct brief_text *text)
     brief_end(&text->page);
 }
 
-static double share_of(const struct basis *basis, enum op_side side)
-{
-    return basis->wall_ns[side] > 0 ? basis->covered_ns[side] / basis->wall_ns[side] : NAN;
-}
-
 /* Of a profile that tells one time for each op, and no time of the run. */
 static void print_sums(struct brief_text *text)
 {
@@ -375,26 +370,27 @@ static void print_coverage(struct brief_text *text)
 {
     static const char *const on[OP_SIDES] = {" on the host", " on the device"};
     const struct brief *brief = text->brief;
-    const struct basis *basis = &brief->ops.basis;
     bool both = brief->has_side[OP_HOST] && brief->has_side[OP_DEVICE];
     bool is_first = true;
 
-    if (basis->is_flat)
+    if (brief->ops.basis.is_flat)
         return;
     for (int side = OP_SIDES - 1; side >= 0; side--) {
-        double share = share_of(basis, (enum op_side)side);
+        double share = brief->covered[side];
 
         if (!brief->has_side[side] || isnan(share))
             continue;
         if (is_first)
             put_label(text, "ops");
         brief_put(&text->page, "%s%s%.1f %%%s%s", is_first ? "" : ", ",
-                  basis->covered_is_exact ? "" : "at least ", share * 100, is_first ? " of it" : "",
+                  brief->covered_is_exact ? "" : "at least ", share * 100, is_first ? " of it" : "",
                   both ? on[side] : "");
         is_first = false;
     }
-    if (!is_first)
-        brief_end(&text->page);
+    if (is_first)
+        return;
+    brief_put(&text->page, "%s", brief->covered_is_of_last_runs ? " (in the last runs)" : "");
+    brief_end(&text->page);
 }
 
 /* Behind what stands between them and the sentence so far. */
