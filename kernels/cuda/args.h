@@ -37,6 +37,10 @@ struct cuda_chain {
     struct kernel_chain chain;
 };
 
+struct cuda_operands {
+    const void *address[KERNEL_EINSUM_OPERANDS];
+};
+
 /** The axes that stay and those that are summed up, of a reduction or a normalisation. */
 struct cuda_groups {
     int kept, reduced;

@@ -99,6 +99,7 @@ static __device__ inline int64_t get_i64(const void *x, int dtype, int64_t i)
     case KERNEL_I32:
         return ((const int32_t *)x)[i];
     case KERNEL_I64:
+    case KERNEL_U64: /* the bits */
         return ((const int64_t *)x)[i];
     case KERNEL_U16:
         return ((const uint16_t *)x)[i];
@@ -120,6 +121,8 @@ static __device__ inline double get_f64(const void *x, int dtype, int64_t i)
         return half_to_f64(((const uint16_t *)x)[i]);
     case KERNEL_BF16:
         return (double)__int_as_float((int)((uint32_t)((const uint16_t *)x)[i] << 16));
+    case KERNEL_U64:
+        return (double)((const uint64_t *)x)[i];
     default:
         return (double)get_i64(x, dtype, i);
     }
@@ -137,6 +140,7 @@ static __device__ inline void set_i64(void *y, int dtype, int64_t i, int64_t num
         ((uint32_t *)y)[i] = (uint32_t)number;
         break;
     case KERNEL_I64:
+    case KERNEL_U64:
         ((int64_t *)y)[i] = number;
         break;
     default:
@@ -213,6 +217,11 @@ static __device__ inline void set_f64(void *y, int dtype, int64_t i, double numb
     case KERNEL_BOOL:
         ((uint8_t *)y)[i] = number != 0.0;
         break;
+    case KERNEL_U64:
+        ((uint64_t *)y)[i] = !(number > 0.0)                    ? 0
+                             : number >= 18446744073709551616.0 ? UINT64_MAX
+                                                                : (uint64_t)number;
+        break;
     default:
         set_i64(y, dtype, i, saturate(dtype, number));
         break;
@@ -231,6 +240,28 @@ static __device__ __forceinline__ void move_element(void *y, int64_t to, const v
         ((uint16_t *)y)[to] = ((const uint16_t *)x)[from];
     else
         ((uint8_t *)y)[to] = ((const uint8_t *)x)[from];
+}
+
+/* An index into `limit` places; 0, and the fault is told, where there is no such. */
+static __device__ int64_t index_at(const void *indices, int type, int64_t i, int64_t limit,
+                                   const struct cuda_fault *fault)
+{
+    int64_t index = get_i64(indices, type, i);
+
+    if (index < -limit || index >= limit) {
+        atomicCAS(fault->word, 0u, fault->mark);
+        return limit > 0 ? 0 : -1;
+    }
+    return index < 0 ? (BUG == 7 ? -index : index + limit) : index;
+}
+
+/* Where element k of a window lies on an axis, or -1. */
+static __device__ __forceinline__ int64_t window_at(const struct kernel_window *window, int axis,
+                                                    int64_t o, int64_t k)
+{
+    int64_t at = o * window->stride[axis] - window->pad_begin[axis] + k * window->dilation[axis];
+
+    return at >= 0 && at < window->in[axis] ? at : -1;
 }
 
 /* What f makes of the v of all threads of the block, in each of them. `partial` has room for a

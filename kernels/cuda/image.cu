@@ -42,15 +42,6 @@ static __device__ struct place place_of(int64_t i, int64_t channels, const int64
     return place;
 }
 
-/* Where element k of a window lies on an axis, or -1. */
-static __device__ __forceinline__ int64_t window_at(const struct kernel_window *window, int axis,
-                                                    int64_t o, int64_t k)
-{
-    int64_t at = o * window->stride[axis] - window->pad_begin[axis] + k * window->dilation[axis];
-
-    return at >= 0 && at < window->in[axis] ? at : -1;
-}
-
 static __device__ float activated(float x, const struct kernel_activation *activation)
 {
     float a = activation->a, b = activation->b;

@@ -38,7 +38,22 @@
     X(conv_f32)                                                                                    \
     X(pool_f32)                                                                                    \
     X(lrn_f32)                                                                                     \
-    X(gemm_f32)
+    X(gemm_f32)                                                                                    \
+    X(product_any)                                                                                 \
+    X(einsum_any)                                                                                  \
+    X(convolve_any)                                                                                \
+    X(conv_transpose_any)                                                                          \
+    X(pool_any)                                                                                    \
+    X(scatter_elements_any)                                                                        \
+    X(scatter_nd_any)                                                                              \
+    X(top_k_any)                                                                                   \
+    X(triangle_any)                                                                                \
+    X(reverse_any)                                                                                 \
+    X(quantize_any)                                                                                \
+    X(dequantize_any)                                                                              \
+    X(attention_any)                                                                               \
+    X(present_any)                                                                                 \
+    X(rotary_any)
 
 enum cuda_kernel {
 #define CUDA_KERNEL_ID(name) CUDA_KERNEL_##name,
@@ -82,6 +97,9 @@ void cuda_table_elementwise(struct kernel_table *table);
 void cuda_table_move(struct kernel_table *table);
 void cuda_table_reduce(struct kernel_table *table);
 void cuda_table_image(struct kernel_table *table);
+void cuda_table_any(struct kernel_table *table);
+void cuda_table_order(struct kernel_table *table);
+void cuda_table_attention(struct kernel_table *table);
 
 #define CUDA_USE(entry, function)                                                                  \
     do {                                                                                           \

@@ -119,19 +119,6 @@ KERNEL_EXPORT(pad_any)
 
 /* Picking by index */
 
-/* An index into `limit` places; 0, and the fault is told, where there is no such. */
-static __device__ int64_t index_at(const void *indices, int type, int64_t i, int64_t limit,
-                                   const struct cuda_fault *fault)
-{
-    int64_t index = get_i64(indices, type, i);
-
-    if (index < -limit || index >= limit) {
-        atomicCAS(fault->word, 0u, fault->mark);
-        return limit > 0 ? 0 : -1;
-    }
-    return index < 0 ? (BUG == 7 ? -index : index + limit) : index;
-}
-
 /* y [outer, indices, inner], inner being units of `unit` bytes. */
 extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
     gather_any(void *y, const void *x, const int64_t *indices, int unit, int64_t outer,

@@ -157,7 +157,8 @@ static int bind_convolve(const struct call_request *request, struct call *call,
     p->fn = request->kernels->convolve.fn;
     call->version = request->kernels->convolve.version;
     call->run = run_convolve;
-    if (rc < 0 || !kernel_convolve_int8_fits(s, roles->bias >= 0, roles->y_scale >= 0))
+    if (rc < 0 || !request->kernels->convolve_int8.fn ||
+        !kernel_convolve_int8_fits(s, roles->bias >= 0, roles->y_scale >= 0))
         return rc;
     return bind_int8(request, call);
 }

@@ -76,11 +76,12 @@ int call_bind_eye(const struct call_request *request, struct call *call)
     return 0;
 }
 
-/* Trilu: the diagonal is an input, read on each run. */
+/* Trilu: the diagonal is an input, read on each run where it is not constant. */
 
 struct triangle_params {
     triangle_fn *fn;
-    bool has_k;
+    bool reads_k;
+    int64_t k; /* where it is not read */
     struct kernel_triangle shape;
 };
 
@@ -88,7 +89,7 @@ static int run_triangle(const struct call *call)
 {
     const struct triangle_params *p = call->params;
 
-    p->fn(call->outputs[0], call->inputs[0], p->has_k ? *(const int64_t *)call->inputs[1] : 0,
+    p->fn(call->outputs[0], call->inputs[0], p->reads_k ? *(const int64_t *)call->inputs[1] : p->k,
           &p->shape);
     return 0;
 }
@@ -104,7 +105,11 @@ int call_bind_triangle(const struct call_request *request, struct call *call)
     if (!x || x->shape.rank < 2 || (k && (k->dtype != DTYPE_I64 || shape_elements(&k->shape) != 1)))
         return call_refuse(request, -EINVAL, "it needs a matrix and one int64");
     p = call->params;
-    p->has_k = k != NULL;
+    p->reads_k = k && !k->data;
+    if (k && k->data)
+        memcpy(&p->k, k->data, sizeof(p->k));
+    if (request->on_device && p->reads_k)
+        return call_refuse(request, -ENOTSUP, "no kernel for a diagonal that is not constant");
     p->shape.element_bytes = dtype_bytes(x->dtype);
     p->shape.rows = x->shape.dims[x->shape.rank - 2];
     p->shape.cols = x->shape.dims[x->shape.rank - 1];

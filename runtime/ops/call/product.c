@@ -164,7 +164,7 @@ static int bind_int8(const struct call_request *request, struct call *call)
     const void *b = request->inputs[p->roles.b].data;
     size_t packed = b ? kernel_product_int8_packed(&p->shape) : 0, first;
 
-    if (!kernel_product_int8_fits(&p->shape))
+    if (!request->kernels->product_int8.fn || !kernel_product_int8_fits(&p->shape))
         return 0;
     first = (sizeof(*p) + 63) / 64 * 64;
     if (packed > 0) {
