@@ -129,6 +129,32 @@ struct kernel_cache_write {
 typedef int cache_write_fn(void *y, const void *cache, const void *update, const int64_t *at,
                            const struct kernel_cache_write *shape);
 
+/** Slices along the middle axis of x [outer, axis, inner]. */
+struct kernel_unique {
+    enum kernel_dtype dtype;
+    int64_t outer, axis, inner;
+    bool is_sorted; /* else as the first of each comes */
+};
+
+/** Each may be NULL. */
+struct kernel_unique_outputs {
+    void *y;          /* [outer, count, inner]: the slices that differ */
+    int64_t *first;   /* [count]: where the first of each stands in x */
+    int64_t *inverse; /* [axis]: which of them each slice of x is */
+    int64_t *counts;  /* [count]: how often each stands there */
+    int64_t count;
+};
+
+/** Returns how many slices differ; writes only where that is outputs->count. NaN is like itself, and
+ *  the largest. outputs may be NULL; scratch: kernel_unique_room() bytes, aligned to 8. */
+typedef int64_t unique_fn(const struct kernel_unique_outputs *outputs, const void *x, void *scratch,
+                          const struct kernel_unique *shape);
+
+static inline size_t kernel_unique_room(const struct kernel_unique *shape)
+{
+    return (size_t)shape->axis * 3 * sizeof(int64_t);
+}
+
 /* See KERNEL_DECLARE(). */
 #define INDEX_KERNELS(KERNEL)                                                                      \
     KERNEL(gather_elements, EACH);                                                                 \
@@ -143,7 +169,8 @@ typedef int cache_write_fn(void *y, const void *cache, const void *update, const
     KERNEL(eye, REF);                                                                              \
     KERNEL(range, REF);                                                                            \
     KERNEL(reverse, REF);                                                                          \
-    KERNEL(cache_write, REF)
+    KERNEL(cache_write, REF);                                                                      \
+    KERNEL(unique, REF)
 INDEX_KERNELS(KERNEL_DECLARE);
 
 #endif

@@ -4,7 +4,7 @@
 #ifndef OPTRACE_KERNELS_VISION_H
 #define OPTRACE_KERNELS_VISION_H
 
-#include "kernels/dtype.h"
+#include "kernels/window.h"
 
 enum kernel_sample_mode { SAMPLE_NEAREST, SAMPLE_LINEAR, SAMPLE_CUBIC };
 enum kernel_outside { OUTSIDE_ZERO, OUTSIDE_BORDER, OUTSIDE_REFLECT };
@@ -44,6 +44,16 @@ typedef int roi_align_fn(void *y, const void *x, const void *rois, const void *i
 
 #define ROI_SAMPLES_MAX 1e6
 
+struct kernel_col2im {
+    enum kernel_dtype dtype;     /* any */
+    int64_t images;              /* with their channels */
+    struct kernel_window window; /* over an image of size `in`, at `out` places */
+};
+
+/** y [images, in...]: each pixel is the sum of what x [images, kernel..., out...] holds for it. In f32
+ *  agrees with ref to 1e-6 of the sum of the magnitudes. */
+typedef void col2im_fn(void *y, const void *x, const struct kernel_col2im *shape);
+
 struct kernel_nms {
     int64_t batch, classes, boxes;
     bool is_center;    /* x, y of the centre, width, height; else two corners y1, x1, y2, x2 */
@@ -68,6 +78,7 @@ static inline size_t kernel_nms_room(const struct kernel_nms *shape)
 /* See KERNEL_DECLARE(). */
 #define VISION_KERNELS(KERNEL)                                                                     \
     KERNEL(grid_sample, EACH);                                                                     \
+    KERNEL(col2im, PORTABLE);                                                                      \
     KERNEL(roi_align, PORTABLE);                                                                   \
     KERNEL(nms, PORTABLE)
 VISION_KERNELS(KERNEL_DECLARE);

@@ -166,8 +166,12 @@ void dft_portable(void *y, const void *x, void *workspace, const struct kernel_d
         return;
     }
     for (int64_t i = 0; i < shape->length; i++) {
+        bool is_quarter = 4 * i % shape->length == 0; /* exact */
+
         roots[2 * i] = cos(angle * (double)i);
         roots[2 * i + 1] = sin(angle * (double)i);
+        for (int part = 0; is_quarter && part < 2; part++)
+            roots[2 * i + part] = nearbyint(roots[2 * i + part]);
     }
     for (int64_t at = 0; at < shape->outer * shape->inner; at++) {
         int64_t o = at / shape->inner, i = at % shape->inner;

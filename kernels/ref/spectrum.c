@@ -27,19 +27,31 @@ static struct number number_at(const void *x, int64_t base, int64_t n, const str
     return number;
 }
 
+/* Root number `step` of unity; those of quarter turns are exact. */
+static struct number root_of(int64_t step, const struct kernel_dft *s)
+{
+    static const double quarters[] = {0.0, 1.0, 0.0, -1.0};
+    double turn = (s->is_inverse ? 2.0 : -2.0) * M_PI / (double)s->length;
+    int64_t quarter = 4 * step / s->length;
+
+    if (4 * step % s->length == 0)
+        return (struct number){quarters[(quarter + 1) % 4],
+                               s->is_inverse ? quarters[quarter] : -quarters[quarter]};
+    return (struct number){cos(turn * (double)step), sin(turn * (double)step)};
+}
+
 static struct number transform(const void *x, int64_t base, int64_t k, const struct kernel_dft *s)
 {
-    double turn = (s->is_inverse ? 2.0 : -2.0) * M_PI / (double)s->length;
     double scale = s->is_inverse ? 1.0 / (double)s->length : 1.0;
     struct number sum = {0.0, 0.0};
     int64_t step = 0; /* k n modulo the length */
 
     for (int64_t n = 0; n < s->length; n++) {
         struct number number = number_at(x, base, n, s);
-        double c = cos(turn * (double)step), d = sin(turn * (double)step);
+        struct number root = root_of(step, s);
 
-        sum.real += number.real * c - number.imaginary * d;
-        sum.imaginary += number.real * d + number.imaginary * c;
+        sum.real += number.real * root.real - number.imaginary * root.imaginary;
+        sum.imaginary += number.real * root.imaginary + number.imaginary * root.real;
         step = (step + k) % s->length;
     }
     return (struct number){sum.real * scale, sum.imaginary * scale};

@@ -652,3 +652,53 @@ def make_back_and_forth(b):
     b.add("DequantizeLinear", [b.add("QuantizeLinear", [x, scale, zero]), scale, zero])
 
 
+
+
+@maker("DFT", since=17, weight=0.6)
+def make_dft(b):
+    shape = [b.rng.randint(1, 3), b.rng.randint(1, 40), b.rng.choice([1, 2])]
+    onesided = b.rng.randint(0, 1) if shape[2] == 1 else 0
+    length = b.leaf(numpy.array(b.rng.randint(1, 45), I64), constant=True) if b.rng.random() < 0.4 else ""
+    x = b.fresh(F32, shape)
+    keep = {"onesided": onesided, "inverse": 0 if onesided else b.rng.choice([None, 1])}
+    if b.opset < 20:
+        b.add("DFT", [x, length], axis=1, **keep)
+    else:
+        b.add("DFT", [x, length, b.leaf(numpy.array(1, I64), constant=True)], **keep)
+
+
+@maker("STFT", since=17, weight=0.4)
+def make_stft(b):
+    step, length = b.rng.randint(1, 9), b.rng.randint(2, 16)
+    x = b.fresh(F32, [b.rng.randint(1, 2), b.rng.randint(length, 60), 1])
+    window = b.fresh(F32, [length], constant=True) if b.rng.random() < 0.6 else ""
+    b.add("STFT", [x, *(b.leaf(numpy.array(n, I64), constant=True) if n else window for n in (step, 0, length))],
+          onesided=b.rng.choice([0, 1]))
+
+
+@maker("MelWeightMatrix", since=17, weight=0.2)
+def make_mel(b):
+    numbers = [numpy.array(n, I64) for n in (b.rng.randint(1, 12), b.rng.randint(16, 300), 16000)]
+    numbers += [numpy.array(n, F32) for n in (b.rng.randint(0, 200), b.rng.randint(500, 7000))]
+    b.add("MelWeightMatrix", [b.leaf(n, constant=True) for n in numbers])
+
+
+@maker("Unique", since=11, weight=0.5)
+def make_unique(b):
+    x = b.pick((I64, F32, I8), ranks=(1, 2, 3), test=lambda a: a.size > 0)
+    axis = b.rng.choice([None] + list(range(b.array(x).ndim)))
+    outputs = [True] + [b.rng.random() < 0.6 for _ in range(3)]
+    b.add("Unique", [x], outputs, axis=axis, sorted=b.rng.choice([None, 0, 1]))
+
+
+@maker("Col2Im", since=18, weight=0.5)
+def make_col2im(b):
+    image, block = ([b.rng.randint(low, high) for _ in range(2)] for low, high in ((4, 9), (1, 3)))
+    strides, dilations = ([b.rng.randint(1, 2) for _ in range(2)] for _ in range(2))
+    pads = [b.rng.randint(0, 1) for _ in range(4)]
+    count = 1
+    for i in range(2):
+        count *= (image[i] + pads[i] + pads[2 + i] - dilations[i] * (block[i] - 1) - 1) // strides[i] + 1
+    x = b.fresh(F32, [b.rng.randint(1, 2), b.rng.randint(1, 3) * block[0] * block[1], count])
+    b.add("Col2Im", [x, b.leaf(numpy.array(image, I64), constant=True), b.leaf(numpy.array(block, I64), constant=True)],
+          strides=strides, dilations=dilations, pads=pads)

@@ -66,7 +66,7 @@ class Group:
     def write(self, folder):
         graph = helper.make_graph(self.nodes, "standard", self.inputs, self.outputs, self.constants)
         opsets = [helper.make_opsetid("", self.opset), helper.make_opsetid("ai.onnx.ml", 5)]
-        model = helper.make_model(graph, opset_imports=opsets, ir_version=13)
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=14 if self.opset > 26 else 13)
         with np.errstate(all="ignore"):
             results = ReferenceEvaluator(model).run(None, self.feeds)
         data = folder / "test_data_set_0"
@@ -148,10 +148,35 @@ def signal():
     return g
 
 
+def places():
+    """Slices that differ, of all kinds of numbers, and columns that become images."""
+    g = Group(28)
+    whole = TensorProto.INT64
+    for dtype, number in ((np.float32, 1), (np.int64, whole), (np.uint8, TensorProto.UINT8), (np.uint64, TensorProto.UINT64),
+                          (np.float16, TensorProto.FLOAT16), (np.bool_, TensorProto.BOOL)):
+        x = g.feed(g.random.integers(0, 4, (5, 3, 2)).astype(dtype))
+        for keep in ({"axis": 0}, {"axis": 1}, {"axis": -1}):
+            g.add("Unique", [x], (number, whole, whole, whole), **keep)
+    for keep in ({}, {"sorted": 0}):
+        g.add("Unique", [g.feed(g.random.integers(0, 9, 20).astype(np.int32))], (TensorProto.INT32, whole, whole, whole), **keep)
+    g.add("Unique", [g.feed(np.array([3, np.nan, 1, np.nan, 3, -0.0, 0.0], np.float32))], (1, 0, whole))
+    g.add("Unique", [g.feed(np.array([2, 2**64 - 1, 2, 0], np.uint64))], (TensorProto.UINT64, 0, 0, whole))
+    g.add("Unique", [g.feed(np.zeros((0,), np.int64))], (whole, whole, whole, whole))
+    for image, block, keep in (((5, 6), (2, 3), {}), ((5, 6), (3, 2), {"strides": [2, 1], "pads": [1, 0, 2, 1]}),
+                               ((7, 8), (2, 3), {"dilations": [3, 2], "strides": [1, 2]}), ((4, 3, 5), (2, 1, 3), {"pads": [0, 1, 0, 1, 0, 1]})):
+        n = len(image)
+        pads, strides, dilations = keep.get("pads", [0] * 2 * n), keep.get("strides", [1] * n), keep.get("dilations", [1] * n)
+        count = np.prod([(image[i] + pads[i] + pads[n + i] - dilations[i] * (block[i] - 1) - 1) // strides[i] + 1 for i in range(n)])
+        x = g.feed(g.real(2, 3 * int(np.prod(block)), int(count)))
+        g.add("Col2Im", [x, g.constant(np.array(image)), g.constant(np.array(block))], **keep)
+    g.add("SwiGLU", [g.feed(g.real(3, 4)), g.feed(g.real(3, 4))], alpha=1.5)
+    return g
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    for make in (stored, signal):
+    for make in (stored, signal, places):
         make().write(pathlib.Path(sys.argv[1]) / f"standard_{make.__name__}")
 
 

@@ -412,7 +412,56 @@ static void check_top_k_long(struct test *test, const struct kernel_table *table
     test_compare_bytes(test, got, want, made * bytes);
 }
 
+/* Each slice is like the one that it is said to be, these differ, and stand in the order that is asked
+ * for. */
+static void check_unique(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_unique s = {.dtype = KERNEL_I32,
+                              .outer = test_range(test, 1, 2),
+                              .axis = test_range(test, 0, 40),
+                              .inner = test_range(test, 1, 2),
+                              .is_sorted = test_chance(test, 2)};
+    size_t count = (size_t)(s.outer * s.axis * s.inner), axis = (size_t)s.axis;
+    int32_t *x = test_output(test, count * sizeof(*x)), *y = test_output(test, count * sizeof(*y));
+    void *scratch = test_output(test, kernel_unique_room(&s));
+    struct kernel_unique_outputs out = {y, test_output(test, axis * sizeof(int64_t)),
+                                        test_output(test, axis * sizeof(int64_t)),
+                                        test_output(test, axis * sizeof(int64_t)), 0};
+    int64_t sum = 0;
+
+    test_describe(test, "%lldx%lldx%lld, sorted %d", (long long)s.outer, (long long)s.axis,
+                  (long long)s.inner, s.is_sorted);
+    for (size_t i = 0; i < count; i++)
+        x[i] = (int32_t)test_range(test, -2, 2);
+    TEST_RUN(test, TEST_NEW, out.count = table->unique.fn(NULL, x, scratch, &s));
+    if (table->unique.fn(&out, x, scratch, &s) != out.count)
+        test_fail(test, "it counts otherwise than before");
+    for (int64_t i = 0; i < s.axis; i++)
+        for (int64_t e = 0; e < s.outer * s.inner; e++) {
+            int64_t o = e / s.inner, k = e % s.inner;
+
+            if (x[(o * s.axis + i) * s.inner + k] !=
+                y[(o * out.count + out.inverse[i]) * s.inner + k])
+                test_fail(test, "slice %lld is not what it is said to be", (long long)i);
+        }
+    for (int64_t g = 0; g < out.count; g++) {
+        bool is_new = out.inverse[out.first[g]] == g;
+
+        sum += out.counts[g];
+        for (int64_t i = 0; i < out.first[g]; i++)
+            is_new = is_new && out.inverse[i] != g;
+        if (!is_new || (g > 0 && !s.is_sorted && out.first[g] <= out.first[g - 1]))
+            test_fail(test, "number %lld does not begin at %lld", (long long)g,
+                      (long long)out.first[g]);
+        if (g > 0 && s.is_sorted && y[(g - 1) * s.inner] > y[g * s.inner])
+            test_fail(test, "number %lld is below the one before", (long long)g);
+    }
+    if (sum != s.axis)
+        test_fail(test, "%lld of %lld slices are counted", (long long)sum, (long long)s.axis);
+}
+
 const struct test_op test_ops_index[] = {
+    {"unique", check_unique, offsetof(struct kernel_table, unique)},
     {"cache_write", check_cache_write, offsetof(struct kernel_table, cache_write)},
     {"compress", check_compress, offsetof(struct kernel_table, compress)},
     {"gather_elements", check_gather_elements, offsetof(struct kernel_table, gather_elements)},

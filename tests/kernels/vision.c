@@ -390,7 +390,33 @@ static void check_roi_align_places(struct test *test, const struct kernel_table 
     test_compare(test, got, want, count, &(struct test_tolerance){.absolute = 1e-5});
 }
 
+/* With pads, strides and dilations, that leave some pixels unread. */
+static void check_col2im(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_col2im s = {.dtype = KERNEL_F32, .images = test_range(test, 0, 3)};
+    struct test_tolerance tolerance = {.absolute = 2e-5};
+    char text[TEST_WINDOW_BYTES];
+    size_t x_count, y_count;
+    float *x, *want, *got;
+
+    test_wide_window(test, (int)test_range(test, 1, 3), &s.window);
+    test_window_text(&s.window, text);
+    test_describe(test, "%lld images, %s", (long long)s.images, text);
+    x_count = y_count = (size_t)s.images;
+    for (int i = 0; i < KERNEL_SPATIAL; i++) {
+        x_count *= (size_t)(s.window.kernel[i] * s.window.out[i]);
+        y_count *= (size_t)s.window.in[i];
+    }
+    x = test_input(test, x_count);
+    want = test_output(test, y_count * sizeof(*want));
+    got = test_output(test, y_count * sizeof(*got));
+    TEST_RUN(test, TEST_REF, col2im_ref(want, x, &s));
+    TEST_RUN(test, TEST_NEW, table->col2im.fn(got, x, &s));
+    test_compare(test, got, want, y_count, &tolerance);
+}
+
 const struct test_op test_ops_vision[] = {
+    {"col2im", check_col2im, offsetof(struct kernel_table, col2im)},
     {"nms_boxes", check_nms_boxes, offsetof(struct kernel_table, nms)},
     {"recurrent", check_recurrent, offsetof(struct kernel_table, recurrent)},
     {"recurrent_cells", check_cells, offsetof(struct kernel_table, recurrent)},

@@ -229,3 +229,77 @@ int call_bind_nms(const struct call_request *request, struct call *call)
     call->run = run_nms;
     return 0;
 }
+
+/* Col2Im */
+
+struct col2im_params {
+    col2im_fn *fn;
+    struct kernel_col2im shape;
+};
+
+static int run_col2im(const struct call *call)
+{
+    const struct col2im_params *p = call->params;
+
+    p->fn(call->outputs[0], call->inputs[0], &p->shape);
+    return 0;
+}
+
+/* The window moves over the image that is made. */
+static int col2im_window(const struct call_request *request, struct kernel_window *w)
+{
+    const struct shape *y = &request->outputs[0].shape;
+    int64_t strides[KERNEL_SPATIAL], dilations[KERNEL_SPATIAL], pads[2 * KERNEL_SPATIAL];
+    int64_t block[CALL_MAX_INTS];
+    int rank = y->rank - 2, first = KERNEL_SPATIAL - rank;
+    bool given;
+    int rc = call_ints(request, 2, NULL, block, &given);
+
+    if (rc >= 0)
+        rc = rc == rank ? call_axis_ints(request, "strides", (size_t)rank, 1, 1, strides) : -EINVAL;
+    if (rc == 0)
+        rc = call_axis_ints(request, "dilations", (size_t)rank, 1, 1, dilations);
+    if (rc == 0)
+        rc = call_axis_ints(request, "pads", 2 * (size_t)rank, 0, 0, pads);
+    if (rc < 0)
+        return rc;
+    for (int i = 0; i < KERNEL_SPATIAL; i++) {
+        w->in[i] = w->out[i] = w->kernel[i] = w->stride[i] = w->dilation[i] = 1;
+        w->pad_begin[i] = w->pad_end[i] = 0;
+    }
+    for (int i = 0; i < rank; i++) {
+        int at = first + i;
+
+        w->in[at] = y->dims[2 + i];
+        w->kernel[at] = block[i];
+        w->stride[at] = strides[i];
+        w->dilation[at] = dilations[i];
+        w->pad_begin[at] = pads[i];
+        w->pad_end[at] = pads[rank + i];
+        w->out[at] = (w->in[at] + pads[i] + pads[rank + i] - dilations[i] * (block[i] - 1) - 1) /
+                         strides[i] +
+                     1;
+    }
+    return 0;
+}
+
+int call_bind_col2im(const struct call_request *request, struct call *call)
+{
+    const struct shape *y = &request->outputs[0].shape;
+    struct col2im_params *p;
+    int rc = call_params(request, call, sizeof(*p));
+
+    if (rc < 0)
+        return rc;
+    p = call->params;
+    rc = kernel_type(request, 0, &p->shape.dtype);
+    if (rc == 0)
+        rc = col2im_window(request, &p->shape.window);
+    if (rc < 0)
+        return rc;
+    p->shape.images = y->dims[0] * y->dims[1];
+    p->fn = request->kernels->col2im.fn;
+    call->version = request->kernels->col2im.version;
+    call->run = run_col2im;
+    return 0;
+}

@@ -177,6 +177,14 @@ static void lower_gemm(struct lower *l)
     lower_done(l, 0, activate(l, y, params));
 }
 
+static void lower_swiglu(struct lower *l)
+{
+    struct value *y = lower_one(l, "Swish", lower_input(l, 0));
+
+    lower_copy(l, "alpha");
+    lower_done(l, 0, lower_two(l, "Mul", y, lower_input(l, 1)));
+}
+
 const struct lower_rule lower_layers[] = {
     {{"com.microsoft.BiasGelu", "Add, Gelu"}, 2, 2, 1, "", lower_gelu},
     {{"com.microsoft.EmbedLayerNormalization", "Gather, Add, LayerNormalization"},
@@ -224,5 +232,6 @@ const struct lower_rule lower_layers[] = {
      1,
      "axis epsilon stash_type",
      lower_simplified},
+    {{"SwiGLU", "Swish, Mul"}, 2, 2, 1, "alpha", lower_swiglu},
     {{NULL, NULL}, 0, 0, 0, NULL, NULL},
 };

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/graph/element.h"
+#include "runtime/ops/call/call.h"
 #include "runtime/ops/shape/infer.h"
 
 static int check_indices(struct infer *infer, uint32_t i)
@@ -195,6 +196,44 @@ int shape_one_hot(struct infer *infer)
     for (int i = 0; i <= indices->rank; i++)
         out.dims[out.rank++] = i == axis ? depth : indices->dims[i - (i > axis)];
     return infer_output(infer, 0, infer_dtype(infer, 2), &out);
+}
+
+/* As many slices as differ. */
+int shape_unique(struct infer *infer)
+{
+    const struct shape *x = infer_shape(infer, 0);
+    bool has_axis = node_attribute(infer->node, "axis") != NULL;
+    struct kernel_unique slices = {.outer = 1, .axis = shape_elements(x), .inner = 1};
+    struct shape out = {.rank = 1}, line = {.rank = 1};
+    const void *data;
+    void *scratch;
+    int axis = 0;
+    int rc = has_axis ? infer_axis(infer, node_int(infer->node, "axis", 0), x->rank, &axis) : 0;
+
+    if (rc == 0 && !call_dtype(infer_dtype(infer, 0), &slices.dtype))
+        rc = infer_unsupported(infer, "input 0 is %s", dtype_name(infer_dtype(infer, 0)));
+    if (rc == 0)
+        rc = infer_content(infer, 0, &data);
+    if (rc < 0)
+        return rc;
+    if (has_axis)
+        out = *x;
+    for (int i = 0; has_axis && i < x->rank; i++)
+        *(i < axis ? &slices.outer : &slices.inner) *= i == axis ? 1 : x->dims[i];
+    slices.axis = has_axis ? x->dims[axis] : slices.axis;
+    scratch = malloc(kernel_unique_room(&slices) + 1);
+    if (!scratch)
+        return -ENOMEM;
+    out.dims[axis] = unique_ref(NULL, data, scratch, &slices);
+    free(scratch);
+    line.dims[0] = out.dims[axis];
+    rc = infer_output(infer, 1, DTYPE_I64, &line);
+    if (rc == 0)
+        rc = infer_output(infer, 3, DTYPE_I64, &line);
+    line.dims[0] = slices.axis;
+    if (rc == 0)
+        rc = infer_output(infer, 2, DTYPE_I64, &line);
+    return rc < 0 ? rc : infer_output(infer, 0, infer_dtype(infer, 0), &out);
 }
 
 /* Trilu, ReverseSequence, TensorScatter: like the first input. */

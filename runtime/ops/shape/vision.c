@@ -85,3 +85,75 @@ int shape_nms(struct infer *infer)
     free(scratch);
     return infer_output(infer, 0, DTYPE_I64, &out);
 }
+
+/* Blocks along spatial axis i of an image of that size. */
+static int64_t blocks_along(int64_t image, int64_t block, int i, int rank, const int64_t *pads,
+                            const int64_t *strides, const int64_t *dilations)
+{
+    int64_t last = image + pads[i] + pads[rank + i] - dilations[i] * (block - 1) - 1;
+
+    return last < 0 ? 0 : last / strides[i] + 1;
+}
+
+static int col2im_lists(struct infer *infer, int rank, int64_t *pads, int64_t *strides,
+                        int64_t *dilations)
+{
+    int rc = infer_window_list(infer, "pads", 2 * rank, 0, 0, pads);
+
+    if (rc == 0)
+        rc = infer_window_list(infer, "strides", rank, 1, 1, strides);
+    return rc < 0 ? rc : infer_window_list(infer, "dilations", rank, 1, 1, dilations);
+}
+
+static int col2im_shape(struct infer *infer, const int64_t *image, const int64_t *block, int rank,
+                        struct shape *out_shape)
+{
+    const struct shape *x = infer_shape(infer, 0);
+    int64_t pads[2 * INFER_SPATIAL_MAX], strides[INFER_SPATIAL_MAX], dilations[INFER_SPATIAL_MAX];
+    int64_t blocks = 1, elements = 1;
+    int rc = col2im_lists(infer, rank, pads, strides, dilations);
+
+    for (int i = 0; rc == 0 && i < rank; i++) {
+        if (image[i] < 0 || image[i] > INFER_WINDOW_MAX || block[i] < 1 || block[i] > INT32_MAX ||
+            dilations[i] > INT32_MAX)
+            return infer_fail(infer, "an image of %" PRId64 " in blocks of %" PRId64 " is none",
+                              image[i], block[i]);
+        out_shape->dims[2 + i] = image[i];
+        blocks *= blocks_along(image[i], block[i], i, rank, pads, strides, dilations);
+        elements *= block[i];
+        if (blocks > x->dims[2] || elements > x->dims[1])
+            break;
+    }
+    if (rc == 0 && (blocks != x->dims[2] || blocks == 0 || x->dims[1] % elements != 0))
+        rc =
+            infer_fail(infer, "its input is not that of %" PRId64 " blocks of %" PRId64 " elements",
+                       blocks, elements);
+    if (rc == 0)
+        out_shape->dims[1] = x->dims[1] / elements;
+    return rc;
+}
+
+int shape_col2im(struct infer *infer)
+{
+    const struct shape *x = infer_shape(infer, 0);
+    struct shape out = {.rank = 2, .dims = {x->dims[0]}};
+    int64_t *image = NULL, *block = NULL;
+    size_t rank, block_rank;
+    int rc = x->rank == 3 ? 0 : infer_fail(infer, "its input has not 3 dimensions");
+
+    if (rc == 0)
+        rc = infer_ints(infer, 1, &image, &rank);
+    if (rc == 0)
+        rc = infer_ints(infer, 2, &block, &block_rank);
+    if (rc == 0 && (rank != block_rank || rank < 1))
+        rc = infer_fail(infer, "images and blocks differ in their dimensions");
+    if (rc == 0 && rank > INFER_SPATIAL_MAX)
+        rc = infer_unsupported(infer, "it has %zu spatial dimensions", rank);
+    if (rc == 0) {
+        out.rank = 2 + (int)rank;
+        rc = col2im_shape(infer, image, block, (int)rank, &out);
+    }
+    free(image);
+    free(block);
+    return rc < 0 ? rc : infer_output(infer, 0, infer_dtype(infer, 0), &out);
+}
