@@ -78,14 +78,6 @@ static __device__ double score_at(const struct kernel_attention_data *d,
     return score;
 }
 
-/* The larger one, of which NaN is none. */
-struct number_of {
-    __device__ double operator()(double a, double b) const
-    {
-        return fmax(a, b);
-    }
-};
-
 enum { VALUES_EACH = 4, VALUES_AT_ONCE = VALUES_EACH * CUDA_LINE_BLOCK };
 
 /* What a thread has of the row that its block works on. */
@@ -104,7 +96,7 @@ static __device__ void attend_tile(const struct kernel_attention_data *d,
     int tid = threadIdx.x;
     double score = t0 + tid < q->total ? score_at(d, s, q, t0 + tid) : -(double)INFINITY;
     double largest =
-        fmax(row->largest, block_reduce(partial, score, number_of(), -(double)INFINITY));
+        fmax(row->largest, block_reduce(partial, score, larger_of(), -(double)INFINITY));
     double factor = row->largest > -(double)INFINITY ? exp(row->largest - largest) : 0.0;
     double weight = largest > -(double)INFINITY && !is_nan(score) ? exp(score - largest) : 0.0;
     int64_t keys = q->total - t0 < CUDA_LINE_BLOCK ? q->total - t0 : (int64_t)CUDA_LINE_BLOCK;

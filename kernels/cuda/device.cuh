@@ -291,6 +291,14 @@ struct sum_of {
     }
 };
 
+/* The larger one, of which NaN is none. */
+struct larger_of {
+    __device__ double operator()(double a, double b) const
+    {
+        return fmax(a, b);
+    }
+};
+
 struct largest_of {
     __device__ double operator()(double a, double b) const
     {

@@ -53,7 +53,9 @@
     X(dequantize_any)                                                                              \
     X(attention_any)                                                                               \
     X(present_any)                                                                                 \
-    X(rotary_any)
+    X(rotary_any)                                                                                  \
+    X(cache_write_any)                                                                             \
+    X(quantize_dynamic_u8)
 
 enum cuda_kernel {
 #define CUDA_KERNEL_ID(name) CUDA_KERNEL_##name,

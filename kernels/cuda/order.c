@@ -78,6 +78,30 @@ static int reverse_cuda(void *y, const void *x, const int64_t *lengths,
     return cuda_fault_result();
 }
 
+static int cache_write_cuda(void *y, const void *cache, const void *update, const int64_t *at,
+                            const struct kernel_cache_write *shape)
+{
+    struct kernel_cache_write given = *shape;
+    struct cuda_fault fault = cuda_fault_place();
+    int64_t rows = shape->batch * shape->outer;
+    int bytes = (((uintptr_t)y | (uintptr_t)update | (uintptr_t)shape->inner_bytes) & 3) ? 1 : 4;
+    int64_t inner = shape->inner_bytes / bytes, count = rows * shape->steps * inner;
+
+    copy_all(y, cache, rows * shape->places * shape->inner_bytes);
+    cuda_launch_elements(CUDA_KERNEL_cache_write_any, count,
+                         (void *[]){&y, &update, &at, &bytes, &inner, &count, &given, &fault});
+    return cuda_fault_result();
+}
+
+static void quantize_dynamic_cuda(uint8_t *y, float *scale, uint8_t *zero, const float *x,
+                                  size_t size)
+{
+    int64_t count = (int64_t)size;
+
+    cuda_launch_lines(CUDA_KERNEL_quantize_dynamic_u8, 1,
+                      (void *[]){&y, &scale, &zero, &x, &count});
+}
+
 static void quantize_cuda(void *y, const void *x, const void *scale, const void *zero,
                           const struct kernel_quantize *shape)
 {
@@ -105,6 +129,8 @@ void cuda_table_order(struct kernel_table *table)
     CUDA_USE(top_k, top_k_cuda);
     CUDA_USE(triangle, triangle_cuda);
     CUDA_USE(reverse, reverse_cuda);
+    CUDA_USE(cache_write, cache_write_cuda);
+    CUDA_USE(quantize_dynamic, quantize_dynamic_cuda);
     CUDA_USE(quantize, quantize_cuda);
     CUDA_USE(dequantize, dequantize_cuda);
 }

@@ -199,6 +199,24 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
 }
 KERNEL_EXPORT(reverse_any)
 
+/* Over a copy of the cache. inner: units of `bytes`. */
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+    cache_write_any(void *y, const void *update, const int64_t *at, int bytes, int64_t inner,
+                    int64_t count, struct kernel_cache_write s, struct cuda_fault fault)
+{
+    for (int64_t i = grid_index(); i < count; i += grid_step()) {
+        int64_t step = i / inner % s.steps, row = i / inner / s.steps;
+        int64_t place = (at ? at[row / s.outer] : 0) + step;
+
+        if (place < 0 || (place >= s.places && !s.is_circular))
+            atomicCAS(fault.word, 0u, fault.mark);
+        else if (step + s.places >= s.steps && BUG != 22) /* the last one that comes here stays */
+            move_element(y, (row * s.places + place % s.places) * inner + i % inner, update, i,
+                         bytes);
+    }
+}
+KERNEL_EXPORT(cache_write_any)
+
 /* Quantising */
 
 static __device__ int64_t scale_at(int64_t i, const struct kernel_quantize *s)
@@ -242,3 +260,30 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
     }
 }
 KERNEL_EXPORT(dequantize_any)
+
+/* One block, which has to know the whole first. */
+extern "C" __global__ void __launch_bounds__(CUDA_LINE_BLOCK)
+    quantize_dynamic_u8(uint8_t *y, float *scale, uint8_t *zero, const float *x, int64_t count)
+{
+    __shared__ double partial[CUDA_LINE_BLOCK / 32];
+    double low = 0.0, high = 0.0, origin;
+    float step;
+
+    for (int64_t i = threadIdx.x; i < count; i += CUDA_LINE_BLOCK) {
+        low = fmin(low, (double)x[i]);
+        high = fmax(high, (double)x[i]);
+    }
+    low = -block_reduce(partial, -low, larger_of(), 0.0);
+    high = block_reduce(partial, high, larger_of(), 0.0);
+    step = ((float)high - (float)low) / 255.0f;
+    origin = step > 0.0f ? (double)saturate(KERNEL_U8, rint((double)(-(float)low / step))) : 0.0;
+    for (int64_t i = threadIdx.x; i < count; i += CUDA_LINE_BLOCK)
+        y[i] = (uint8_t)saturate(KERNEL_U8, step > 0.0f ? rint((double)(x[i] / step)) +
+                                                              (BUG == 23 ? 0.0 : origin)
+                                                        : 0.0);
+    if (threadIdx.x == 0) {
+        *scale = step;
+        *zero = (uint8_t)origin;
+    }
+}
+KERNEL_EXPORT(quantize_dynamic_u8)

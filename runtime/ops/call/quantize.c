@@ -131,6 +131,9 @@ int call_bind_quantize_dynamic(const struct call_request *request, struct call *
         return rc;
     if (!request->node->outputs[0])
         return call_refuse(request, -ENOTSUP, "no kernel without its first output");
+    if (request->on_device && (request->node->output_count < 3 || !call_is_read(request->node, 1) ||
+                               !call_is_read(request->node, 2)))
+        return call_refuse(request, -ENOTSUP, "no kernel without all of its outputs");
     p = call->params;
     p->outputs = request->node->output_count;
     p->fn = request->kernels->quantize_dynamic.fn;
