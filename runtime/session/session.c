@@ -113,7 +113,7 @@ int session_prepare(struct session *session, const struct session_config *config
     if (rc == 0)
         rc = keep_text(config, session, &session->text_before, diag);
     if (rc == 0)
-        rc = graph_optimise(graph, &config->passes, eval_node, diag);
+        rc = graph_optimise(graph, &config->passes, eval_node_as_run, diag);
     session->parameter_bytes = constant_bytes(graph);
     options.frees_packed = config->frees_packed ? graph : NULL;
     if (rc == 0)
