@@ -33,9 +33,22 @@ static void drop_trial(struct trial *trial)
     subject_deinit(&trial->subject);
 }
 
-/* Output 0 as it was made of the inputs at sample `at` of the memory, which holds two; y has what
- * the output lies over before. */
-static int run_trial(struct trial *trial, struct tune_memory *memory, int64_t at, char *y)
+/* Whether the second of the samples that `two` computes has a part of its own of an input. One of a
+ * single row, which all samples share, is as long for one of them: only the two tell them apart. */
+static bool has_samples(const struct trial *one, const struct trial *two, uint32_t input)
+{
+    const struct tensor_view *of_one = &one->subject.inputs[input];
+    const struct tensor_view *of_two = &two->subject.inputs[input];
+    int list;
+
+    return !of_one->data && tune_memory_is_random(of_one->dtype, &list) &&
+           of_one->shape.rank > 0 && of_one->shape.dims[0] < of_two->shape.dims[0];
+}
+
+/* Output 0 as it was made of the inputs at sample `at` of the memory, which holds those of `two`; y
+ * has what the output lies over before. */
+static int run_trial(struct trial *trial, const struct trial *two, struct tune_memory *memory,
+                     int64_t at, char *y)
 {
     const struct node *node = trial->subject.request.node;
     int rc = tune_memory_place(memory, &trial->subject, &trial->call);
@@ -44,11 +57,8 @@ static int run_trial(struct trial *trial, struct tune_memory *memory, int64_t at
         return rc;
     for (uint32_t i = 0; i < node->input_count; i++) {
         const struct tensor_view *view = &trial->subject.inputs[i];
-        int list;
 
-        if (at > 0 && !view->data && tune_memory_is_random(view->dtype, &list) &&
-            view->shape.rank == trial->subject.outputs[0].shape.rank &&
-            view->shape.dims[0] == trial->subject.outputs[0].shape.dims[0])
+        if (at > 0 && has_samples(trial, two, i))
             memory->input_list[i] = (const char *)memory->input_list[i] +
                                     (size_t)at * (size_t)shape_bytes(&view->shape, view->dtype);
     }
@@ -82,17 +92,17 @@ static int compare(struct trial *one, struct trial *two, struct tune_memory *mem
         fill(before, two->bytes);
         memcpy(together, before, two->bytes);
         memcpy(alone, before, two->bytes);
-        rc = run_trial(two, memory, 0, together);
+        rc = run_trial(two, two, memory, 0, together);
     }
     if (rc == 0)
-        rc = run_trial(two, memory, 0, alone);
+        rc = run_trial(two, two, memory, 0, alone);
     if (rc == 0)
         is_same = memcmp(together, alone, two->bytes) == 0;
     for (int64_t at = 0; rc == 0 && is_same && at < 2; at++) {
         const char *part = together + (size_t)at * one->bytes;
 
         memcpy(alone, before + (size_t)at * one->bytes, one->bytes);
-        rc = run_trial(one, memory, at, alone);
+        rc = run_trial(one, two, memory, at, alone);
         is_same = rc == 0 && memcmp(alone, part, one->bytes) == 0;
     }
     free(before);

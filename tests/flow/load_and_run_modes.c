@@ -96,6 +96,14 @@ static void what_is_folded_has_the_size_that_was_found(void **state)
     expect(RUN("--iter", "1"), EXIT_OK, "", "");
 }
 
+/* A bias of one row is no part of the sample that is computed alone. */
+static void what_all_samples_share_is_not_a_sample(void **state)
+{
+    write_model("opset 18\ninput x f32 2,2\ninput b f32 1,2\nconst w f32 2,2\nnode Gemm x,w,b -> y\n"
+                "output y\n");
+    expect(RUN("--binary-equal-between-batch"), EXIT_OK, "", "--binary-equal-between-batch: ");
+}
+
 static void what_nobody_wrote_is_not_dumped(void **state)
 {
     char *path = temp_path(folder, "dump"), *text;
@@ -336,6 +344,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(outputs_that_nobody_reads_are_not_checked),
         cmocka_unit_test(what_is_folded_has_the_size_that_was_found),
+        cmocka_unit_test(what_all_samples_share_is_not_a_sample),
         cmocka_unit_test(what_nobody_wrote_is_not_dumped),
         cmocka_unit_test(outputs_that_no_step_makes_are_dumped),
         cmocka_unit_test(a_model_without_steps_is_dumped),
