@@ -41,8 +41,8 @@ static bool has_samples(const struct trial *one, const struct trial *two, uint32
     const struct tensor_view *of_two = &two->subject.inputs[input];
     int list;
 
-    return !of_one->data && tune_memory_is_random(of_one->dtype, &list) &&
-           of_one->shape.rank > 0 && of_one->shape.dims[0] < of_two->shape.dims[0];
+    return !of_one->data && tune_memory_is_random(of_one->dtype, &list) && of_one->shape.rank > 0 &&
+           of_one->shape.dims[0] < of_two->shape.dims[0];
 }
 
 /* Output 0 as it was made of the inputs at sample `at` of the memory, which holds those of `two`; y

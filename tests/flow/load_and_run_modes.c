@@ -99,8 +99,9 @@ static void what_is_folded_has_the_size_that_was_found(void **state)
 /* A bias of one row is no part of the sample that is computed alone. */
 static void what_all_samples_share_is_not_a_sample(void **state)
 {
-    write_model("opset 18\ninput x f32 2,2\ninput b f32 1,2\nconst w f32 2,2\nnode Gemm x,w,b -> y\n"
-                "output y\n");
+    write_model(
+        "opset 18\ninput x f32 2,2\ninput b f32 1,2\nconst w f32 2,2\nnode Gemm x,w,b -> y\n"
+        "output y\n");
     expect(RUN("--binary-equal-between-batch"), EXIT_OK, "", "--binary-equal-between-batch: ");
 }
 
