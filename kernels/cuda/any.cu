@@ -68,7 +68,7 @@ static __device__ double real_product(const struct kernel_product_data *d,
     return sum;
 }
 
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     product_any(struct kernel_product_data d, struct kernel_product s, int64_t count)
 {
     const void *c = s.beta == 0.0 ? NULL : d.c;
@@ -104,7 +104,7 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
 }
 KERNEL_EXPORT(product_any)
 
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     einsum_any(void *y, struct cuda_operands from, struct kernel_einsum s, int64_t count,
                int64_t terms)
 {
@@ -174,7 +174,7 @@ static __device__ int64_t input_at(const struct kernel_window *window, const str
     return place;
 }
 
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     convolve_any(struct kernel_convolve_data d, struct kernel_convolve s, int64_t count)
 {
     int64_t channels = s.channels / s.groups, plane = volume_of(s.window.in);
@@ -239,7 +239,7 @@ static __device__ int64_t spread_from(const struct kernel_window *window, const 
     return place;
 }
 
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     conv_transpose_any(void *y, const void *x, const void *w, const void *bias,
                        struct kernel_conv_transpose s, int64_t count)
 {
@@ -309,7 +309,7 @@ static __device__ void store_largest(void *y, int64_t *indices, const void *x, i
     indices[i] = place < 0 ? -1 : first + place;
 }
 
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     pool_any(void *y, int64_t *indices, const void *x, struct kernel_pool_any s, int64_t count)
 {
     const struct kernel_window *w = &s.window;

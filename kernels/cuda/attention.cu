@@ -147,7 +147,7 @@ static __device__ void attend(const struct kernel_attention_data *d,
 }
 
 /* A block per query step. */
-extern "C" __global__ void __launch_bounds__(CUDA_LINE_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_LINE_BLOCK, CUDA_RESIDENT)
     attention_any(struct kernel_attention_data d, struct kernel_attention s, int64_t rows)
 {
     __shared__ double weights[CUDA_LINE_BLOCK], partial[CUDA_LINE_BLOCK / 32];
@@ -164,7 +164,7 @@ extern "C" __global__ void __launch_bounds__(CUDA_LINE_BLOCK)
 KERNEL_EXPORT(attention_any)
 
 /* The past, then this call's. */
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     present_any(void *present, const void *past, const void *now, struct kernel_heads heads,
                 int64_t channels, int bytes, int64_t count, struct kernel_attention s)
 {
@@ -183,7 +183,7 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
 KERNEL_EXPORT(present_any)
 
 /* A thread per line of channels. */
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     rotary_any(void *y, const void *x, const void *cosines, const void *sines,
                const int64_t *places, int64_t lines, struct kernel_rotary s,
                struct cuda_fault fault)

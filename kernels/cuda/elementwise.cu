@@ -139,7 +139,7 @@ static __device__ int64_t map_integer(int op, int64_t x)
     }
 }
 
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     map_f32(float *y, const float *x, int64_t count, int op, float a, float b)
 {
     for (int64_t i = grid_index(); i < count; i += grid_step())
@@ -147,7 +147,7 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
 }
 KERNEL_EXPORT(map_f32)
 
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     clip_f32(float *y, const float *x, int64_t count, float low, float high)
 {
     for (int64_t i = grid_index(); i < count; i += grid_step()) {
@@ -158,7 +158,7 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
 }
 KERNEL_EXPORT(clip_f32)
 
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     map_any(void *y, const void *x, int64_t count, struct kernel_map_args args)
 {
     bool to_bool = args.op == MAP_IS_INF || args.op == MAP_IS_NAN;
@@ -328,7 +328,7 @@ static __device__ __forceinline__ void place_two(const int64_t *dims, const int6
     *out_b = b;
 }
 
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     zip_f32(float *y, const float *a, const float *b, int64_t count, struct kernel_zip_args args)
 {
     for (int64_t i = grid_index(); i < count; i += grid_step()) {
@@ -341,7 +341,7 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
 KERNEL_EXPORT(zip_f32)
 
 /* Both operands lie as the result does. */
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     zip_dense_f32(float *y, const float *a, const float *b, int64_t count, int op)
 {
     for (int64_t i = grid_index(); i < count; i += grid_step())
@@ -349,7 +349,7 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
 }
 KERNEL_EXPORT(zip_dense_f32)
 
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     zip_any(void *y, const void *a, const void *b, struct cuda_scalar scalar, int64_t count,
             struct kernel_zip_args args)
 {
@@ -404,7 +404,7 @@ static __device__ float chain_source(const struct cuda_chain *args, int64_t i)
     return (float)get_f64(args->input[0], chain->type, at);
 }
 
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     chain_f32(float *y, int64_t count, struct cuda_chain args)
 {
     const struct kernel_chain *chain = &args.chain;
@@ -431,7 +431,7 @@ KERNEL_EXPORT(chain_f32)
 
 /* A choice of two, conversion */
 
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     where_any(void *y, const uint8_t *condition, const void *a, const void *b, int64_t count,
               struct kernel_where shape)
 {
@@ -454,7 +454,7 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
 }
 KERNEL_EXPORT(where_any)
 
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     cast_any(void *y, int to, const void *x, int from, int64_t count)
 {
     bool as_real = is_real_type(from) || is_real_type(to);

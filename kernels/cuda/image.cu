@@ -75,7 +75,7 @@ static __device__ float conv_tap(const float *x, const float *w, int64_t channel
 }
 
 /* The products of an element are summed in float, the elements in double. */
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     conv_f32(float *y, const float *x, const float *w, const float *bias, const float *residual,
              int64_t count, struct kernel_conv shape)
 {
@@ -142,7 +142,7 @@ static __device__ void pool_one(struct pooled *pooled, const float *x, const int
         pooled->maximum = x[offset];
 }
 
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     pool_f32(float *y, const float *x, bool is_max, int64_t count, struct kernel_pool shape)
 {
     const struct kernel_window *window = &shape.window;
@@ -165,7 +165,7 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
 }
 KERNEL_EXPORT(pool_f32)
 
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     lrn_f32(float *y, const float *x, int64_t count, struct kernel_lrn shape)
 {
     int64_t before = (shape.size - 1) / 2, after = shape.size / 2;

@@ -25,7 +25,7 @@ static __device__ void copy_elements(T *y, const T *x, int64_t count,
 }
 
 #define COPY(name, type)                                                                           \
-    extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)                                       \
+    extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)                        \
         name(type *y, const type *x, int64_t count, struct kernel_copy shape)                      \
     {                                                                                              \
         copy_elements<type>(y, x, count, shape);                                                   \
@@ -39,7 +39,7 @@ COPY(copy_8, uint64_t)
 
 /* The last two axes of each of many matrices change places: by tiles, so that what is read and what
  * is written lies together. Blocks of CUDA_TILE x CUDA_TILE_ROWS threads. */
-extern "C" __global__ void __launch_bounds__(CUDA_TILE *CUDA_TILE_ROWS)
+extern "C" __global__ void __launch_bounds__(CUDA_TILE *CUDA_TILE_ROWS, CUDA_RESIDENT)
     transpose_4(uint32_t *y, const uint32_t *x, int64_t matrices, int64_t rows, int64_t cols)
 {
     __shared__ uint32_t tile[CUDA_TILE][CUDA_TILE + 1];
@@ -62,7 +62,7 @@ extern "C" __global__ void __launch_bounds__(CUDA_TILE *CUDA_TILE_ROWS)
 }
 KERNEL_EXPORT(transpose_4)
 
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     fill_any(void *y, uint64_t value, int bytes, int64_t count)
 {
     for (int64_t i = grid_index(); i < count; i += grid_step())
@@ -91,7 +91,7 @@ static __device__ int64_t pad_source(const struct kernel_pad *shape, int axis, i
     return first + (at < left ? at : 2 * (left - 1) - at);
 }
 
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     pad_any(void *y, const void *x, struct cuda_scalar value, int64_t count,
             struct kernel_pad shape)
 {
@@ -120,7 +120,7 @@ KERNEL_EXPORT(pad_any)
 /* Picking by index */
 
 /* y [outer, indices, inner], inner being units of `unit` bytes. */
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     gather_any(void *y, const void *x, const int64_t *indices, int unit, int64_t outer,
                int64_t axis, int64_t index_count, int64_t inner, struct cuda_fault fault)
 {
@@ -138,7 +138,7 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
 }
 KERNEL_EXPORT(gather_any)
 
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     gather_elements_any(void *y, const void *x, const void *indices, int bytes, int64_t count,
                         struct kernel_elements shape, struct cuda_fault fault)
 {
@@ -157,7 +157,7 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
 }
 KERNEL_EXPORT(gather_elements_any)
 
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     gather_nd_any(void *y, const void *x, const void *indices, int bytes, int64_t count,
                   struct kernel_tuples shape, struct cuda_fault fault)
 {
@@ -183,7 +183,7 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
 }
 KERNEL_EXPORT(gather_nd_any)
 
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     one_hot_any(void *y, const void *indices, const void *values, int64_t count,
                 struct kernel_one_hot shape)
 {
@@ -200,7 +200,7 @@ KERNEL_EXPORT(one_hot_any)
 
 /* Making */
 
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     eye_any(void *y, int dtype, int64_t rows, int64_t cols, int64_t k)
 {
     for (int64_t i = grid_index(); i < rows * cols; i += grid_step())
@@ -208,7 +208,7 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
 }
 KERNEL_EXPORT(eye_any)
 
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     range_any(void *y, const void *start, const void *step, int dtype, int64_t count)
 {
     for (int64_t i = grid_index(); i < count; i += grid_step()) {

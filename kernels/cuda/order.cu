@@ -39,7 +39,7 @@ static __device__ void combine(int op, int dtype, int bytes, void *y, int64_t to
 }
 
 /* A thread per line along the axis. */
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     scatter_elements_any(void *y, const void *indices, const void *updates, int bytes,
                          int64_t lines, struct kernel_elements s, struct cuda_fault fault)
 {
@@ -72,7 +72,7 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
 KERNEL_EXPORT(scatter_elements_any)
 
 /* A thread per element of a slice, which walks the tuples. */
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     scatter_nd_any(void *y, const void *indices, const void *updates, int bytes,
                    struct kernel_tuples s, struct cuda_fault fault)
 {
@@ -122,7 +122,7 @@ static __device__ bool comes_first(const void *x, int64_t a, int64_t b,
 }
 
 /* A block per line: k times the first of those that come after the last one. */
-extern "C" __global__ void __launch_bounds__(CUDA_LINE_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_LINE_BLOCK, CUDA_RESIDENT)
     top_k_any(void *values, int64_t *indices, const void *x, int bytes, int64_t lines,
               struct kernel_top_k s)
 {
@@ -163,7 +163,7 @@ extern "C" __global__ void __launch_bounds__(CUDA_LINE_BLOCK)
 }
 KERNEL_EXPORT(top_k_any)
 
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     triangle_any(void *y, const void *x, int64_t k, int64_t count, struct kernel_triangle s)
 {
     const uint64_t zero = 0;
@@ -178,7 +178,7 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
 KERNEL_EXPORT(triangle_any)
 
 /* inner: units of `bytes`. */
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     reverse_any(void *y, const void *x, const int64_t *lengths, int bytes, int64_t inner,
                 int64_t count, struct kernel_reverse s, struct cuda_fault fault)
 {
@@ -200,7 +200,7 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
 KERNEL_EXPORT(reverse_any)
 
 /* Over a copy of the cache. inner: units of `bytes`. */
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     cache_write_any(void *y, const void *update, const int64_t *at, int bytes, int64_t inner,
                     int64_t count, struct kernel_cache_write s, struct cuda_fault fault)
 {
@@ -227,7 +227,7 @@ static __device__ int64_t scale_at(int64_t i, const struct kernel_quantize *s)
            inner * s->scale_stride[2];
 }
 
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     quantize_any(void *y, const void *x, const void *scale, const void *zero, int64_t count,
                  struct kernel_quantize s)
 {
@@ -247,7 +247,7 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
 }
 KERNEL_EXPORT(quantize_any)
 
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     dequantize_any(void *y, const void *x, const void *scale, const void *zero, int64_t count,
                    struct kernel_quantize s)
 {
@@ -262,7 +262,7 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
 KERNEL_EXPORT(dequantize_any)
 
 /* One block, which has to know the whole first. */
-extern "C" __global__ void __launch_bounds__(CUDA_LINE_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_LINE_BLOCK, CUDA_RESIDENT)
     quantize_dynamic_u8(uint8_t *y, float *scale, uint8_t *zero, const float *x, int64_t count)
 {
     __shared__ double partial[CUDA_LINE_BLOCK / 32];

@@ -42,7 +42,7 @@ static __device__ void store_sum(float *y, const float *c, const struct kernel_g
 
 /* A block makes CUDA_TILE x CUDA_TILE results, each thread CUDA_TILE / CUDA_TILE_ROWS of a column.
  * What a tile of k adds is summed in float, the tiles in double. */
-extern "C" __global__ void __launch_bounds__(CUDA_TILE *CUDA_TILE_ROWS)
+extern "C" __global__ void __launch_bounds__(CUDA_TILE *CUDA_TILE_ROWS, CUDA_RESIDENT)
     gemm_f32(float *y, const float *a, const float *b, const float *c, int64_t batch,
              int64_t first_tile, struct kernel_gemm shape)
 {

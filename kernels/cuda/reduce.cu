@@ -87,7 +87,7 @@ static __device__ double reduce_part(const void *x, int dtype, int op, int64_t b
 }
 
 /* A block per result. */
-extern "C" __global__ void __launch_bounds__(CUDA_LINE_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_LINE_BLOCK, CUDA_RESIDENT)
     reduce_block(void *y, const void *x, int dtype, int op, struct cuda_groups groups)
 {
     __shared__ double partial[CUDA_LINE_BLOCK / 32];
@@ -149,7 +149,7 @@ static __device__ int64_t reduce_integer(const void *x, int dtype, int op, int64
 }
 
 /* A thread per result: short groups, and integers. */
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     reduce_thread(void *y, const void *x, int dtype, int op, bool as_real,
                   struct cuda_groups groups)
 {
@@ -189,7 +189,7 @@ static __device__ bool is_better(const void *x, int64_t i, int64_t best,
     }
 }
 
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     arg_reduce_any(int64_t *y, const void *x, struct kernel_arg_reduce shape)
 {
     for (int64_t i = grid_index(); i < shape.outer * shape.inner; i += grid_step()) {
@@ -212,7 +212,7 @@ static __device__ int64_t line_base(const struct kernel_along *s, int64_t line)
 
 /* Softmax, its logarithm, a norm: a block per line. is_plain: where the largest is not finite it is
  * taken away all the same, as softmax_f32_fn does. */
-extern "C" __global__ void __launch_bounds__(CUDA_LINE_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_LINE_BLOCK, CUDA_RESIDENT)
     along_block(void *y, const void *x, bool is_plain, struct kernel_along shape)
 {
     __shared__ double partial[CUDA_LINE_BLOCK / 32];
@@ -287,7 +287,7 @@ static __device__ void sum_line(void *y, const void *x, const struct kernel_alon
 }
 
 /* What is done in order: a thread per line. */
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     along_thread(void *y, const void *x, struct kernel_along shape)
 {
     for (int64_t line = grid_index(); line < shape.outer * shape.inner; line += grid_step()) {
@@ -324,7 +324,7 @@ static __device__ int64_t parameter_place(const int64_t *dims, const int64_t *st
     return place_in(dims, stride, rank, element);
 }
 
-extern "C" __global__ void __launch_bounds__(CUDA_LINE_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_LINE_BLOCK, CUDA_RESIDENT)
     normalize_block(struct kernel_normalize_data data, struct kernel_normalize shape,
                     struct cuda_groups groups)
 {
@@ -360,7 +360,7 @@ extern "C" __global__ void __launch_bounds__(CUDA_LINE_BLOCK)
 }
 KERNEL_EXPORT(normalize_block)
 
-extern "C" __global__ void __launch_bounds__(CUDA_BLOCK)
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     batch_norm_f32(float *y, const float *x, const float *scale, const float *bias,
                    const float *mean, const float *variance, float epsilon, int64_t count,
                    int64_t channels, int64_t plane)
