@@ -26,6 +26,8 @@ struct id_map {
 /** ids[place] must be distinct; their array is not kept. Returns 0 or -ENOMEM, then *map is empty.
  *  Give the map to id_map_deinit(). */
 int id_map_init(struct id_map *map, const int64_t *ids, size_t count);
+/** The same of ids that are fields of structs: one each `stride` bytes. */
+int id_map_init_fields(struct id_map *map, const int64_t *ids, size_t stride, size_t count);
 void id_map_deinit(struct id_map *map);
 
 uint32_t id_map_search(const struct id_map *map, int64_t id);

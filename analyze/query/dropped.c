@@ -53,10 +53,14 @@ static bool is_asked_for(const struct scan_session *session, const struct scan_r
     return run->selected && run->start_ns >= session->from_ns && run->start_ns < session->until_ns;
 }
 
-/* Runs whose ops were left out on purpose: what ops take in a run is that of the others. */
-static void skip_without_ops(struct reading *reading, bool all_count)
+/* Runs that are asked for, by what they are short of. */
+struct short_runs {
+    uint64_t count[2][2]; /* [without ops][lacks events] */
+};
+
+static struct short_runs count_short(const struct reading *reading)
 {
-    struct basis *basis = reading->basis;
+    struct short_runs runs = {0};
 
     for (size_t i = 0; i < reading->sessions.count; i++) {
         const struct scan_session *session = &reading->sessions.items[i];
@@ -64,43 +68,47 @@ static void skip_without_ops(struct reading *reading, bool all_count)
         for (size_t k = 0; k < session->run_count; k++) {
             const struct scan_run *run = &session->runs[k];
 
-            basis->runs_with_ops += is_asked_for(session, run) && !run->without_ops;
-            basis->runs_without_ops += is_asked_for(session, run) && run->without_ops;
+            if (is_asked_for(session, run))
+                runs.count[run->without_ops][run->lacks_events]++;
         }
     }
-    for (size_t i = 0; i < reading->sessions.count && basis->runs_with_ops && !all_count; i++) {
+    return runs;
+}
+
+static void unselect(struct reading *reading, bool without_ops, bool lacks_events)
+{
+    for (size_t i = 0; i < reading->sessions.count; i++) {
         struct scan_session *session = &reading->sessions.items[i];
 
-        for (size_t k = 0; k < session->run_count; k++)
-            session->runs[k].selected &= !session->runs[k].without_ops;
+        for (size_t k = 0; k < session->run_count; k++) {
+            struct scan_run *run = &session->runs[k];
+
+            run->selected &=
+                !(without_ops && run->without_ops) && !(lacks_events && run->lacks_events);
+        }
     }
 }
 
 void query_skip_incomplete(struct reading *reading)
 {
     const bool all_count = reading->question->totals || reading->question->runs_without_events;
+    const struct short_runs runs = count_short(reading);
     struct basis *basis = reading->basis;
-    uint64_t whole = 0, lacking = 0;
+    uint64_t whole = runs.count[0][0], lacking = runs.count[0][1];
+    bool skips_without_ops;
 
-    skip_without_ops(reading, all_count);
-    for (size_t i = 0; i < reading->sessions.count; i++) {
-        const struct scan_session *session = &reading->sessions.items[i];
-
-        for (size_t k = 0; k < session->run_count; k++) {
-            const struct scan_run *run = &session->runs[k];
-
-            whole += is_asked_for(session, run) && !run->lacks_events;
-            lacking += is_asked_for(session, run) && run->lacks_events;
-        }
+    basis->runs_with_ops = whole + lacking;
+    basis->runs_without_ops = runs.count[1][0] + runs.count[1][1];
+    /* Left out on purpose: what ops take in a run is that of the others. */
+    skips_without_ops = basis->runs_with_ops && !all_count;
+    if (!skips_without_ops) {
+        whole += runs.count[1][0];
+        lacking += runs.count[1][1];
     }
     basis->lacks_whole_runs = lacking && !whole;
     if (!whole || all_count || reading->from_totals)
-        return;
+        lacking = 0;
     basis->dropped_skipped = lacking;
-    for (size_t i = 0; i < reading->sessions.count; i++) {
-        struct scan_session *session = &reading->sessions.items[i];
-
-        for (size_t k = 0; k < session->run_count; k++)
-            session->runs[k].selected &= !session->runs[k].lacks_events;
-    }
+    if ((skips_without_ops && basis->runs_without_ops) || lacking)
+        unselect(reading, skips_without_ops, lacking > 0);
 }

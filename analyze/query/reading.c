@@ -95,6 +95,7 @@ static void choose_runs(struct scan_session *session, const struct ops_question 
         bool ended = run->end_ns != STORE_NULL;
         bool in_window = run->start_ns >= session->from_ns && run->start_ns < session->until_ns;
 
+        run->lacks_events = run->start_ns <= session->dropped_until_ns;
         if (by_number)
             run->selected = is_asked_for(question, session->session_id, run->number);
         else
@@ -117,21 +118,14 @@ static int read_runs(struct reading *reading, struct scan_session *session, stru
 {
     struct scan_runs runs;
     int rc = query_run_rows(reading->store, session->session_id, &runs, diag);
-    int64_t *numbers = malloc((runs.count + 1) * sizeof(*numbers));
 
     session->runs = runs.items; /* the scan frees them */
     session->run_count = runs.count;
-    if (rc == 0 && !numbers)
-        rc = -ENOMEM;
-    for (size_t i = 0; i < runs.count && rc == 0; i++) {
-        runs.items[i].lacks_events = runs.items[i].start_ns <= session->dropped_until_ns;
-        numbers[i] = runs.items[i].number;
-    }
-    if (rc == 0)
-        rc = id_map_init(&session->run_map, numbers, runs.count);
+    if (rc == 0 && runs.count)
+        rc = id_map_init_fields(&session->run_map, &runs.items[0].number, sizeof(runs.items[0]),
+                                runs.count);
     if (rc == 0)
         choose_runs(session, reading->question, reading->basis);
-    free(numbers);
     return rc;
 }
 
@@ -197,7 +191,8 @@ static int gather_runs(struct reading *reading)
             basis->runs++;
             if (run->end_ns == STORE_NULL || run->end_ns < run->start_ns || run->start_ns < 0)
                 continue;
-            rc = interval_add(&reading->wall, run->start_ns, run->end_ns);
+            if (!reading->from_totals) /* which do not know what of it is covered */
+                rc = interval_add(&reading->wall, run->start_ns, run->end_ns);
             if (rc == 0)
                 rc = array_push(&durations, (double)(run->end_ns - run->start_ns));
         }
