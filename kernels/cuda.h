@@ -22,7 +22,7 @@ struct kernel_cuda;
 struct kernel_cuda_graph;
 struct kernel_table;
 
-enum { KERNEL_CUDA_TEXT_BYTES = 320 };
+enum { KERNEL_CUDA_TEXT_BYTES = 320, KERNEL_CUDA_STREAMS_MAX = 16 };
 
 /** The version of every kernel in the table; the address tells it from others of this name. */
 extern const char kernel_cuda_version[];
@@ -58,7 +58,20 @@ size_t kernel_cuda_room(struct kernel_cuda *cuda);
 int kernel_cuda_clear(struct kernel_cuda *cuda, void *to, size_t bytes);
 int kernel_cuda_put(struct kernel_cuda *cuda, void *to, const void *from, size_t bytes);
 
-/** A copy from the device; waits for it. */
+/**
+ * Much memory, by way of pinned memory: begin(), upload() for pieces that lie on the device in
+ * ascending order, end(), which hands the last over. Gaps of less than some megabytes between them
+ * are overwritten. `from` may change at once. Where memory cannot be pinned it goes as by
+ * kernel_cuda_put().
+ *
+ * bytes       in all, gaps included
+ * out_copies  of pinned memory; 0: none could be had
+ */
+int kernel_cuda_upload_begin(struct kernel_cuda *cuda, size_t bytes);
+int kernel_cuda_upload(struct kernel_cuda *cuda, void *to, const void *from, size_t bytes);
+int kernel_cuda_upload_end(struct kernel_cuda *cuda, uint32_t *out_copies);
+
+/** A copy from the device; waits for it, and for what was handed over to its stream before. */
 int kernel_cuda_get(struct kernel_cuda *cuda, void *to, const void *from, size_t bytes);
 
 /** Until all that was handed over is done. Outside of its file, for tests. */

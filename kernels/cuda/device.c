@@ -7,31 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/cuda/driver.h"
+#include "kernels/cuda/device.h"
 #include "kernels/cuda/launch.h"
 
-enum { ELEMENT_BLOCKS_MAX = 1 << 16, LINE_BLOCKS_MAX = 1 << 20, NAME_BYTES = 96 };
-
-struct range {
-    uint64_t address;
-    size_t bytes;
-};
-
-struct kernel_cuda {
-    const struct cuda_driver *driver;
-    int device;
-    void *context, *module, *stream;
-    void *functions[CUDA_KERNEL_COUNT]; /* looked up when they are launched first */
-    struct range *ranges;               /* device memory that was given out */
-    size_t range_count, range_room;
-    void **moments;
-    uint32_t moment_count;
-    uint64_t fault; /* address of the word */
-    bool has_context, is_capturing;
-    int failure; /* the first; 0: none */
-    char problem[KERNEL_CUDA_TEXT_BYTES];
-    char description[160];
-};
+enum { ELEMENT_BLOCKS_MAX = 1 << 16, LINE_BLOCKS_MAX = 1 << 20 };
 
 struct kernel_cuda_graph {
     void *graph, *executable;
@@ -55,49 +34,6 @@ static _Thread_local struct {
     uint32_t mark;
     bool is_awaited;
 } current;
-
-static int to_errno(int error)
-{
-    switch (error) {
-    case CUDA_OUT_OF_MEMORY:
-        return -ENOMEM;
-    case CUDA_NO_DEVICE:
-        return -ENODEV;
-    case CUDA_INVALID_DEVICE:
-        return -EINVAL;
-    case CUDA_NO_BINARY:
-    case CUDA_INVALID_IMAGE:
-    case CUDA_UNSUPPORTED_PTX:
-        return -ENOTSUP;
-    default:
-        return -EIO;
-    }
-}
-
-/* What the driver calls an error. */
-static const char *name_of(const struct cuda_driver *driver, int error, char out[NAME_BYTES])
-{
-    const char *name = NULL;
-
-    if (driver->cuGetErrorName(error, &name) != 0 || !name)
-        snprintf(out, NAME_BYTES, "error %d", error);
-    else
-        snprintf(out, NAME_BYTES, "%s", name);
-    return out;
-}
-
-/* Keeps the first failure. Returns 0, or what the device has failed with. */
-static int checked(struct kernel_cuda *cuda, int error, const char *what)
-{
-    char name[NAME_BYTES];
-
-    if (error == 0 || cuda->failure != 0)
-        return cuda->failure;
-    cuda->failure = to_errno(error);
-    snprintf(cuda->problem, sizeof(cuda->problem), "the GPU failed at %s: %s", what,
-             name_of(cuda->driver, error, name));
-    return cuda->failure;
-}
 
 /* --- Opening --- */
 
@@ -125,7 +61,7 @@ static void describe(struct kernel_cuda *cuda)
 static int find_device(struct kernel_cuda *cuda, int number, char *out_text)
 {
     const struct cuda_driver *driver = cuda->driver;
-    char name[NAME_BYTES];
+    char name[CUDA_NAME_BYTES];
     int count = 0, error = driver->cuInit(0);
 
     if (error == 0)
@@ -143,14 +79,14 @@ static int find_device(struct kernel_cuda *cuda, int number, char *out_text)
         error = driver->cuDeviceGet(&cuda->device, number);
     if (error != 0)
         snprintf(out_text, KERNEL_CUDA_TEXT_BYTES, "the driver cannot be used: %s",
-                 name_of(driver, error, name));
+                 cuda_name_of(driver, error, name));
     return error;
 }
 
 static int load_kernels(struct kernel_cuda *cuda, char *out_text)
 {
     int error = cuda->driver->cuModuleLoadData(&cuda->module, kernel_cuda_image);
-    char name[NAME_BYTES];
+    char name[CUDA_NAME_BYTES];
 
     if (error != 0 && !has_kernels())
         snprintf(out_text, KERNEL_CUDA_TEXT_BYTES,
@@ -159,30 +95,31 @@ static int load_kernels(struct kernel_cuda *cuda, char *out_text)
         snprintf(out_text, KERNEL_CUDA_TEXT_BYTES,
                  "the kernels cannot be loaded on %s: %s; they need compute capability 7.5 and a "
                  "driver for CUDA 13.0",
-                 cuda->description, name_of(cuda->driver, error, name));
+                 cuda->description, cuda_name_of(cuda->driver, error, name));
     return error;
 }
 
 static int open_stream(struct kernel_cuda *cuda, char *out_text)
 {
     const struct cuda_driver *driver = cuda->driver;
-    char name[NAME_BYTES];
-    int error = driver->cuStreamCreate(&cuda->stream, 1); /* does not wait for the default one */
+    char name[CUDA_NAME_BYTES];
+    int error = cuda_stream_create(cuda);
 
+    cuda->stream = cuda->streams[0];
     if (error == 0)
         error = driver->cuMemAlloc_v2(&cuda->fault, sizeof(uint64_t));
     if (error == 0)
         error = driver->cuMemsetD8Async(cuda->fault, 0, sizeof(uint64_t), cuda->stream);
     if (error != 0)
         snprintf(out_text, KERNEL_CUDA_TEXT_BYTES, "%s cannot be used: %s", cuda->description,
-                 name_of(driver, error, name));
+                 cuda_name_of(driver, error, name));
     return error;
 }
 
 static int open_context(struct kernel_cuda *cuda, char *out_text)
 {
     const struct cuda_driver *driver = cuda->driver;
-    char name[NAME_BYTES];
+    char name[CUDA_NAME_BYTES];
     int error = driver->cuDevicePrimaryCtxRetain(&cuda->context, cuda->device);
 
     cuda->has_context = error == 0;
@@ -193,7 +130,7 @@ static int open_context(struct kernel_cuda *cuda, char *out_text)
         return 0;
     }
     snprintf(out_text, KERNEL_CUDA_TEXT_BYTES, "%s cannot be used: %s", cuda->description,
-             name_of(driver, error, name));
+             cuda_name_of(driver, error, name));
     return error;
 }
 
@@ -225,7 +162,7 @@ int kernel_cuda_open(int number, struct kernel_cuda **out_cuda,
         *out_cuda = cuda;
     else
         kernel_cuda_close(&cuda);
-    return error ? to_errno(error) : 0;
+    return error ? cuda_errno_of(error) : 0;
 }
 
 void kernel_cuda_close(struct kernel_cuda **cuda_ptr)
@@ -241,16 +178,18 @@ void kernel_cuda_close(struct kernel_cuda **cuda_ptr)
         current.cuda = NULL;
     if (cuda->has_context)
         (void)driver->cuCtxSetCurrent(cuda->context);
-    if (cuda->stream)
-        (void)driver->cuStreamSynchronize(cuda->stream);
+    for (uint32_t i = 0; i < cuda->stream_count; i++)
+        (void)driver->cuStreamSynchronize(cuda->streams[i]);
+    cuda_upload_release(cuda);
+    cuda_marks_destroy(cuda);
     for (uint32_t i = 0; i < cuda->moment_count; i++)
         (void)driver->cuEventDestroy_v2(cuda->moments[i]);
     for (size_t i = 0; i < cuda->range_count; i++)
         (void)driver->cuMemFree_v2(cuda->ranges[i].address);
     if (cuda->fault)
         (void)driver->cuMemFree_v2(cuda->fault);
-    if (cuda->stream)
-        (void)driver->cuStreamDestroy_v2(cuda->stream);
+    for (uint32_t i = 0; i < cuda->stream_count; i++)
+        (void)driver->cuStreamDestroy_v2(cuda->streams[i]);
     if (cuda->module)
         (void)driver->cuModuleUnload(cuda->module);
     if (cuda->has_context)
@@ -285,14 +224,14 @@ static uint64_t address_of(const void *memory)
 
 int kernel_cuda_alloc(struct kernel_cuda *cuda, size_t bytes, void **out_memory)
 {
-    struct range range = {.bytes = bytes ? bytes : 1};
+    struct cuda_range range = {.bytes = bytes ? bytes : 1};
     int error;
 
     if (cuda->failure != 0)
         return cuda->failure;
     if (cuda->range_count == cuda->range_room) {
         size_t room = cuda->range_room ? 2 * cuda->range_room : 16;
-        struct range *ranges = realloc(cuda->ranges, room * sizeof(*ranges));
+        struct cuda_range *ranges = realloc(cuda->ranges, room * sizeof(*ranges));
 
         if (!ranges)
             return -ENOMEM;
@@ -303,7 +242,7 @@ int kernel_cuda_alloc(struct kernel_cuda *cuda, size_t bytes, void **out_memory)
     if (error == CUDA_OUT_OF_MEMORY)
         return -ENOMEM;
     if (error != 0)
-        return checked(cuda, error, "allocating memory");
+        return cuda_checked(cuda, error, "allocating memory");
     cuda->ranges[cuda->range_count++] = range;
     *out_memory = pointer(range.address);
     return 0;
@@ -320,34 +259,39 @@ int kernel_cuda_clear(struct kernel_cuda *cuda, void *to, size_t bytes)
 {
     if (cuda->failure != 0 || bytes == 0)
         return cuda->failure;
-    return checked(cuda, cuda->driver->cuMemsetD8Async(address_of(to), 0, bytes, cuda->stream),
-                   "clearing memory");
+    return cuda_checked(cuda, cuda->driver->cuMemsetD8Async(address_of(to), 0, bytes, cuda->stream),
+                        "clearing memory");
 }
 
 int kernel_cuda_put(struct kernel_cuda *cuda, void *to, const void *from, size_t bytes)
 {
     if (cuda->failure != 0 || bytes == 0)
         return cuda->failure;
-    return checked(cuda,
-                   cuda->driver->cuMemcpyHtoDAsync_v2(address_of(to), from, bytes, cuda->stream),
-                   "a copy to it");
+    return cuda_checked(
+        cuda, cuda->driver->cuMemcpyHtoDAsync_v2(address_of(to), from, bytes, cuda->stream),
+        "a copy to it");
 }
 
 int kernel_cuda_get(struct kernel_cuda *cuda, void *to, const void *from, size_t bytes)
 {
     if (cuda->failure != 0 || bytes == 0)
         return cuda->failure;
-    (void)checked(cuda,
-                  cuda->driver->cuMemcpyDtoHAsync_v2(to, address_of(from), bytes, cuda->stream),
-                  "a copy from it");
-    return kernel_cuda_wait(cuda);
+    (void)cuda_checked(
+        cuda, cuda->driver->cuMemcpyDtoHAsync_v2(to, address_of(from), bytes, cuda->stream),
+        "a copy from it");
+    if (cuda->failure != 0)
+        return cuda->failure;
+    return cuda_checked(cuda, cuda->driver->cuStreamSynchronize(cuda->stream), "running kernels");
 }
 
 int kernel_cuda_wait(struct kernel_cuda *cuda)
 {
-    if (cuda->failure != 0)
-        return cuda->failure;
-    return checked(cuda, cuda->driver->cuStreamSynchronize(cuda->stream), "running kernels");
+    for (uint32_t i = 0; cuda->failure == 0 && i < cuda->stream_count; i++)
+        (void)cuda_checked(cuda, cuda->driver->cuStreamSynchronize(cuda->streams[i]),
+                           "running kernels");
+    if (cuda->failure == 0)
+        cuda_upload_release(cuda);
+    return cuda->failure;
 }
 
 /* --- Launching --- */
@@ -358,7 +302,8 @@ void kernel_cuda_use(struct kernel_cuda *cuda, uint32_t mark, bool is_awaited)
     current.mark = mark;
     current.is_awaited = is_awaited;
     if (cuda && current.context != cuda->context &&
-        checked(cuda, cuda->driver->cuCtxSetCurrent(cuda->context), "using it in a thread") == 0)
+        cuda_checked(cuda, cuda->driver->cuCtxSetCurrent(cuda->context), "using it in a thread") ==
+            0)
         current.context = cuda->context;
 }
 
@@ -395,16 +340,16 @@ void cuda_launch(enum cuda_kernel kernel, struct cuda_size grid, struct cuda_siz
         return;
     snprintf(what, sizeof(what), "kernel %s", kernel_names[kernel]);
     if (!cuda->functions[kernel] &&
-        checked(cuda,
-                cuda->driver->cuModuleGetFunction(&cuda->functions[kernel], cuda->module,
-                                                  kernel_names[kernel]),
-                what) < 0)
+        cuda_checked(cuda,
+                     cuda->driver->cuModuleGetFunction(&cuda->functions[kernel], cuda->module,
+                                                       kernel_names[kernel]),
+                     what) < 0)
         return;
-    (void)checked(cuda,
-                  cuda->driver->cuLaunchKernel(cuda->functions[kernel], grid.x, grid.y, grid.z,
-                                               block.x, block.y, block.z, 0, cuda->stream,
-                                               arguments, NULL),
-                  what);
+    (void)cuda_checked(cuda,
+                       cuda->driver->cuLaunchKernel(cuda->functions[kernel], grid.x, grid.y, grid.z,
+                                                    block.x, block.y, block.z, 0, cuda->stream,
+                                                    arguments, NULL),
+                       what);
 }
 
 void cuda_launch_elements(enum cuda_kernel kernel, int64_t count, void **arguments)
@@ -459,7 +404,7 @@ int kernel_cuda_make_moments(struct kernel_cuda *cuda, uint32_t count)
         int error = cuda->driver->cuEventCreate(&moments[cuda->moment_count], 0);
 
         if (error != 0)
-            return checked(cuda, error, "making an event");
+            return cuda_checked(cuda, error, "making an event");
         cuda->moment_count++;
     }
     return 0;
@@ -469,16 +414,16 @@ int kernel_cuda_note(struct kernel_cuda *cuda, uint32_t moment)
 {
     if (cuda->failure != 0)
         return cuda->failure;
-    return checked(cuda, cuda->driver->cuEventRecord(cuda->moments[moment], cuda->stream),
-                   "recording an event");
+    return cuda_checked(cuda, cuda->driver->cuEventRecord(cuda->moments[moment], cuda->stream),
+                        "recording an event");
 }
 
 int kernel_cuda_await(struct kernel_cuda *cuda, uint32_t moment)
 {
     if (cuda->failure != 0)
         return cuda->failure;
-    return checked(cuda, cuda->driver->cuEventSynchronize(cuda->moments[moment]),
-                   "waiting for an event");
+    return cuda_checked(cuda, cuda->driver->cuEventSynchronize(cuda->moments[moment]),
+                        "waiting for an event");
 }
 
 int kernel_cuda_between(struct kernel_cuda *cuda, uint32_t from, uint32_t to, int64_t *out_ns)
@@ -488,9 +433,9 @@ int kernel_cuda_between(struct kernel_cuda *cuda, uint32_t from, uint32_t to, in
 
     if (cuda->failure != 0)
         return cuda->failure;
-    rc =
-        checked(cuda, cuda->driver->cuEventElapsedTime(&ms, cuda->moments[from], cuda->moments[to]),
-                "reading an event");
+    rc = cuda_checked(cuda,
+                      cuda->driver->cuEventElapsedTime(&ms, cuda->moments[from], cuda->moments[to]),
+                      "reading an event");
     if (rc == 0)
         *out_ns = (int64_t)((double)ms * 1e6 + (ms < 0.0f ? -0.5 : 0.5));
     return rc;
@@ -503,8 +448,8 @@ int kernel_cuda_graph_begin(struct kernel_cuda *cuda)
     int rc = kernel_cuda_wait(cuda);
 
     if (rc == 0) /* 1: of this thread only; others may do what they like */
-        rc = checked(cuda, cuda->driver->cuStreamBeginCapture_v2(cuda->stream, 1),
-                     "beginning a graph");
+        rc = cuda_checked(cuda, cuda->driver->cuStreamBeginCapture_v2(cuda->stream, 1),
+                          "beginning a graph");
     cuda->is_capturing = rc == 0;
     return rc;
 }
@@ -518,16 +463,16 @@ int kernel_cuda_graph_end(struct kernel_cuda *cuda, struct kernel_cuda_graph **o
     if (cuda->is_capturing) {
         int error = cuda->driver->cuStreamEndCapture(cuda->stream, &captured);
 
-        (void)checked(cuda, error, "ending a graph");
+        (void)cuda_checked(cuda, error, "ending a graph");
     }
     cuda->is_capturing = false;
     rc = graph ? cuda->failure : -ENOMEM;
     if (graph)
         graph->graph = captured;
     if (rc == 0)
-        rc = checked(cuda,
-                     cuda->driver->cuGraphInstantiateWithFlags(&graph->executable, captured, 0),
-                     "making a graph");
+        rc = cuda_checked(
+            cuda, cuda->driver->cuGraphInstantiateWithFlags(&graph->executable, captured, 0),
+            "making a graph");
     if (rc == 0)
         *out_graph = graph;
     else
@@ -539,8 +484,8 @@ int kernel_cuda_graph_launch(struct kernel_cuda *cuda, struct kernel_cuda_graph 
 {
     if (cuda->failure != 0)
         return cuda->failure;
-    return checked(cuda, cuda->driver->cuGraphLaunch(graph->executable, cuda->stream),
-                   "launching a graph");
+    return cuda_checked(cuda, cuda->driver->cuGraphLaunch(graph->executable, cuda->stream),
+                        "launching a graph");
 }
 
 void kernel_cuda_graph_destroy(struct kernel_cuda *cuda, struct kernel_cuda_graph **graph_ptr)

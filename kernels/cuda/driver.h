@@ -34,6 +34,8 @@ enum {
     F(cuMemGetInfo_v2, (size_t * out_free, size_t * out_total))                                    \
     F(cuMemAlloc_v2, (uint64_t * out_address, size_t bytes))                                       \
     F(cuMemFree_v2, (uint64_t address))                                                            \
+    F(cuMemHostAlloc, (void **out_memory, size_t bytes, unsigned flags))                           \
+    F(cuMemFreeHost, (void *memory))                                                               \
     F(cuMemcpyHtoDAsync_v2, (uint64_t to, const void *from, size_t bytes, void *stream))           \
     F(cuMemcpyDtoHAsync_v2, (void *to, uint64_t from, size_t bytes, void *stream))                 \
     F(cuMemsetD8Async, (uint64_t to, unsigned char value, size_t bytes, void *stream))             \

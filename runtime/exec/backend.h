@@ -85,6 +85,10 @@ struct device_backend {
     int (*clear)(struct device *device, void *to, size_t bytes);
     /** Returns as soon as `from` may change. */
     int (*copy_in)(struct device *device, void *to, const void *from, size_t bytes);
+    /* Much memory, in ascending order of `to`: begin, pieces, end. out_copies: of pinned memory. */
+    int (*upload_begin)(struct device *device, size_t bytes);
+    int (*upload)(struct device *device, void *to, const void *from, size_t bytes);
+    int (*upload_end)(struct device *device, uint32_t *out_copies);
     /** Waits. */
     int (*copy_out)(struct device *device, void *to, const void *from, size_t bytes);
 

@@ -84,6 +84,21 @@ static int cuda_copy_in(struct device *device, void *to, const void *from, size_
     return kernel_cuda_put(device->cuda, to, from, bytes);
 }
 
+static int cuda_upload_begin(struct device *device, size_t bytes)
+{
+    return kernel_cuda_upload_begin(device->cuda, bytes);
+}
+
+static int cuda_upload(struct device *device, void *to, const void *from, size_t bytes)
+{
+    return kernel_cuda_upload(device->cuda, to, from, bytes);
+}
+
+static int cuda_upload_end(struct device *device, uint32_t *out_copies)
+{
+    return kernel_cuda_upload_end(device->cuda, out_copies);
+}
+
 static int cuda_copy_out(struct device *device, void *to, const void *from, size_t bytes)
 {
     return kernel_cuda_get(device->cuda, to, from, bytes);
@@ -153,6 +168,9 @@ const struct device_backend device_cuda = {
     .room = cuda_room,
     .clear = cuda_clear,
     .copy_in = cuda_copy_in,
+    .upload_begin = cuda_upload_begin,
+    .upload = cuda_upload,
+    .upload_end = cuda_upload_end,
     .copy_out = cuda_copy_out,
     .begin_step = cuda_begin_step,
     .wait = cuda_wait,

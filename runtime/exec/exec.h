@@ -260,7 +260,8 @@ struct exec_device_facts {
     const char *description;                       /* also NULL then */
     uint32_t device_steps, host_steps, copy_steps; /* of the execution; they make up all steps */
     uint64_t copied_in_bytes, copied_out_bytes;    /* by a run's own copies, of one run */
-    uint64_t parameter_bytes;                      /* copied once */
+    uint64_t parameter_bytes;                      /* copied once, in so many copies of pinned */
+    uint32_t parameter_copies;                     /* memory; 0: piece by piece, of other memory */
     bool is_graph;                                 /* runs are launched as one */
 };
 struct exec_device_facts exec_device_facts(const struct exec *exec);

@@ -77,7 +77,7 @@ static bool is_input(const struct exec *exec, uint32_t buffer)
     return false;
 }
 
-/* Constants that steps of the device read: one piece of memory, each copied once. */
+/* Constants that steps of the device read: one piece of memory, brought once. */
 static int bring_constants(struct exec *exec, struct diag *diag)
 {
     struct bound *bound = exec->bound;
@@ -92,6 +92,9 @@ static int bring_constants(struct exec *exec, struct diag *diag)
     if (at == 0)
         return 0;
     rc = take(exec, at, "the parameters", &exec->device_constants, diag);
+    if (rc < 0)
+        return rc;
+    rc = exec->device_backend->upload_begin(exec->device, at);
     at = 0;
     for (uint32_t i = 0; rc == 0 && i < bound->plan.buffer_count; i++) {
         const struct plan_buffer *buffer = &bound->plan.buffers[i];
@@ -99,13 +102,15 @@ static int bring_constants(struct exec *exec, struct diag *diag)
         if (!buffer->is_external || !(bound->needed_on[i] & ON_DEVICE) || is_input(exec, i))
             continue;
         bound->device_memory[i] = (char *)exec->device_constants + at;
-        rc = exec->device_backend->copy_in(exec->device, bound->device_memory[i], bound->memory[i],
-                                           buffer->bytes);
-        if (rc < 0)
-            diag_set(diag, rc, "%s", exec->device_backend->problem(exec->device));
+        rc = exec->device_backend->upload(exec->device, bound->device_memory[i], bound->memory[i],
+                                          buffer->bytes);
         at += round_up(buffer->bytes);
     }
-    return rc;
+    if (rc == 0)
+        rc = exec->device_backend->upload_end(exec->device, &exec->device_constant_copies);
+    if (rc == -ENOMEM)
+        return diag_set(diag, rc, "out of memory");
+    return rc < 0 ? diag_set(diag, rc, "%s", exec->device_backend->problem(exec->device)) : 0;
 }
 
 static int bring_inputs(struct exec *exec, struct diag *diag)
@@ -140,6 +145,22 @@ static int prepare_outputs(struct exec *exec, struct diag *diag)
     return 0;
 }
 
+static int take_arena(struct exec *exec, struct diag *diag)
+{
+    struct diag reason = {0};
+    size_t peak_bytes;
+    uint32_t peak = exec_peak_step(exec, &peak_bytes);
+    char most[AMOUNT_BYTES];
+    int rc = take(exec, exec->bound->plan.arena_bytes, "the intermediate tensors",
+                  &exec->device_arena, &reason);
+
+    if (rc != -ENOSPC || peak == EXEC_NO_STEP)
+        return rc < 0 ? diag_set(diag, rc, "%s", reason.text) : 0;
+    return diag_set(diag, rc, "%s; most of them at once in \"%s\" (%s), %s", reason.text,
+                    exec->bound->steps[peak].info.name, exec->bound->steps[peak].info.type,
+                    amount_format_bytes(most, sizeof(most), (double)peak_bytes));
+}
+
 int exec_device_allocate(struct exec *exec, struct diag *diag)
 {
     int rc;
@@ -149,8 +170,7 @@ int exec_device_allocate(struct exec *exec, struct diag *diag)
     for (uint32_t i = 0; i < exec->bound->step_count; i++)
         exec->has_host_steps = exec->has_host_steps || !exec->bound->steps[i].info.on_device ||
                                exec->bound->steps[i].copied != PLAN_NONE;
-    rc = take(exec, exec->bound->plan.arena_bytes, "the intermediate tensors", &exec->device_arena,
-              diag);
+    rc = take_arena(exec, diag);
     if (rc == 0)
         rc = bring_constants(exec, diag);
     if (rc == 0)
@@ -330,6 +350,7 @@ struct exec_device_facts exec_device_facts(const struct exec *exec)
     facts.name = exec->device_name;
     facts.description = exec->device_backend->describe(exec->device);
     facts.parameter_bytes = exec->device_constant_bytes;
+    facts.parameter_copies = exec->device_constant_copies;
     facts.is_graph = exec->is_recorded && !exec->has_host_steps;
     for (uint32_t i = 0; i < exec->bound->step_count; i++) {
         const struct bound_step *step = &exec->bound->steps[i];

@@ -42,6 +42,7 @@ struct exec {
     char device_name[24]; /* "cuda:0" */
     void *device_arena, *device_constants;
     uint64_t device_constant_bytes;
+    uint32_t device_constant_copies;
     void **output_copies; /* by position in graph->outputs: read from the device when asked for */
     bool has_host_steps, offloads;
     bool is_captured;            /* a run is kept on the device as a whole */

@@ -64,17 +64,20 @@ void run_free_graph(struct session *session, bool is_told)
 void run_tell_device(const struct exec *exec)
 {
     struct exec_device_facts facts = exec_device_facts(exec);
-    char in[AMOUNT_BYTES], out[AMOUNT_BYTES], parameters[AMOUNT_BYTES];
+    char in[AMOUNT_BYTES], out[AMOUNT_BYTES], parameters[AMOUNT_BYTES], pinned[48] = "";
 
     if (!facts.description)
         return;
+    if (facts.parameter_copies > 0)
+        snprintf(pinned, sizeof(pinned), ", from pinned memory by %u %s", facts.parameter_copies,
+                 facts.parameter_copies == 1 ? "copy" : "copies");
     text_print(
         stderr,
         "load_and_run: --cuda: %s: %u operators on it, %u on the CPU; %u copies in each run, "
-        "%s to it and %s from it; %s of parameters copied once%s\n",
+        "%s to it and %s from it; %s of parameters copied once%s%s\n",
         facts.description, facts.device_steps, facts.host_steps, facts.copy_steps,
         amount_format_bytes(in, sizeof(in), (double)facts.copied_in_bytes),
         amount_format_bytes(out, sizeof(out), (double)facts.copied_out_bytes),
-        amount_format_bytes(parameters, sizeof(parameters), (double)facts.parameter_bytes),
+        amount_format_bytes(parameters, sizeof(parameters), (double)facts.parameter_bytes), pinned,
         facts.is_graph ? "; a run is one graph" : "");
 }

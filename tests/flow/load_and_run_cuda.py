@@ -142,21 +142,71 @@ def check_errors(folder):
                f"{words}: {done.returncode} {done.stderr}")
 
 
-def check_each_failure(folder):
-    """Each call in turn fails: one sentence, and nothing is left."""
+def fail_each(folder, model, flags, step, answer):
+    """Calls in turn fail: one sentence, and nothing is left. Only what is asked for a name, or
+    comes after all was done, may fail unseen."""
     path = folder / "left"
-    run(ATTENTION, "--no-trace", "--iter", "1", CUDA_DOUBLE_LEFT=str(path))
+    words = ("--no-trace", "--iter", "1", "--warmup-iter", "0", *flags)
+    run(model, *words, CUDA_DOUBLE_LEFT=str(path))
     calls = left_of(path)["calls"]
-    expect(calls > 50, f"{calls} calls")
-    for number in range(1, calls + 1, max(1, calls // 60)):
+    expect(calls > 40, f"{model.name} {flags}: {calls} calls")
+    told = set()
+    for number in range(1, calls + 1, step):
         path.unlink(missing_ok=True)
-        done = run(ATTENTION, "--no-trace", "--iter", "1", CUDA_DOUBLE_LEFT=str(path),
-                   CUDA_DOUBLE_FAIL=f"#{number}=999")
+        done = run(model, *words, CUDA_DOUBLE_LEFT=str(path), CUDA_DOUBLE_FAIL=f"#{number}={answer}")
+        left = left_of(path)
+        which = [what.split()[1] for what in left if what.startswith("failed ")]
+        what = f"{model.name} {flags} call {number} {which} answers {answer}"
         sentences = [line for line in done.stderr.splitlines()
-                     if "CUDA_ERROR" in line or "GPU" in line and "operators on it" not in line]
-        expect(done.returncode in (0, 4), f"call {number}: {done.returncode} {done.stderr}")
-        expect(done.returncode == 0 or len(sentences) == 1, f"call {number}: {done.stderr}")
-        expect(is_clean(left_of(path)), f"call {number} leaves {left_of(path)}")
+                     if not re.search("has no data, using|operators on it|operators are handed over", line)]
+        may_go_on = ["cuDeviceGetName", "cuDeviceGetAttribute", *(["cuMemHostAlloc", "cuEventCreate"] if answer == 2 else [])]
+        expect(len(which) == 1, f"{what}: {left}")
+        if number > calls - 2: # all was done; as it is closed
+            may_go_on = ["cuCtxSetCurrent", "cuStreamSynchronize"]
+        if which and which[0] in may_go_on:
+            expect(done.returncode == 0, f"{what}: {done.returncode} {done.stderr}")
+        else:
+            expect(done.returncode == 4 and len(sentences) == 1 and sentences[0].startswith("load_and_run: "),
+                   f"{what}: {done.returncode} {done.stderr}")
+        expect(is_clean(left), f"{what} leaves {left}")
+        told.update(which)
+    return told
+
+
+def check_each_failure(folder):
+    profile = ("--profile", folder / "profile.json")
+    told = set()
+    for flags in ((), ("--record-comp-seq",), profile):
+        told |= fail_each(folder, LINEAR, flags, 1, 999)
+    told |= fail_each(folder, LINEAR, (), 1, 2)
+    fail_each(folder, ATTENTION, (), 7, 999)
+    for name in ("cuMemAlloc_v2", "cuMemHostAlloc", "cuLaunchKernel", "cuStreamEndCapture", "cuEventElapsedTime"):
+        expect(name in told, f"{name} is among what failed: {told}")
+
+
+def check_no_memory(folder):
+    """Too little in the middle of a run: which operator, and how much there is."""
+    done = run(LINEAR, "--no-trace", CUDA_DOUBLE_FAIL="cuLaunchKernel=2", CUDA_DOUBLE_MEMORY="1048576")
+    expect(done.returncode == 4 and
+           re.search(r'node ".+" \(.+\): the GPU failed at kernel \w+: CUDA_ERROR_OUT_OF_MEMORY; '
+                     r"\d+ of its 1048576 bytes are free\n", done.stderr), done.stderr)
+    path = folder / "left"
+    most = re.compile(r'no room for the intermediate tensors: .+ are needed, and .+ are free; most of them '
+                      r'at once in ".+" \(.+\), .+B\n')
+    done = run(LINEAR, "--no-trace", CUDA_DOUBLE_MEMORY="64", CUDA_DOUBLE_LEFT=str(path))
+    expect(done.returncode == 4 and most.search(done.stderr) and is_clean(left_of(path)), done.stderr)
+
+
+def check_upload(folder):
+    """Parameters come by way of pinned memory; where there is none, by other."""
+    path = folder / "left"
+    done = run(LINEAR, "--no-trace", "--iter", "0", "--warmup-iter", "0", CUDA_DOUBLE_LEFT=str(path))
+    pinned = left_of(path)["copied in pinned"]
+    expect(pinned > 0 and "from pinned memory by 1 copy" in done.stderr, f"{pinned} {done.stderr}")
+    done = run(LINEAR, "--verify", LINEAR, "--no-trace", CUDA_DOUBLE_FAIL="cuMemHostAlloc=2",
+               CUDA_DOUBLE_LEFT=str(path))
+    expect(done.returncode == 0 and left_of(path)["copied in pinned"] == 0 and is_clean(left_of(path)),
+           f"without pinned memory: {done.stdout}{done.stderr}{left_of(path)}")
 
 
 with tempfile.TemporaryDirectory() as name:
@@ -165,6 +215,8 @@ with tempfile.TemporaryDirectory() as name:
     check_trace(pathlib.Path(name))
     check_times(pathlib.Path(name))
     check_errors(pathlib.Path(name))
+    check_no_memory(pathlib.Path(name))
+    check_upload(pathlib.Path(name))
     check_each_failure(pathlib.Path(name))
 for failure in failures:
     print(failure)

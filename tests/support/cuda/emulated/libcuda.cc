@@ -13,7 +13,8 @@
  * stands before the launch; who waits does so until the time has come.
  *
  * Environment, read by cuInit():
- *   CUDA_DOUBLE_STREAMS  "eager"; lazy
+ *   CUDA_DOUBLE_STREAMS  "eager"; "others": who waits for one stream has the others work first; lazy
+ *   CUDA_DOUBLE_WAITS    "none": streams do not wait for each other
  *   CUDA_DOUBLE_ORDER    "reverse", "random:SEED": of threads and blocks; forward
  *   CUDA_DOUBLE_DRIVER   "none": no device; "old": the module's kernels are for a newer driver
  *   CUDA_DOUBLE_KERNELS  "softmax_f32=250000": ns of kernels by name; 1000 for others
@@ -56,12 +57,15 @@ enum {
     NOT_FOUND = 500,
     LAUNCH_FAILED = 719,
     CAPTURE_UNSUPPORTED = 900,
+    CAPTURE_UNJOINED = 904,
+    CAPTURE_ISOLATION = 905,
 };
 
 static constexpr size_t ARENA = (size_t)4 << 30, PAGE = 4096;
 static constexpr uint64_t LAUNCH_NS = 2000, KERNEL_NS = 1000, BYTES_PER_NS = 16;
 
-using item = std::function<void(uint64_t pushed_ns)>;
+struct stream;
+using item = std::function<void(stream *on, uint64_t pushed_ns)>;
 
 struct graph {
     std::vector<item> items;
@@ -69,14 +73,18 @@ struct graph {
 
 struct stream {
     std::deque<std::pair<uint64_t, item>> queue;
+    uint64_t clock_ns = 0;
     graph *capture = nullptr;
+    bool is_joined = false; /* to the capture of another, by waiting for an event of it */
+    size_t captured = 0, followed = 0; /* of such: how much, and what of it others wait for */
 };
 
 struct event {
     stream *on = nullptr;
-    uint64_t ticket = 0;
-    bool done = true;
+    uint64_t ticket = 0, done_ticket = 0;
     uint64_t at_ns = 0;
+    graph *capture = nullptr; /* it was recorded there, after so much of the stream */
+    size_t captured = 0;
 };
 
 struct module {
@@ -88,15 +96,17 @@ static std::recursive_mutex &lock = *new std::recursive_mutex;
 static std::map<char *, size_t> &allocations = *new std::map<char *, size_t>;
 static std::map<char *, size_t> &pinned = *new std::map<char *, size_t>;
 static std::multimap<size_t, char *> &freed = *new std::multimap<size_t, char *>;
+static std::vector<stream *> &streams = *new std::vector<stream *>;
 static std::map<std::string, long> &left = *new std::map<std::string, long>;
 static std::map<std::string, int> &failing = *new std::map<std::string, int>;
 static char *arena;
 static size_t arena_used, allocated, memory_limit = ARENA / 2;
 static int sticky, opened;
-static bool eager;
-static long calls, fail_at, copied_in, copied_out, launched, graphs_launched;
+static bool eager, others_first, skips_waits;
+static long calls, fail_at, copied_in, copied_pinned, copied_out, launched, graphs_launched, waits;
+static size_t most_allocated;
+static const char *failed = "";
 static int fail_with;
-static uint64_t clock_ns;
 
 static uint64_t now()
 {
@@ -127,8 +137,10 @@ static int before(const char *function)
 
     if (sticky)
         return sticky;
-    if (++calls == fail_at)
+    if (++calls == fail_at) {
+        failed = function;
         return fail_with;
+    }
     return told == failing.end() ? SUCCESS : told->second;
 }
 #define ENTER()                                                                                    \
@@ -136,20 +148,20 @@ static int before(const char *function)
     if (int rc_ = before(__func__))                                                                \
     return rc_
 
-static uint64_t occupy(uint64_t pushed_ns, uint64_t ns)
+static void occupy(stream *s, uint64_t pushed_ns, uint64_t ns)
 {
-    clock_ns = std::max(clock_ns, pushed_ns + LAUNCH_NS) + ns;
-    return clock_ns;
+    s->clock_ns = std::max(s->clock_ns, pushed_ns + LAUNCH_NS) + ns;
 }
 
 static int push(stream *s, item what)
 {
     if (!s)
         return INVALID_VALUE;
-    if (s->capture)
+    if (s->capture) {
         s->capture->items.push_back(std::move(what));
-    else if (eager)
-        what(now());
+        s->captured++;
+    } else if (eager)
+        what(s, now());
     else
         s->queue.emplace_back(now(), std::move(what));
     return SUCCESS;
@@ -161,7 +173,7 @@ static void run_until(stream *s, const std::function<bool()> &done)
         auto next = std::move(s->queue.front());
 
         s->queue.pop_front();
-        next.second(next.first);
+        next.second(s, next.first);
     }
 }
 
@@ -177,8 +189,10 @@ static void wait_for_clock(uint64_t ns)
 
 static void drain(stream *s)
 {
+    for (size_t i = streams.size(); others_first && i-- > 0;)
+        run_until(streams[i], [] { return false; });
     run_until(s, [] { return false; });
-    wait_for_clock(clock_ns);
+    wait_for_clock(s->clock_ns);
 }
 
 /* Whether it is in one piece of device memory. */
@@ -239,8 +253,12 @@ static void write_left()
         return;
     for (const auto &kind : left)
         fprintf(out, "left %s %ld\n", kind.first.c_str(), kind.second);
-    fprintf(out, "calls %ld\nlaunches %ld\ngraphs %ld\ncopied in %ld\ncopied out %ld\n", calls,
-            launched, graphs_launched, copied_in, copied_out);
+    fprintf(out, "calls %ld\nlaunches %ld\ngraphs %ld\ncopied in %ld\ncopied in pinned %ld\n",
+            calls, launched, graphs_launched, copied_in, copied_pinned);
+    fprintf(out, "copied out %ld\nwaits %ld\nmost allocated %zu\n", copied_out, waits,
+            most_allocated);
+    if (failed[0])
+        fprintf(out, "failed %s %d\n", failed, fail_with);
     fclose(out);
 }
 
@@ -255,13 +273,15 @@ extern "C" {
 int cuInit(unsigned)
 {
     std::lock_guard<std::recursive_mutex> held(lock);
-    const char *streams = getenv("CUDA_DOUBLE_STREAMS"), *order = getenv("CUDA_DOUBLE_ORDER");
+    const char *how = getenv("CUDA_DOUBLE_STREAMS"), *order = getenv("CUDA_DOUBLE_ORDER");
 
     if (driver_is("none"))
         return NO_DEVICE;
     if (arena)
         return SUCCESS;
-    eager = streams && strcmp(streams, "eager") == 0;
+    eager = how && strcmp(how, "eager") == 0;
+    others_first = how && strcmp(how, "others") == 0;
+    skips_waits = getenv("CUDA_DOUBLE_WAITS") != nullptr;
     emu_set_order(order && !strncmp(order, "rev", 3)   ? EMU_REVERSE
                   : order && !strncmp(order, "ran", 3) ? EMU_RANDOM
                                                        : EMU_FORWARD,
@@ -410,6 +430,7 @@ int cuMemAlloc_v2(uint64_t *out_address, size_t bytes)
     UNPOISON(at, bytes);
     allocations[at] = bytes;
     allocated += bytes;
+    most_allocated = std::max(most_allocated, allocated);
     left["device memory"]++;
     *out_address = (uint64_t)at;
     return SUCCESS;
@@ -444,17 +465,18 @@ int cuMemFreeHost(void *memory)
     std::lock_guard<std::recursive_mutex> held(lock);
 
     left["pinned memory"]--;
+    memset(memory, 0xee, pinned[(char *)memory]); /* who still copies from it gets that */
     pinned.erase((char *)memory);
     free(memory);
     return SUCCESS;
 }
 
-static void copy_now(void *to, const void *from, size_t bytes, uint64_t pushed_ns)
+static void copy_now(stream *s, void *to, const void *from, size_t bytes, uint64_t pushed_ns)
 {
     opening open;
 
     memcpy(to, from, bytes);
-    occupy(pushed_ns, bytes / BYTES_PER_NS);
+    occupy(s, pushed_ns, bytes / BYTES_PER_NS);
 }
 
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *handle)
@@ -465,11 +487,12 @@ int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *hand
     if (!is_device(to, bytes))
         return INVALID_VALUE;
     copied_in += (long)bytes;
+    copied_pinned += is_pinned(from) ? (long)bytes : 0;
     if (is_pinned(from)) /* read when the copy runs */
-        return push(s, [=](uint64_t at) { copy_now((void *)to, from, bytes, at); });
+        return push(s, [=](stream *on, uint64_t at) { copy_now(on, (void *)to, from, bytes, at); });
     std::vector<char> staged((const char *)from, (const char *)from + bytes);
-    return push(s, [=, staged = std::move(staged)](uint64_t at) {
-        copy_now((void *)to, staged.data(), bytes, at);
+    return push(s, [=, staged = std::move(staged)](stream *on, uint64_t at) {
+        copy_now(on, (void *)to, staged.data(), bytes, at);
     });
 }
 
@@ -484,7 +507,7 @@ int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *handle)
     if (s && s->capture && !is_pinned(to))
         return CAPTURE_UNSUPPORTED;
     copied_out += (long)bytes;
-    rc = push(s, [=](uint64_t at) { copy_now(to, (void *)from, bytes, at); });
+    rc = push(s, [=](stream *on, uint64_t at) { copy_now(on, to, (void *)from, bytes, at); });
     if (rc == SUCCESS && !is_pinned(to))
         drain(s);
     return rc ? rc : sticky;
@@ -495,18 +518,19 @@ int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, void *handle
     ENTER();
     if (!is_device(to, bytes))
         return INVALID_VALUE;
-    return push((stream *)handle, [=](uint64_t at) {
+    return push((stream *)handle, [=](stream *on, uint64_t at) {
         opening open;
 
         memset((void *)to, value, bytes);
-        occupy(at, bytes / BYTES_PER_NS);
+        occupy(on, at, bytes / BYTES_PER_NS);
     });
 }
 
 int cuStreamCreate(void **out_stream, unsigned)
 {
     ENTER();
-    *out_stream = new stream;
+    streams.push_back(new stream);
+    *out_stream = streams.back();
     left["streams"]++;
     return SUCCESS;
 }
@@ -518,6 +542,7 @@ int cuStreamDestroy_v2(void *handle)
 
     drain(s);
     left["streams"]--;
+    streams.erase(std::find(streams.begin(), streams.end(), s));
     delete s;
     return SUCCESS;
 }
@@ -552,13 +577,15 @@ int cuEventRecord(void *handle, void *on)
     event *e = (event *)handle;
     uint64_t ticket = ++e->ticket;
 
-    e->done = false;
     e->on = (stream *)on;
-    return push(e->on, [=](uint64_t at) {
-        if (e->ticket != ticket)
-            return;
-        e->done = true;
-        e->at_ns = clock_ns = std::max(clock_ns, at);
+    e->capture = e->on->capture;
+    e->captured = e->on->captured;
+    if (e->capture)
+        return SUCCESS;
+    return push(e->on, [=](stream *s, uint64_t at) {
+        s->clock_ns = std::max(s->clock_ns, at);
+        e->done_ticket = ticket;
+        e->at_ns = s->clock_ns;
     });
 }
 
@@ -568,15 +595,43 @@ int cuEventSynchronize(void *handle)
     event *e = (event *)handle;
 
     if (e->on)
-        run_until(e->on, [e] { return e->done; });
+        run_until(e->on, [e] { return e->done_ticket == e->ticket; });
     wait_for_clock(e->at_ns);
     return sticky;
+}
+
+int cuStreamWaitEvent(void *handle, void *of, unsigned)
+{
+    ENTER();
+    stream *s = (stream *)handle;
+    event *e = (event *)of;
+    uint64_t ticket = e->ticket;
+
+    waits++;
+    if (e->capture && !s->capture) {
+        s->capture = e->capture;
+        s->is_joined = true;
+        s->captured = s->followed = 0;
+    }
+    if (s->capture != e->capture)
+        return CAPTURE_ISOLATION;
+    if (e->capture) {
+        e->on->followed = std::max(e->on->followed, e->captured);
+        return SUCCESS;
+    }
+    if (!e->on || skips_waits)
+        return SUCCESS;
+    return push(s, [=](stream *on, uint64_t) {
+        run_until(e->on, [=] { return e->done_ticket >= ticket; });
+        on->clock_ns = std::max(on->clock_ns, e->at_ns);
+    });
 }
 
 int cuEventElapsedTime(float *out_ms, void *from, void *to)
 {
     ENTER();
-    if (!((event *)from)->done || !((event *)to)->done)
+    if (((event *)from)->done_ticket != ((event *)from)->ticket ||
+        ((event *)to)->done_ticket != ((event *)to)->ticket)
         return 600; /* CUDA_ERROR_NOT_READY */
     *out_ms = (float)(((double)((event *)to)->at_ns - (double)((event *)from)->at_ns) * 1e-6);
     return SUCCESS;
@@ -596,7 +651,7 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     for (int i = 0; i < k->count; i++)
         kept.emplace_back((char *)arguments[i], (char *)arguments[i] + k->sizes[i]);
     launched++;
-    return push((stream *)handle, [=](uint64_t at) mutable {
+    return push((stream *)handle, [=](stream *on, uint64_t at) mutable {
         void *pointers[64];
         const char *why;
 
@@ -612,7 +667,7 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
                     emu_block_index.x, emu_block_index.y, emu_block_index.z, why);
             sticky = LAUNCH_FAILED;
         }
-        occupy(at, ns);
+        occupy(on, at, ns);
     });
 }
 
@@ -624,6 +679,7 @@ int cuStreamBeginCapture_v2(void *handle, int)
     if (s->capture)
         return INVALID_VALUE;
     s->capture = new graph;
+    s->is_joined = false;
     return SUCCESS;
 }
 
@@ -631,12 +687,22 @@ int cuStreamEndCapture(void *handle, void **out_graph)
 {
     std::lock_guard<std::recursive_mutex> held(lock);
     stream *s = (stream *)handle;
+    bool is_unjoined = false;
 
     *out_graph = s->capture;
     s->capture = nullptr;
     if (!*out_graph)
         return INVALID_VALUE;
     left["graphs"]++;
+    for (stream *other : streams) {
+        if (!other->is_joined || other->capture != *out_graph)
+            continue;
+        is_unjoined |= other->captured != other->followed;
+        other->capture = nullptr;
+        other->is_joined = false;
+    }
+    if (is_unjoined)
+        return CAPTURE_UNJOINED;
     return before("cuStreamEndCapture");
 }
 

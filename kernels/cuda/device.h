@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An open device, as the files of kernels/cuda that work on one share it. */
+#ifndef OPTRACE_KERNELS_CUDA_DEVICE_H
+#define OPTRACE_KERNELS_CUDA_DEVICE_H
+
+#include "kernels/cuda.h"
+#include "kernels/cuda/driver.h"
+#include "kernels/cuda/launch.h"
+
+struct cuda_range {
+    uint64_t address;
+    size_t bytes;
+};
+
+struct cuda_upload;
+
+struct kernel_cuda {
+    const struct cuda_driver *driver;
+    int device;
+    void *context, *module;
+    void *stream; /* where work is handed over to: one of these */
+    void *streams[KERNEL_CUDA_STREAMS_MAX];
+    uint32_t stream_count;
+    void *functions[CUDA_KERNEL_COUNT]; /* looked up when they are launched first */
+    struct cuda_range *ranges;          /* device memory that was given out */
+    size_t range_count, range_room;
+    void **moments, **marks; /* events with times, and without */
+    uint32_t moment_count, mark_count;
+    struct cuda_upload *upload; /* NULL: nothing is being brought in pieces */
+    uint64_t fault;             /* address of the word */
+    bool has_context, is_capturing;
+    int failure; /* the first; 0: none */
+    char problem[KERNEL_CUDA_TEXT_BYTES];
+    char description[160];
+};
+
+enum { CUDA_NAME_BYTES = 96 };
+
+/* problem.c: an error of the driver's as an errno, and what the driver calls it. */
+int cuda_errno_of(int error);
+const char *cuda_name_of(const struct cuda_driver *driver, int error, char out[CUDA_NAME_BYTES]);
+
+/** Keeps the first failure. Returns 0, or what the device has failed with. */
+int cuda_checked(struct kernel_cuda *cuda, int error, const char *what);
+
+/* streams.c: one stream more, an error of the driver's; and at the end. */
+int cuda_stream_create(struct kernel_cuda *cuda);
+void cuda_marks_destroy(struct kernel_cuda *cuda);
+
+/** upload.c: gives back what kernel_cuda_upload() needed. Nothing of it may be under way. */
+void cuda_upload_release(struct kernel_cuda *cuda);
+
+#endif
