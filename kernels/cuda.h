@@ -102,6 +102,19 @@ int kernel_cuda_await(struct kernel_cuda *cuda, uint32_t moment);
 /** Of two moments that have come: ns from the one to the other, in steps of about 500. */
 int kernel_cuda_between(struct kernel_cuda *cuda, uint32_t from, uint32_t to, int64_t *out_ns);
 
+/* Streams: work is handed over to the one that was chosen last, number 0 at first, and done there in
+ * order. Of another nothing is known but by marks, numbered from 0. */
+
+/** So many in all, at most KERNEL_CUDA_STREAMS_MAX. */
+int kernel_cuda_make_streams(struct kernel_cuda *cuda, uint32_t count);
+void kernel_cuda_choose(struct kernel_cuda *cuda, uint32_t stream);
+/** Room for so many marks. */
+int kernel_cuda_make_marks(struct kernel_cuda *cuda, uint32_t count);
+/** What was handed over to the chosen stream so far. */
+int kernel_cuda_mark(struct kernel_cuda *cuda, uint32_t mark);
+/** The chosen stream does nothing further before that is done. */
+int kernel_cuda_follow(struct kernel_cuda *cuda, uint32_t mark);
+
 /* Graphs: what is handed over between begin and end is not done but kept, to be launched at once.
  * Copies from and to memory that is not pinned are not allowed in between. */
 int kernel_cuda_graph_begin(struct kernel_cuda *cuda);

@@ -77,6 +77,7 @@ static struct exec_options exec_options_of(const struct run_options *options)
         .layouts = options->layouts ? layout_chooser(options->layouts) : NULL,
         .device = options->cuda ? &device_cuda : NULL,
         .device_number = options->cuda_number,
+        .streams = options->streams > 0 ? (uint32_t)options->streams : 1,
         .offload = options->offload,
     };
 }

@@ -100,6 +100,7 @@ struct run_options run_options_default(void)
         .batch = -1,
         .shared_batch = -1,
         .workspace_limit = -1,
+        .streams = -1,
         .layout_transform = -1,
         .batch_size = -1,
         .trim = -1,
@@ -152,6 +153,7 @@ static const char *const timing_takes[] = {
     "copy-to-host",
     "cuda",
     "enable-offload-copy",
+    "streams",
     "range",
     "check-dispatch",
     "check-var-value",
@@ -177,6 +179,7 @@ static const char *const timing_takes[] = {
 static const char *const verify_takes[] = {
     "cuda",
     "enable-offload-copy",
+    "streams",
     "enable-ioc16",
     "fp16",
     "bf16",
@@ -299,6 +302,7 @@ static int check_given(const struct run_options *options, const struct mode *mod
         {"copy-to-host", options->copy_to_host},
         {"cuda", options->cuda != NULL},
         {"enable-offload-copy", options->offload},
+        {"streams", options->streams >= 0},
         {"get-static-mem-info", options->static_mem_info != NULL},
         {"record-comp-seq", options->record_comp_seq},
         {"record-comp-seq2", options->record_comp_seq2},
@@ -519,6 +523,7 @@ static int check_cuda(struct run_options *options, struct diag *diag)
     bool is_cuda = options->cuda != NULL;
     const struct rule rules[] = {
         {options->offload && !is_cuda, "--enable-offload-copy needs --cuda"},
+        {options->streams >= 0 && !is_cuda, "--streams are those of a GPU: it needs --cuda"},
         {options->offload && options->copy_to_host,
          "--enable-offload-copy copies the outputs as --copy-to-host does: leave one out"},
         {options->offload && (options->record_comp_seq || options->record_comp_seq2),

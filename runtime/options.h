@@ -51,6 +51,7 @@ struct run_options {
     const char *cuda;     /* the number as text, "" is 0; NULL: the CPU alone */
     uint32_t cuda_number; /* what run_options_check() makes of it */
     bool offload;
+    int64_t streams;
     int layout_transform; /* 0: cpu; -1 */
     const char *layout_dump;
     struct layout_choice *layouts; /* what main() makes of these; NULL: none of them is given */

@@ -241,7 +241,7 @@ static void tell_effects(const struct worker *worker)
 
     for (uint32_t i = 0; i < exec_chunk_count(exec); i++)
         weights += exec_chunk(exec, i)->what == EXEC_MEMORY_WEIGHTS;
-    run_tell_device(exec);
+    run_tell_device(exec, config->exec.streams);
     tell_effect(config->effects.inference, "optimize-for-inference",
                 worker->session->source_node_count - graph->node_count,
                 "of the model were folded into others or are not needed");

@@ -42,6 +42,7 @@ enum {
     F(cuStreamCreate, (void **out_stream, unsigned flags))                                         \
     F(cuStreamDestroy_v2, (void *stream))                                                          \
     F(cuStreamSynchronize, (void *stream))                                                         \
+    F(cuStreamWaitEvent, (void *stream, void *event, unsigned flags))                              \
     F(cuStreamBeginCapture_v2, (void *stream, int mode))                                           \
     F(cuStreamEndCapture, (void *stream, void **out_graph))                                        \
     F(cuGraphInstantiateWithFlags, (void **out_executable, void *graph, uint64_t flags))           \

@@ -97,6 +97,14 @@ struct device_backend {
     /** Until all is done. out_failed  the step of an index out of range, else UINT32_MAX */
     int (*wait)(struct device *device, uint32_t *out_failed);
 
+    /* Streams: work goes to the one that was chosen last, number 0 at first. Marks, numbered from 0,
+     * are for others to follow. */
+    int (*make_streams)(struct device *device, uint32_t count);
+    void (*choose)(struct device *device, uint32_t stream);
+    int (*make_marks)(struct device *device, uint32_t count);
+    int (*mark)(struct device *device, uint32_t mark);
+    int (*follow)(struct device *device, uint32_t mark);
+
     /* Moments, numbered from 0: when what was handed over so far is done. Moment 0 is awaited. */
     int (*make_moments)(struct device *device, uint32_t count);
     int (*note)(struct device *device, uint32_t moment);

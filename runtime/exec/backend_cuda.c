@@ -141,6 +141,33 @@ static int cuda_since_first(struct device *device, uint32_t moment, int64_t *out
     return kernel_cuda_between(device->cuda, 0, moment, out_ns);
 }
 
+static int cuda_make_streams(struct device *device, uint32_t count)
+{
+    return kernel_cuda_make_streams(device->cuda, count);
+}
+
+static void cuda_choose(struct device *device, uint32_t stream)
+{
+    kernel_cuda_choose(device->cuda, stream);
+}
+
+static int cuda_make_marks(struct device *device, uint32_t count)
+{
+    int rc = kernel_cuda_make_marks(device->cuda, count);
+
+    return rc == -ENOMEM ? -ENOSPC : rc;
+}
+
+static int cuda_mark(struct device *device, uint32_t mark)
+{
+    return kernel_cuda_mark(device->cuda, mark);
+}
+
+static int cuda_follow(struct device *device, uint32_t mark)
+{
+    return kernel_cuda_follow(device->cuda, mark);
+}
+
 static int cuda_record_begin(struct device *device)
 {
     return kernel_cuda_graph_begin(device->cuda);
@@ -174,6 +201,11 @@ const struct device_backend device_cuda = {
     .copy_out = cuda_copy_out,
     .begin_step = cuda_begin_step,
     .wait = cuda_wait,
+    .make_streams = cuda_make_streams,
+    .choose = cuda_choose,
+    .make_marks = cuda_make_marks,
+    .mark = cuda_mark,
+    .follow = cuda_follow,
     .make_moments = cuda_make_moments,
     .note = cuda_note,
     .await = cuda_await,

@@ -177,8 +177,12 @@ int bind_graph(const struct graph *graph, const struct bind_options *options,
         binding_free_packed(&binding, &bound->steps[i]);
     if (rc == 0 && options->backend)
         rc = bound_add_copies(bound, options, diag);
+    if (rc == 0 && options->backend && options->streams > 1)
+        rc = bound_choose_streams(bound, options->streams, diag);
     if (rc == 0)
         rc = make_plan(bound, diag);
+    if (rc == 0 && bound->stream_count > 1)
+        rc = bound_add_waits(bound, diag);
     free(binding.value_forms);
     free(binding.last_use);
     free(binding.forms.items);
@@ -272,6 +276,7 @@ void bound_destroy(struct bound **bound_ptr)
     free(bound->steps);
     free(bound->plan.buffers);
     free(bound->plan.steps);
+    free(bound->plan.kept_until);
     free(bound->memory);
     free(bound->layouts);
     free(bound->input_buffers);

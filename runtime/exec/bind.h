@@ -36,6 +36,10 @@ struct bound_step {
     void **outputs;
     uint32_t in_place_input; /* buffer that output 0 may, or must, be written over; PLAN_NONE */
     bool must_be_in_place;
+    uint32_t stream; /* of the device's */
+    uint32_t mark;   /* others wait for it: its number among such, from 1; else 0 */
+    uint32_t *waits; /* steps of other streams that must be done before */
+    uint32_t wait_count;
 };
 
 struct bound {
@@ -52,6 +56,8 @@ struct bound {
      * their content at the end, sets of enum bound_side; the memory of roots on the device. */
     uint8_t *needed_on, *ends_on;
     void **device_memory;
+    uint32_t stream_count; /* that are used; 0 where nobody asked for several */
+    uint32_t mark_count;
 };
 
 enum bound_side { ON_HOST = 1, ON_DEVICE = 2 };
@@ -65,6 +71,7 @@ struct bind_options {
      * the CPU alone. Borrowed until bound_destroy(). */
     const struct device_backend *backend;
     struct device *device;
+    uint32_t streams; /* of it, at most; 0 is 1 */
 };
 
 /** On the thread that will run the steps: kernels prepare for the size of its team. Returns 0 or
@@ -83,6 +90,10 @@ void *bound_device_address(const struct bound *bound, uint32_t buffer);
 
 /** Put copies before the steps that need what lies on the other side. 0 or -ENOMEM. */
 int bound_add_copies(struct bound *bound, const struct bind_options *options, struct diag *diag);
+
+/** Before and after the plan: streams of the steps, and what these wait for. 0 or -ENOMEM. */
+int bound_choose_streams(struct bound *bound, uint32_t streams, struct diag *diag);
+int bound_add_waits(struct bound *bound, struct diag *diag);
 
 /** Returns 0 or a negative errno, as call_run(). */
 static inline int bound_step_run(const struct bound_step *step)

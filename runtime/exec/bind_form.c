@@ -33,6 +33,7 @@ void bound_step_deinit(struct bound_step *step)
     free(step->output_buffers);
     free(step->inputs);
     free(step->outputs);
+    free(step->waits);
 }
 
 int binding_add_buffer(struct binding *binding, const struct plan_buffer *buffer,

@@ -68,12 +68,15 @@ static int allocate(struct exec *exec, struct diag *diag)
         const void *weights = call_weights(&bound->steps[i].call, &bytes);
 
         info->device = info->on_device ? exec->device_name : "cpu:0";
+        info->stream = bound->steps[i].stream;
         exec->tasks[i] = (struct task){exec, i};
         if (weights)
             add_chunk(exec, EXEC_MEMORY_WEIGHTS, weights, bytes,
                       bound->steps[i].info.inputs[1]->name);
     }
     rc = exec_device_allocate(exec, diag);
+    if (rc == 0 && exec_streams_open(exec) < 0)
+        rc = diag_set(diag, -EIO, "%s", exec->device_backend->problem(exec->device));
     if (rc == 0)
         bound_place(bound, exec->arena, exec->device_arena);
     return rc;
@@ -185,6 +188,7 @@ int exec_create(const struct graph *graph, const struct exec_options *options,
         goto out;
     task.options.backend = exec->device_backend;
     task.options.device = exec->device;
+    task.options.streams = options->streams;
     exec->threads = options->threads ? options->threads : usable_cpus();
     rc = exec->backend->queue_create(
         &(struct backend_queue_config){exec->threads, options->is_inline || exec->device,
@@ -326,9 +330,12 @@ static void do_step(const struct task *task, bool is_timed)
         return;
     if (limits_is_over())
         rc = -ETIME;
+    else if (step->info.on_device)
+        rc = exec_device_step(exec, task->step, is_timed);
     else
-        rc = step->info.on_device ? exec_device_step(exec, task->step, is_timed)
-                                  : bound_step_run(step);
+        rc = bound_step_run(step);
+    if (rc == 0 && !step->info.on_device)
+        rc = exec_streams_mark(exec, task->step);
     if (rc < 0)
         fail(exec, rc, task->step);
 }
@@ -336,6 +343,22 @@ static void do_step(const struct task *task, bool is_timed)
 static void run_step(void *argument)
 {
     do_step(argument, false);
+}
+
+/* Streams wait before the step is dispatched: by then it is known for what. */
+static void prepare_step(void *argument)
+{
+    const struct task *task = argument;
+    int rc = task->exec->run_failed ? 0 : exec_streams_prepare(task->exec, task->step);
+
+    if (rc < 0)
+        fail(task->exec, rc, task->step);
+}
+
+static void prepare(struct exec *exec, uint32_t step)
+{
+    if (exec->bound->stream_count > 1)
+        exec->backend->queue_push(exec->queue, prepare_step, &exec->tasks[step]);
 }
 
 static void run_step_observed(void *argument)
@@ -369,8 +392,11 @@ static void run_recorded(void *argument)
             fail(exec, rc, UINT32_MAX);
         return;
     }
-    for (uint32_t i = 0; i < exec->bound->step_count; i++)
+    for (uint32_t i = 0; i < exec->bound->step_count; i++) {
+        if (exec->bound->stream_count > 1)
+            prepare_step(&exec->tasks[i]);
         run_step(&exec->tasks[i]);
+    }
 }
 
 void exec_dispatch(struct exec *exec)
@@ -381,6 +407,7 @@ void exec_dispatch(struct exec *exec)
         return;
     }
     for (uint32_t i = 0; i < exec->bound->step_count; i++) {
+        prepare(exec, i);
         if (exec->observer_count)
             dispatch_observed(exec, i);
         else
@@ -411,6 +438,7 @@ int exec_run_step(struct exec *exec, uint32_t step, struct exec_step_times *out_
 
     if (step == 0 || exec->device)
         begin_run(exec); /* nothing is queued */
+    prepare(exec, step);
     if (exec->observer_count)
         dispatch_observed(exec, step);
     else

@@ -44,6 +44,7 @@ struct exec_options {
      * and computes the rest itself. NULL: the CPU alone. */
     const struct device_backend *device;
     uint32_t device_number;
+    uint32_t streams; /* of it: what does not depend on each other may run side by side; 0 is 1 */
     bool offload; /* inputs are copied to the device, and outputs from it, as a part of each run */
 };
 
@@ -64,6 +65,7 @@ struct exec_step {
     size_t workspace_bytes; /* scratch of the kernel while it runs */
     bool is_inner;          /* see exec_inner() */
     const char *device;     /* "cpu:0", "cuda:0" */
+    uint32_t stream;        /* of the device */
     bool on_device;         /* not on the CPU; its device moments come when the run is waited for */
 };
 
@@ -86,6 +88,11 @@ struct exec_observer {
     /** NULL: not wanted. An inner step goes on, on the worker, between EXEC_DEVICE_KERN and
      * EXEC_DEVICE_END of the step that holds it. Must not block. */
     void (*inner)(void *user, enum call_moment moment, uint32_t inner, uint64_t ticks);
+    /** On the dispatching thread, where there are several streams of a device; NULL: not wanted. That
+     * others may wait for a step is noted, behind it on its stream; the stream of a step is made to
+     * wait for another step, before EXEC_HOST_START. */
+    void (*mark)(void *user, uint32_t step, uint64_t start_ticks, uint64_t end_ticks);
+    void (*wait)(void *user, uint32_t step, uint32_t awaited, uint64_t ticks);
     bool takes_time;   /* `moment` does more than note it: moments that would be one are told apart,
                           so that its time is in none of the others' */
     bool wants_phases; /* of inner steps; else `inner` hears of CALL_START and CALL_END */
@@ -262,6 +269,8 @@ struct exec_device_facts {
     uint64_t copied_in_bytes, copied_out_bytes;    /* by a run's own copies, of one run */
     uint64_t parameter_bytes;                      /* copied once, in so many copies of pinned */
     uint32_t parameter_copies;                     /* memory; 0: piece by piece, of other memory */
+    uint32_t streams;                              /* that are used */
+    uint32_t beside_steps, wait_count;             /* steps not on the first; waits between them */
     bool is_graph;                                 /* runs are launched as one */
 };
 struct exec_device_facts exec_device_facts(const struct exec *exec);

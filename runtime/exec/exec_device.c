@@ -227,10 +227,11 @@ int exec_device_begin(struct exec *exec)
 
     if (!exec->device)
         return 0;
+    rc = exec_streams_join(exec); /* the run before */
     for (uint32_t i = 0; rc == 0 && exec->offloads && i < exec->graph->input_count; i++)
         rc = exec_device_put_input(exec, i);
     if (rc < 0 || !is_observed(exec))
-        return rc;
+        return rc < 0 ? rc : exec_streams_fork(exec);
     /* Moment 0, and for each step when the one before was done, and when it was. */
     rc = backend->make_moments(exec->device, 2 * exec->bound->step_count + 1);
     if (rc == 0)
@@ -238,7 +239,7 @@ int exec_device_begin(struct exec *exec)
     if (rc == 0)
         rc = backend->await(exec->device, 0);
     exec->first_ticks = ot_clock_ticks();
-    return rc;
+    return rc < 0 ? rc : exec_streams_fork(exec);
 }
 
 int exec_device_step(struct exec *exec, uint32_t step, bool is_timed)
@@ -254,7 +255,7 @@ int exec_device_step(struct exec *exec, uint32_t step, bool is_timed)
         rc = -EIO;
     if (rc == 0 && is_timed)
         rc = backend->note(exec->device, 2 * step + 2);
-    return rc;
+    return rc < 0 ? rc : exec_streams_mark(exec, step);
 }
 
 /* A moment of the device as one of this program's clock. */
@@ -308,6 +309,9 @@ int exec_device_finish(struct exec *exec, uint32_t *out_step)
     if (!exec->device)
         return 0;
     *out_step = UINT32_MAX;
+    rc = exec_streams_join(exec);
+    if (rc < 0)
+        return rc;
     for (uint32_t i = 0; exec->offloads && i < exec->graph->output_count; i++) {
         uint32_t buffer = bound->output_buffers[i];
 
@@ -330,14 +334,27 @@ bool exec_device_replay(struct exec *exec, int *out_failure)
     if (!exec->device || exec->has_host_steps)
         return false;
     if (!exec->is_captured) {
-        rc = backend->record_begin(exec->device);
-        for (uint32_t i = 0; rc == 0 && i < exec->bound->step_count; i++)
-            rc = exec_device_step(exec, i, false);
+        rc = exec_streams_join(exec); /* number 0 is chosen, and records */
+        if (rc == 0)
+            rc = backend->record_begin(exec->device);
+        if (rc == 0)
+            rc = exec_streams_fork(exec);
+        for (uint32_t i = 0; rc == 0 && i < exec->bound->step_count; i++) {
+            rc = exec_streams_prepare(exec, i);
+            if (rc == 0)
+                rc = exec_device_step(exec, i, false);
+        }
+        if (rc == 0)
+            rc = exec_streams_join(exec);
         if (rc == 0)
             rc = backend->record_end(exec->device);
         exec->is_captured = rc == 0;
     }
-    *out_failure = rc < 0 ? rc : backend->replay(exec->device);
+    *out_failure = rc;
+    if (rc == 0 && exec->bound->stream_count > 1)
+        backend->choose(exec->device, 0);
+    if (rc == 0)
+        *out_failure = backend->replay(exec->device);
     return true;
 }
 
@@ -351,6 +368,7 @@ struct exec_device_facts exec_device_facts(const struct exec *exec)
     facts.description = exec->device_backend->describe(exec->device);
     facts.parameter_bytes = exec->device_constant_bytes;
     facts.parameter_copies = exec->device_constant_copies;
+    facts.streams = exec->bound->stream_count > 1 ? exec->bound->stream_count : 1;
     facts.is_graph = exec->is_recorded && !exec->has_host_steps;
     for (uint32_t i = 0; i < exec->bound->step_count; i++) {
         const struct bound_step *step = &exec->bound->steps[i];
@@ -360,6 +378,8 @@ struct exec_device_facts exec_device_facts(const struct exec *exec)
         facts.copy_steps += step->copied != PLAN_NONE;
         facts.device_steps += step->copied == PLAN_NONE && step->info.on_device;
         facts.host_steps += step->copied == PLAN_NONE && !step->info.on_device;
+        facts.beside_steps += step->stream > 0;
+        facts.wait_count += step->wait_count;
         *(step->info.on_device ? &facts.copied_in_bytes : &facts.copied_out_bytes) += bytes;
     }
     return facts;

@@ -89,7 +89,19 @@ static bool can_be_in_place(const struct plan *plan, struct lifetime *lives, uin
            write->bytes <= plan->buffers[step->in_place_read].bytes;
 }
 
-static int merge_in_place(struct plan *plan, struct lifetime *lives)
+/* By root: how many reads there are of what lies there. */
+static void count_reads(const struct plan *plan, uint32_t *reads)
+{
+    size_t offset;
+
+    for (uint32_t i = 0; i < plan->step_count; i++)
+        for (uint32_t k = 0; k < plan->steps[i].read_count; k++)
+            if (plan->steps[i].reads[k] != PLAN_NONE)
+                reads[plan_root(plan, plan->steps[i].reads[k], &offset)]++;
+}
+
+/* reads: of roots, where others that read may be under way when the last one begins; else NULL. */
+static int merge_in_place(struct plan *plan, struct lifetime *lives, uint32_t *reads)
 {
     for (uint32_t i = 0; i < plan->step_count; i++) {
         const struct plan_step *step = &plan->steps[i];
@@ -105,12 +117,24 @@ static int merge_in_place(struct plan *plan, struct lifetime *lives)
             continue;
         }
         root = plan_root(plan, step->in_place_read, &offset);
+        if (reads && reads[root] > 1 && !step->must_be_in_place)
+            continue; /* it would have to wait for them */
+        if (reads)
+            reads[root] = reads[step->in_place_write];
         write = &plan->buffers[step->in_place_write];
         write->parent = root;
         write->parent_offset = offset;
         lives[root].last = lives[step->in_place_write].last;
     }
     return 0;
+}
+
+/* What ends with a step lives on while others may be under way. */
+static void keep_longer(const struct plan *plan, struct lifetime *life)
+{
+    if (plan->kept_until && life->first != PLAN_NONE && life->last < plan->step_count &&
+        plan->kept_until[life->last] > life->last)
+        life->last = plan->kept_until[life->last];
 }
 
 static int by_size(const void *left, const void *right)
@@ -144,6 +168,7 @@ static uint32_t collect_items(struct plan *plan, const struct lifetime *lives, s
         if (step->workspace_bytes) {
             items[count] = (struct item){
                 align_up(step->workspace_bytes), {i, i}, &step->workspace_offset, count};
+            keep_longer(plan, &items[count].life);
             count++;
         }
     }
@@ -196,14 +221,19 @@ int plan_make(struct plan *plan)
     struct lifetime *lives = calloc(most, sizeof(*lives));
     struct item *items = calloc(most, sizeof(*items));
     struct item **placed = calloc(most, sizeof(*placed));
+    uint32_t *reads = calloc(most, sizeof(*reads));
     int rc = -ENOMEM;
 
-    if (!lives || !items || !placed)
+    if (!lives || !items || !placed || !reads)
         goto out;
     find_lifetimes(plan, lives);
-    rc = merge_in_place(plan, lives);
+    if (plan->kept_until)
+        count_reads(plan, reads);
+    rc = merge_in_place(plan, lives, plan->kept_until ? reads : NULL);
     if (rc < 0)
         goto out;
+    for (uint32_t i = 0; i < plan->buffer_count; i++)
+        keep_longer(plan, &lives[i]);
     place(plan, items, placed, collect_items(plan, lives, items));
     for (uint32_t i = 0; i < plan->buffer_count; i++) {
         size_t offset;
@@ -214,6 +244,7 @@ int plan_make(struct plan *plan)
     }
 out:
     free(lives);
+    free(reads);
     free(items);
     free(placed);
     return rc;

@@ -46,9 +46,11 @@ struct plan {
     uint32_t buffer_count;
     struct plan_step *steps;
     uint32_t step_count;
-    bool is_lavish;     /* every buffer has its own place for the whole time, and steps work in
+    bool is_lavish;       /* every buffer has its own place for the whole time, and steps work in
                            place only where they must */
-    size_t arena_bytes; /* result */
+    uint32_t *kept_until; /* by step: what is needed in it keeps its place up to this one, as others
+                             may be under way at the same time; NULL: one is, at any time */
+    size_t arena_bytes;   /* result */
 };
 
 /**

@@ -72,6 +72,16 @@ void exec_device_close(struct exec *exec);
 int exec_device_begin(struct exec *exec);
 /** Around a step of the device. */
 int exec_device_step(struct exec *exec, uint32_t step, bool is_observed);
+/* exec_streams.c: where steps are on several streams of a device; else nothing. Number 0 is chosen
+ * after a join. */
+int exec_streams_open(struct exec *exec);
+/** Number 0 waits for all others; they wait for it. */
+int exec_streams_join(struct exec *exec);
+int exec_streams_fork(struct exec *exec);
+/** Before a step, and after it. */
+int exec_streams_prepare(struct exec *exec, uint32_t step);
+int exec_streams_mark(struct exec *exec, uint32_t step);
+
 /** A graph input was set. */
 int exec_device_put_input(struct exec *exec, uint32_t index);
 /** As a run ends: waits, tells observers of the device's moments. out_step: whose failure it is. */

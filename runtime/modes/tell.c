@@ -61,7 +61,7 @@ void run_free_graph(struct session *session, bool is_told)
                    amount_format_bytes(text, sizeof(text), (double)bytes));
 }
 
-void run_tell_device(const struct exec *exec)
+void run_tell_device(const struct exec *exec, uint32_t asked_streams)
 {
     struct exec_device_facts facts = exec_device_facts(exec);
     char in[AMOUNT_BYTES], out[AMOUNT_BYTES], parameters[AMOUNT_BYTES], pinned[48] = "";
@@ -80,4 +80,9 @@ void run_tell_device(const struct exec *exec)
         amount_format_bytes(out, sizeof(out), (double)facts.copied_out_bytes),
         amount_format_bytes(parameters, sizeof(parameters), (double)facts.parameter_bytes), pinned,
         facts.is_graph ? "; a run is one graph" : "");
+    if (asked_streams > 1)
+        text_print(stderr,
+                   "load_and_run: --streams: %u of %u are used, %u operators and copies run on "
+                   "others than the first, with %u waits between them\n",
+                   facts.streams, asked_streams, facts.beside_steps, facts.wait_count);
 }

@@ -20,6 +20,6 @@ void run_tell_sanity(enum sanity_choice choice, const struct sanity_result *resu
 void run_free_graph(struct session *session, bool is_told);
 
 /** Where a run computes, and what it copies; nothing without a device. */
-void run_tell_device(const struct exec *exec);
+void run_tell_device(const struct exec *exec, uint32_t asked_streams);
 
 #endif

@@ -167,7 +167,7 @@ static int run_session(struct data_set *set)
                                : DTYPE_NONE,
                            config->exec.kernels || config->exec.layouts);
     if (tells)
-        run_tell_device(set->session->exec);
+        run_tell_device(set->session->exec, config->exec.streams);
     if (tells && config->exec.is_recorded)
         run_tell_recorded(set->session->exec, config->frees_graph, false);
     if (tells && config->shares)

@@ -16,6 +16,7 @@
 #include "runtime/ops/control.h"
 #include "runtime/session/step_json.h"
 #include "runtime/session/trace.h"
+#include "runtime/session/trace_streams.h"
 
 enum phase { PHASE_PREPARE, PHASE_INFER, PHASE_COMPUTE, PHASES, PHASE_NONE = PHASES };
 
@@ -60,9 +61,9 @@ struct trace {
     struct session *session;
     enum trace_detail detail; /* TRACE_DEFAULT: no phases */
     const struct op_set *set;
-    uint32_t lane;   /* of the queue */
-    uint32_t stream; /* the lane of a device, if there is one */
-    uint32_t arena;  /* who takes the arena */
+    uint32_t lane;  /* of the queue */
+    uint32_t arena; /* who takes the arena */
+    struct trace_streams streams;
     struct optrace_run run;
     bool is_open;        /* its memory was told */
     bool clock_is_ticks; /* ot_clock_ticks() and optrace_ticks() are the same clock */
@@ -475,9 +476,10 @@ static void end_host(struct trace *trace, uint32_t step, uint64_t ticks)
 static void end_device(struct trace *trace, uint32_t step, uint64_t ticks)
 {
     const struct step_ops *ops = &trace->set->ops[step];
+    const struct exec_step *at = exec_step(trace->session->exec, step);
     struct optrace_event event = {
         .op = ops->op,
-        .lane = exec_step(trace->session->exec, step)->on_device ? trace->stream : trace->lane,
+        .lane = at->on_device ? trace->streams.lanes[at->stream] : trace->lane,
         .run = run_of(trace, step),
         .start = trace->device.start,
         .kern = trace->device.kern,
@@ -539,6 +541,25 @@ static void observe(void *user, enum exec_moment moment, uint32_t step, uint64_t
         end_device(trace, step, ticks);
         break;
     }
+}
+
+static void observe_mark(void *user, uint32_t step, uint64_t start, uint64_t end)
+{
+    const struct trace *trace = user;
+
+    if (optrace_level() != OPTRACE_OFF)
+        trace_streams_mark(&trace->streams, step, moment_ticks(trace, start),
+                           moment_ticks(trace, end));
+}
+
+static void observe_wait(void *user, uint32_t step, uint32_t awaited, uint64_t ticks)
+{
+    const struct trace *trace = user;
+    const struct exec *exec = trace->session->exec;
+
+    if (optrace_level() != OPTRACE_OFF)
+        trace_streams_wait(&trace->streams, exec_step(exec, step), exec_step(exec, awaited),
+                           awaited, (uint32_t)trace->run.number, moment_ticks(trace, ticks));
 }
 
 /* The phase that an inner step is in ends, and another begins. */
@@ -666,19 +687,6 @@ static void tell_memory(const struct trace *trace, memory_fn *tell)
 
 /* Life */
 
-static uint32_t define_stream(uint32_t number, const char *device)
-{
-    char name[32] = "cuda stream";
-    struct optrace_lane_info info = {
-        .name = name, .device = device, .kind = OPTRACE_LANE_STREAM, .native_id = number};
-    uint32_t lane = 0;
-
-    if (number > 0)
-        snprintf(name, sizeof(name), "cuda stream %u", number);
-    (void)optrace_lane_define(&info, &lane);
-    return lane;
-}
-
 static uint32_t define_lane(uint32_t number)
 {
     char name[32] = "cpu queue";
@@ -716,7 +724,11 @@ int trace_open(struct session *session, uint32_t number, enum trace_detail detai
 {
     int rc = trace_begin(diag);
     struct trace *trace = rc == 0 ? aligned_alloc(_Alignof(struct trace), sizeof(*trace)) : NULL;
-    struct exec_observer observer = {.user = trace, .moment = observe, .inner = observe_inner};
+    struct exec_observer observer = {.user = trace,
+                                     .moment = observe,
+                                     .inner = observe_inner,
+                                     .mark = observe_mark,
+                                     .wait = observe_wait};
     uint32_t count = exec_step_count(session->exec), inner = exec_inner_count(session->exec);
 
     if (rc < 0)
@@ -738,8 +750,7 @@ int trace_open(struct session *session, uint32_t number, enum trace_detail detai
         return diag_set(diag, -ENOMEM, "no memory for recording");
     }
     trace->lane = define_lane(number);
-    if (exec_device_facts(session->exec).name)
-        trace->stream = define_stream(number, exec_device_facts(session->exec).name);
+    trace_streams_define(&trace->streams, session->exec, number);
     for (uint32_t i = 0; i < inner; i++) {
         trace->inner[i].event.op = trace->set->ops[count + i].op;
         trace->inner[i].event.lane = trace->lane;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Much memory brought to the emulated device, in pieces whose turns come again. */
+/* Much memory brought to the emulated device, in pieces whose turns come again; streams and marks. */
 #include "kernels/cuda.h"
 
 #include <stdlib.h>
@@ -64,9 +64,41 @@ static void comes_as_it_was(void **state)
     assert_null(cuda);
 }
 
+/* What one stream copies, another copies on: right only if it waits. */
+static void streams_follow_marks(void **state)
+{
+    enum { BYTES = 1000, STREAMS = 4 };
+    struct kernel_cuda *cuda = open_device();
+    unsigned char from[BYTES], seen[BYTES];
+    void *memory = NULL;
+
+    for (size_t i = 0; i < BYTES; i++)
+        from[i] = byte_at(i);
+    CHECK_OK(kernel_cuda_alloc(cuda, BYTES, &memory));
+    CHECK_OK(kernel_cuda_make_streams(cuda, STREAMS));
+    CHECK_OK(kernel_cuda_make_streams(cuda, 2));
+    CHECK_OK(kernel_cuda_make_marks(cuda, STREAMS));
+    for (uint32_t s = STREAMS; s-- > 0;) {
+        kernel_cuda_choose(cuda, s);
+        if (s + 1 < STREAMS)
+            CHECK_OK(kernel_cuda_follow(cuda, s + 1));
+        from[0] = (unsigned char)s;
+        CHECK_OK(kernel_cuda_put(cuda, memory, from, BYTES));
+        CHECK_OK(kernel_cuda_mark(cuda, s));
+    }
+    CHECK_OK(kernel_cuda_get(cuda, seen, memory, BYTES));
+    assert_int_equal(seen[0], 0);
+    assert_int_equal(memcmp(seen + 1, from + 1, BYTES - 1), 0);
+    CHECK_OK(kernel_cuda_wait(cuda));
+    CHECK_OK(kernel_cuda_get(cuda, seen, memory, BYTES));
+    assert_int_equal(seen[0], 0); /* nothing came later */
+    kernel_cuda_close(&cuda);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(comes_as_it_was)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(comes_as_it_was),
+                                       cmocka_unit_test(streams_follow_marks)};
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Streams of a device in the recording: a lane each, and who waits for whom, as
+ * analyze/metrics/stream_waits.h reads it. */
+#ifndef OPTRACE_RUNTIME_SESSION_TRACE_STREAMS_H
+#define OPTRACE_RUNTIME_SESSION_TRACE_STREAMS_H
+
+#include <stdint.h>
+
+#include "runtime/exec/exec.h"
+
+enum { TRACE_STREAMS_MAX = 16 };
+
+struct trace_streams {
+    uint32_t count; /* 0: there is no device */
+    uint32_t lanes[TRACE_STREAMS_MAX];
+    uint32_t waits[TRACE_STREAMS_MAX]; /* ops: a wait for this one */
+    uint32_t record;                   /* op: that others may wait for a step is noted */
+    uint32_t steps;
+};
+
+/** number  of the session in the process: lanes of others have other names */
+void trace_streams_define(struct trace_streams *streams, const struct exec *exec, uint32_t number);
+
+/** In the unit of optrace_ticks(). */
+void trace_streams_mark(const struct trace_streams *streams, uint32_t step, uint64_t start,
+                        uint64_t end);
+void trace_streams_wait(const struct trace_streams *streams, const struct exec_step *waiting,
+                        const struct exec_step *awaited, uint32_t awaited_step, uint32_t run,
+                        uint64_t ticks);
+
+#endif
