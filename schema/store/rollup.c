@@ -213,6 +213,14 @@ static void note_bucket(struct rollup *rollup)
     rollup->newest_since_ns = ot_clock_ns(CLOCK_MONOTONIC);
 }
 
+void store_rollup_meet_bucket(struct rollup *rollup, int64_t start_ns)
+{
+    if (start_ns <= rollup->newest_ns)
+        return;
+    rollup->bucket_ns = start_ns;
+    note_bucket(rollup);
+}
+
 /* Finds or makes its entry. */
 static inline int place(struct store *store, struct rollup_event *item, struct diag *diag)
 {
@@ -301,10 +309,7 @@ int store_rollup_add_sums(struct store *store, const struct rollup_sums *sums, s
 
     if (rc < 0)
         return rc;
-    if (sums->start_ns > rollup->newest_ns) {
-        rollup->bucket_ns = sums->start_ns;
-        note_bucket(rollup);
-    }
+    store_rollup_meet_bucket(rollup, sums->start_ns);
     place = find_entry(rollup, sums->lane_kind, sums->op_id, sums->start_ns);
     if (place == NOT_FOUND)
         rc = new_entry(store, sums->lane_kind, sums->op_id, sums->start_ns, &place, diag);

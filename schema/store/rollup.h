@@ -117,6 +117,9 @@ struct rollup_sums {
     uint8_t lane_kind;
 };
 
+/** Events of a bucket, which may be a new one, are being counted elsewhere. */
+void store_rollup_meet_bucket(struct rollup *rollup, int64_t start_ns);
+
 /** Count these. */
 int store_rollup_add_sums(struct store *store, const struct rollup_sums *sums, struct diag *diag);
 

@@ -96,10 +96,20 @@ static enum due due_of_many(const struct rollup *rollup, uint64_t now_ns, uint64
                : DUE_NOTHING;
 }
 
+/* At most: what is fresh may belong to a row that waits already. */
+static int64_t waiting_rows(const struct store *store)
+{
+    return (int64_t)store->rollup.dirty_count + store->totals.fresh_count;
+}
+
 /* A row costs the same whether it was touched once or a thousand times: the more rows there are,
  * the longer they wait. */
-static enum due what_is_due(const struct rollup *rollup)
+static enum due what_is_due(const struct store *store)
 {
+    const struct rollup *rollup = &store->rollup;
+    const int64_t last_rowid = store->totals.last_rowid > rollup->last_rowid
+                                   ? store->totals.last_rowid
+                                   : rollup->last_rowid;
     uint64_t now_ns, waited_ns;
     int64_t wait_ns = rollup->row_ns;
 
@@ -109,11 +119,9 @@ static enum due what_is_due(const struct rollup *rollup)
     waited_ns = now_ns - rollup->last_ns;
     if (rollup->row_ns > ROLLUP_WAIT_NS)
         return waited_ns >= (uint64_t)rollup->row_ns ? DUE_ALL : DUE_NOTHING;
-    if (__builtin_mul_overflow(wait_ns, (int64_t)rollup->dirty_count, &wait_ns) ||
-        wait_ns > ROLLUP_WAIT_NS)
+    if (__builtin_mul_overflow(wait_ns, waiting_rows(store), &wait_ns) || wait_ns > ROLLUP_WAIT_NS)
         return due_of_many(rollup, now_ns, waited_ns);
-    if (wait_ns < ROLLUP_CALM_NS &&
-        rollup->last_rowid - rollup->mark.rowid < (int64_t)ROLLUP_CALM_EVENTS)
+    if (wait_ns < ROLLUP_CALM_NS && last_rowid - rollup->mark.rowid < (int64_t)ROLLUP_CALM_EVENTS)
         wait_ns = ROLLUP_CALM_NS;
     return waited_ns >= (uint64_t)wait_ns ? DUE_ALL : DUE_NOTHING;
 }
@@ -141,19 +149,36 @@ static int64_t find_mark(const struct rollup *rollup)
     return first - 1;
 }
 
+/* The file says from where on events wait, what is fresh among them. */
+static int say_waiting(struct store *store, struct diag *diag)
+{
+    struct rollup *rollup = &store->rollup;
+    const struct totals *totals = &store->totals;
+
+    if (rollup->has_mark)
+        return 0;
+    if (totals->fresh_count &&
+        (rollup->dirty_count == 0 || totals->fresh_rowid - 1 < rollup->mark.rowid))
+        rollup->mark = (struct rollup_mark){.rowid = totals->fresh_rowid - 1};
+    return store_rollup_put_mark(store, diag);
+}
+
 /* The rows of buckets that have ended. */
 static int write_ended(struct store *store, struct diag *diag)
 {
     struct rollup *rollup = &store->rollup;
-    const uint32_t dirty_count = rollup->dirty_count;
     const int64_t before_ns = rollup->newest_ns;
-    int rc = store_rollup_write_rows(store, before_ns, diag);
+    uint32_t dirty_count;
+    int rc = store_total_fold(store, diag);
 
+    dirty_count = rollup->dirty_count;
+    if (rc == 0)
+        rc = store_rollup_write_rows(store, before_ns, diag);
     if (rc < 0)
         return rc;
     if (rollup->dirty_count == dirty_count) { /* none has: look again later */
         rollup->newest_since_ns = ot_clock_ns(CLOCK_MONOTONIC);
-        return rollup->has_mark ? 0 : store_rollup_put_mark(store, diag);
+        return say_waiting(store, diag);
     }
     if (rollup->dirty_count == 0)
         return store_rollup_write(store, diag);
@@ -165,19 +190,15 @@ static int write_ended(struct store *store, struct diag *diag)
 int store_rollup_commit(struct store *store, struct diag *diag)
 {
     const struct rollup *rollup = &store->rollup;
+    const int64_t waiting = waiting_rows(store);
     enum due due;
-    int rc = store_total_fold(store, diag);
 
-    if (rc < 0)
-        return rc;
-    if (!rollup->knows_mark || (rollup->dirty_count == 0 && !rollup->has_mark))
+    if (!rollup->knows_mark || (waiting == 0 && !rollup->has_mark))
         return 0;
-    due = rollup->dirty_count == 0 || rollup->must_write ? DUE_ALL : what_is_due(rollup);
+    due = waiting == 0 || rollup->must_write ? DUE_ALL : what_is_due(store);
     if (due == DUE_ALL)
         return store_rollup_write(store, diag);
-    if (due == DUE_ENDED)
-        return write_ended(store, diag);
-    return rollup->has_mark ? 0 : store_rollup_put_mark(store, diag);
+    return due == DUE_ENDED ? write_ended(store, diag) : say_waiting(store, diag);
 }
 
 /* What the file says where nothing is known here. */
@@ -245,6 +266,5 @@ void store_delay_rollups(struct store *store, int64_t row_ns)
 
 bool store_rollups_are_due(const struct store *store)
 {
-    return (store->rollup.dirty_count > 0 && what_is_due(&store->rollup) == DUE_ALL) ||
-           store_total_is_due(store);
+    return (waiting_rows(store) > 0 && what_is_due(store) == DUE_ALL) || store_total_is_due(store);
 }

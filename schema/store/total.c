@@ -107,6 +107,7 @@ static int fold_entry(struct store *store, uint32_t place, struct diag *diag)
         touch(totals, entry);
     }
     store_total_empty_sums(&entry->fresh);
+    totals->fresh_count--;
     return rc;
 }
 
@@ -146,8 +147,11 @@ int store_total_fold(struct store *store, struct diag *diag)
     int rc = 0;
 
     for (size_t i = 0; i < totals->touched.count && rc == 0; i++) {
+        struct total_entry *entry = &totals->entries.items[totals->touched.items[i]];
+
         fetch_folded(totals, i);
-        if (totals->entries.items[totals->touched.items[i]].fresh.event_count)
+        entry->is_touched = false;
+        if (entry->fresh.event_count)
             rc = fold_entry(store, totals->touched.items[i], diag);
     }
     totals->touched.count = 0;
@@ -494,17 +498,34 @@ int store_total_look(struct store *store, struct lane *lane, const struct store_
     return 1;
 }
 
+/* Roll-ups are told when it is met: what is fresh may come to them long after. */
+static void meet_bucket(struct store *store, int64_t start_ns)
+{
+    store->totals.bucket_ns = start_ns;
+    if (!store->totals.counts_again)
+        store_rollup_meet_bucket(&store->rollup, start_ns);
+}
+
 /* The time of the bucket that the event is in; what is fresh is of one bucket. */
 static int begin_bucket(struct store *store, const struct total_event *item, struct diag *diag)
 {
     struct totals *totals = &store->totals;
     struct total_entry *entry = &totals->entries.items[item->entry];
-    int rc = entry->fresh.event_count ? fold_entry(store, item->entry, diag)
-                                      : array_push(&totals->touched, item->entry);
+    int rc = 0;
 
+    if (entry->fresh.event_count)
+        rc = fold_entry(store, item->entry, diag);
+    if (totals->fresh_count == 0)
+        totals->fresh_rowid = item->rowid;
+    if (rc == 0 && !entry->is_touched)
+        rc = array_push(&totals->touched, item->entry);
+    if (rc < 0)
+        return rc;
+    totals->fresh_count++;
+    entry->is_touched = true;
     entry->bucket_ns = totals->bucket_ns;
     entry->first_rowid = item->rowid;
-    return rc;
+    return 0;
 }
 
 static inline int count(struct store *store, const struct total_event *item, struct diag *diag)
@@ -518,7 +539,7 @@ static inline int count(struct store *store, const struct total_event *item, str
     int rc = 0;
 
     if ((uint64_t)event->start_ns - (uint64_t)totals->bucket_ns >= (uint64_t)ROLLUP_BUCKET_NS)
-        totals->bucket_ns = event->start_ns - event->start_ns % ROLLUP_BUCKET_NS;
+        meet_bucket(store, event->start_ns - event->start_ns % ROLLUP_BUCKET_NS);
     if (sums->event_count == 0 || entry->bucket_ns != totals->bucket_ns)
         rc = begin_bucket(store, item, diag);
     if (rc == 0 && item->lane_kind == 0 && entry->op_kind == TOTAL_OP_NESTING)
@@ -636,6 +657,7 @@ void store_total_clear(struct totals *totals)
 {
     store_total_clear_entries(totals);
     totals->touched.count = 0;
+    totals->fresh_count = 0;
     totals->sessions.count = 0;
     totals->gone.count = 0;
     if (totals->runs)

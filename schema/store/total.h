@@ -58,8 +58,9 @@ struct total_sums {
     struct store_histogram histogram;
 };
 
-/* Events are counted once, in `fresh`; a commit brings that to `all` and to the roll-up of their
- * bucket. */
+/* Events are counted once, in `fresh`; folding brings that to `all` and to the roll-up of their
+ * bucket. It is done before any of these is written, or asked for: until then what is fresh waits
+ * as what roll-ups count does, and the file says so (rollup.h). */
 struct total_entry {
     int64_t op_id;
     uint32_t run_class;
@@ -74,6 +75,7 @@ struct total_entry {
     uint32_t next;       /* of the same open run, or 1 + the next free place; 0: none */
     uint32_t idle_count; /* times of writing since it was last touched */
     bool is_stored;
+    bool is_touched; /* its place, also when it is free, is in `touched` */
 };
 
 struct total_session {
@@ -115,7 +117,9 @@ struct totals {
     uint32_t dirty_count;
     int64_t bucket_ns;          /* start of the bucket of the last event */
     bool counts_again;          /* what roll-ups have already */
-    ARRAY_OF(uint32_t) touched; /* places of entries with something fresh */
+    ARRAY_OF(uint32_t) touched; /* places of entries with something fresh, and of some others */
+    uint32_t fresh_count;       /* entries with something fresh */
+    int64_t fresh_rowid;        /* no event before it is fresh, if one is */
     ARRAY_OF(struct total_entry) entries;
     uint32_t *slots; /* open addressing: 1 + place of an entry */
     uint32_t slot_mask, slot_count, free_entry, free_count;
@@ -193,7 +197,7 @@ int store_total_look(struct store *store, struct lane *lane, const struct store_
 int store_total_count(struct store *store, struct total_event *events, size_t count,
                       struct diag *diag);
 
-/** Bring what is fresh to totals and roll-ups. */
+/** Bring what is fresh to totals and roll-ups: before these are written, or what they know is used. */
 int store_total_fold(struct store *store, struct diag *diag);
 
 /** An event that is counted, but may lie inside of such that are not yet. */

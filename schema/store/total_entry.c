@@ -89,6 +89,7 @@ int store_total_new_entry(struct store *store, struct total_entry entry, uint32_
         totals->free_count--;
         *out_place = totals->free_entry - 1;
         totals->free_entry = totals->entries.items[*out_place].next;
+        entry.is_touched = totals->entries.items[*out_place].is_touched;
         totals->entries.items[*out_place] = entry;
     } else if (rc == 0) {
         *out_place = (uint32_t)totals->entries.count;
@@ -112,7 +113,8 @@ void store_total_free_entry(struct totals *totals, uint32_t place)
     totals->dirty_count -= entry->is_dirty;
     store_histogram_deinit(&entry->fresh.histogram);
     store_histogram_deinit(&entry->all.histogram);
-    *entry = (struct total_entry){.run_class = TOTAL_GONE, .next = totals->free_entry};
+    *entry = (struct total_entry){
+        .run_class = TOTAL_GONE, .next = totals->free_entry, .is_touched = entry->is_touched};
     totals->free_entry = place + 1;
     totals->free_count++;
 }

@@ -273,7 +273,8 @@ int store_total_write(struct store *store, struct diag *diag)
 bool store_total_is_due(const struct store *store)
 {
     const struct totals *totals = &store->totals;
-    const int64_t row_ns = store->rollup.row_ns, dirty = totals->dirty_count;
+    const int64_t row_ns = store->rollup.row_ns;
+    const int64_t dirty = (int64_t)totals->dirty_count + totals->fresh_count; /* at most */
     int64_t events = totals->last_rowid - totals->mark, waited_ns, least_ns;
 
     if (!totals->is_ready || events <= 0)
