@@ -95,7 +95,6 @@ struct run_options run_options_default(void)
         .thread = -1,
         .multithread = -1,
         .multithread_default = -1,
-        .cpu = true,
         .seed = -1,
         .batch = -1,
         .shared_batch = -1,
@@ -517,6 +516,26 @@ static int check_choice(const struct run_options *options, struct diag *diag)
     return check_rules(rules, sizeof(rules) / sizeof(rules[0]), diag);
 }
 
+/* --device in the words of the others. */
+static int take_device(struct run_options *options, struct diag *diag)
+{
+    const char *device = options->device;
+
+    if (options->cpu && options->cuda)
+        return diag_set(diag, -EINVAL, "--cpu and --cuda exclude each other");
+    if (device && (options->cpu || options->cuda))
+        return diag_set(diag, -EINVAL, "--device says what --cpu and --cuda say: leave one out");
+    if (!device || strcmp(device, "cpu") == 0)
+        return 0;
+    if (strcmp(device, "cuda") == 0)
+        options->cuda = "";
+    else if (strncmp(device, "cuda:", 5) == 0 && device[5] != '\0')
+        options->cuda = device + 5;
+    else
+        return diag_set(diag, -EINVAL, "--device takes cpu, cuda or cuda:ID, not \"%s\"", device);
+    return 0;
+}
+
 /* On a GPU. */
 static int check_cuda(struct run_options *options, struct diag *diag)
 {
@@ -578,6 +597,9 @@ int run_options_check(struct run_options *options, struct diag *diag)
     const char *level = getenv("OPTRACE_TRACE_EVAL");
     int mode, rc;
 
+    rc = take_device(options, diag);
+    if (rc < 0)
+        return rc;
     if (options->bisect && options->verify_against < 0)
         options->verify_against = 0;
     mode = find_mode(options, diag);

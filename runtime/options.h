@@ -48,6 +48,7 @@ struct run_options {
     bool fast_run, full_run, reproducible, batch_equal;
     const char *algo_policy;
     int64_t shared_batch, workspace_limit;
+    const char *device;   /* in other words */
     const char *cuda;     /* the number as text, "" is 0; NULL: the CPU alone */
     uint32_t cuda_number; /* what run_options_check() makes of it */
     bool offload;

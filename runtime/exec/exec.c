@@ -435,6 +435,7 @@ int exec_run_step(struct exec *exec, uint32_t step, struct exec_step_times *out_
                   struct diag *diag)
 {
     uint64_t start_ns = ot_clock_ns(CLOCK_MONOTONIC), handed_ns;
+    int rc;
 
     if (step == 0 || exec->device)
         begin_run(exec); /* nothing is queued */
@@ -444,13 +445,13 @@ int exec_run_step(struct exec *exec, uint32_t step, struct exec_step_times *out_
     else
         exec->backend->queue_push(exec->queue, run_step, &exec->tasks[step]);
     handed_ns = ot_clock_ns(CLOCK_MONOTONIC);
-    exec->backend->queue_wait(exec->queue);
+    rc = exec_wait(exec, diag);
     if (out_times)
         *out_times = (struct exec_step_times){
             .host_ns = handed_ns - start_ns,
             .e2e_ns = ot_clock_ns(CLOCK_MONOTONIC) - start_ns,
         };
-    return exec_wait(exec, diag);
+    return rc;
 }
 
 static int tell_failure(const struct exec *exec, int error, struct diag *diag)

@@ -275,6 +275,9 @@ struct exec_device_facts {
 };
 struct exec_device_facts exec_device_facts(const struct exec *exec);
 
+/** Where a constant of the graph lies among the parameters that a device has; false: it has it not. */
+bool exec_device_constant(const struct exec *exec, const struct value *value, size_t *out_offset);
+
 /** Threads of the kernels' team. */
 uint32_t exec_threads(const struct exec *exec);
 

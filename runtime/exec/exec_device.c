@@ -163,14 +163,18 @@ static int take_arena(struct exec *exec, struct diag *diag)
 
 int exec_device_allocate(struct exec *exec, struct diag *diag)
 {
-    int rc;
+    bool is_used = false;
+    int rc = 0;
 
     if (!exec->device)
         return 0;
     for (uint32_t i = 0; i < exec->bound->step_count; i++)
+        is_used = is_used || exec->bound->steps[i].info.on_device;
+    for (uint32_t i = 0; i < exec->bound->step_count; i++)
         exec->has_host_steps = exec->has_host_steps || !exec->bound->steps[i].info.on_device ||
                                exec->bound->steps[i].copied != PLAN_NONE;
-    rc = take_arena(exec, diag);
+    if (is_used) /* else it would be room for nothing */
+        rc = take_arena(exec, diag);
     if (rc == 0)
         rc = bring_constants(exec, diag);
     if (rc == 0)
@@ -356,6 +360,20 @@ bool exec_device_replay(struct exec *exec, int *out_failure)
     if (rc == 0)
         *out_failure = backend->replay(exec->device);
     return true;
+}
+
+bool exec_device_constant(const struct exec *exec, const struct value *value, size_t *out_offset)
+{
+    const struct bound *bound = exec->bound;
+
+    for (uint32_t i = 0; exec->device_constants && i < bound->plan.buffer_count; i++) {
+        if (!bound->plan.buffers[i].is_external || bound->memory[i] != value->data ||
+            !bound->device_memory[i])
+            continue;
+        *out_offset = (size_t)((char *)bound->device_memory[i] - (char *)exec->device_constants);
+        return true;
+    }
+    return false;
 }
 
 struct exec_device_facts exec_device_facts(const struct exec *exec)

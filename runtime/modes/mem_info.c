@@ -57,6 +57,7 @@ static void write_chunk(struct json_writer *json, uint32_t id, const char *type,
 static void write_chunks(const struct layout_info *info, struct json_writer *json)
 {
     const struct graph *graph = info->session->graph;
+    const bool is_device = exec_device_facts(info->session->exec).name != NULL;
     size_t offset = exec_arena_bytes(info->session->exec);
     uint32_t id = 0;
 
@@ -72,7 +73,10 @@ static void write_chunks(const struct layout_info *info, struct json_writer *jso
         if (!value->data)
             continue;
         block.bytes = (size_t)shape_bytes(&value->shape, value->dtype);
-        offset += block.bytes;
+        if (is_device && !exec_device_constant(info->session->exec, value, &block.offset))
+            continue;
+        block.offset += is_device ? offset : 0;
+        offset += is_device ? 0 : block.bytes;
         write_chunk(json, id++, "weight_mem", &block, value->name);
     }
     json_end_object(json);
@@ -177,6 +181,30 @@ static void tell_peak(struct layout_info *info, FILE *out)
     }
 }
 
+/* What is taken there, piece by piece. */
+static void tell_device(const struct exec *exec, FILE *out)
+{
+    const char *device = exec_device_facts(exec).name;
+    char text[AMOUNT_BYTES];
+    size_t all = 0;
+
+    for (uint32_t i = 0; i < exec_chunk_count(exec); i++)
+        if (exec_chunk(exec, i)->what == EXEC_MEMORY_DEVICE)
+            all += exec_chunk(exec, i)->bytes;
+    if (!device)
+        return;
+    text_print(out, "memory of %s: %s\n", device,
+               amount_format_bytes(text, sizeof(text), (double)all));
+    for (uint32_t i = 0; i < exec_chunk_count(exec); i++) {
+        const struct exec_chunk *chunk = exec_chunk(exec, i);
+
+        if (chunk->what == EXEC_MEMORY_DEVICE && chunk->bytes > 0)
+            text_print(out, "  %12s %5.1f%%  %s\n",
+                       amount_format_bytes(text, sizeof(text), (double)chunk->bytes),
+                       100 * (double)chunk->bytes / (double)all, chunk->name);
+    }
+}
+
 int mem_info_write(const struct session *session, const char *folder, FILE *out, struct diag *diag)
 {
     struct layout_info info = {
@@ -196,8 +224,10 @@ int mem_info_write(const struct session *session, const char *folder, FILE *out,
         rc = write_file(&info, folder, "graph.json", write_graph, diag);
     if (rc == 0)
         rc = write_file(&info, folder, "StaticMemoryInfo.json", write_layout, diag);
-    if (rc == 0 && out)
+    if (rc == 0 && out) {
         tell_peak(&info, out);
+        tell_device(session->exec, out);
+    }
     free(info.blocks);
     return rc;
 }

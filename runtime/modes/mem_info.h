@@ -10,7 +10,7 @@
 
 /**
  * Write two files into a folder, which is made when it is missing (its parents are not), and what
- * makes up the peak as text on out (NULL: nothing).
+ * makes up the peak, and what a device gives room to, as text on out (NULL: nothing).
  *
  *     graph.json             the object "graph_exec" of a profile
  *     StaticMemoryInfo.json  {"chunk": {ID: {"id", "type": "static_mem" | "weight_mem",
@@ -18,7 +18,8 @@
  *                            "overwrite_dest_id": "-1", "owner"}}, "opr": {STEP: {"id", "name"}}}
  *
  * as MegEngine's tools read them, all values being strings. Times are places in the order of
- * execution, the end exclusive; addresses are offsets in the arena, weights lie behind it. "owner"
+ * execution, the end exclusive; addresses are offsets in the arena, weights lie behind it, on a device
+ * those that it has, as they lie there. "owner"
  * is our addition: the first tensor that lies there, "" for scratch memory. Tensors that operators
  * work on in place are one chunk here.
  *

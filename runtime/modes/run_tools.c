@@ -8,12 +8,14 @@
 /* Views, which cost nothing, are all that hands over no work here. */
 static void tell_dispatch(const struct program *program)
 {
+    const char *device = exec_device_facts(program->exec).name;
+
     for (size_t i = 0; i < program->instructions.count; i++) {
         const struct instruction *instruction = &program->instructions.items[i];
 
         if (instruction->kind == INSTRUCTION_VIEW)
-            text_print(stderr, "load_and_run: operator %s{%s} does not dispatch kernel on cpu:0\n",
-                       instruction->node->name, instruction->type);
+            text_print(stderr, "load_and_run: operator %s{%s} does not dispatch kernel on %s\n",
+                       instruction->node->name, instruction->type, device ? device : "cpu:0");
     }
 }
 

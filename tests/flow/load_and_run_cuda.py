@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """load_and_run --cuda on the emulated device: results, copies, what is recorded, errors, what is left."""
+import json
 import os
 import pathlib
 import re
@@ -136,7 +137,7 @@ def check_errors(folder):
         expect(done.returncode == 4 and re.search(sentence, done.stderr),
                f"{environment} {flags}: {done.returncode} {done.stderr}")
         expect(not path.exists() or is_clean(left_of(path)), f"{environment}: {path} has more")
-    for words in (("--cuda=x",), ("--fast-run",), ("--counters", "cycles"), ("--cpu-default",)):
+    for words in (("--cuda=x",), ("--device", "cuda"), ("--cpu",), ("--calibrate",), ("--workspace-limit", "1000"), ("--fast-run",), ("--counters", "cycles"), ("--cpu-default",)):
         done = run(LINEAR, "--no-trace", *words)
         expect(done.returncode == 2 and len(done.stderr.splitlines()) == 2,
                f"{words}: {done.returncode} {done.stderr}")
@@ -198,6 +199,46 @@ def check_no_memory(folder):
     expect(done.returncode == 4 and most.search(done.stderr) and is_clean(left_of(path)), done.stderr)
 
 
+def check_devices():
+    """--device in place of --cuda; what is wrong there."""
+    def named(*words):
+        done = subprocess.run([BUILD / "runtime" / "load_and_run", LINEAR / "model.onnx", "--no-trace", *words],
+                              capture_output=True, text=True, check=False,
+                              env={**os.environ, "LD_LIBRARY_PATH": str(EMULATED)})
+        return done.returncode, done.stderr
+
+    on_it = "--cuda: emulated device"
+    for words in (("--device", "cuda"), ("--device=cuda:0",)):
+        status, text = named(*words)
+        expect(status == 0 and on_it in text, f"{words}: {status} {text}")
+    status, text = named("--device", "cpu")
+    expect(status == 0 and on_it not in text, f"cpu: {status} {text}")
+    status, text = named("--device", "cuda:3")
+    expect(status == 4 and "there is no GPU 3" in text, f"cuda:3: {status} {text}")
+    for words in (("--device", "gpu"), ("--device", "cuda:"), ("--device", "cuda:x"), ("--device", "cpu", "--cpu"),
+                  ("--device", "")):
+        status, text = named(*words)
+        expect(status == 2 and len(text.splitlines()) == 2, f"{words}: {status} {text}")
+
+
+def check_memory(folder):
+    """Where parameters lie on the device; times of single operators."""
+    done = run(LINEAR, "--no-trace", "--get-static-mem-info", folder / "memory")
+    chunks = json.loads((folder / "memory" / "StaticMemoryInfo.json").read_text())["chunk"].values()
+    arena = max(int(chunk["logic_addr_end"]) for chunk in chunks if chunk["type"] == "static_mem")
+    weights = sorted((int(chunk["logic_addr_begin"]), int(chunk["logic_addr_end"])) for chunk in chunks
+                     if chunk["type"] == "weight_mem")
+    expect(len(weights) > 3 and weights[0][0] >= arena and
+           all(a[1] <= b[0] and (b[0] - a[0]) % 256 == 0 for a, b in zip(weights, weights[1:])),
+           f"parameters as they lie on the device, behind {arena}: {weights}")
+    done = run(LINEAR, "--no-trace", "--trace-eval", "1", "--iter", "1", "--warmup-iter", "0",
+               CUDA_DOUBLE_KERNELS="gemm_f32=30000000")
+    times = re.findall(r"= (?:Gemm|MatMul)\[.*\nTime: .*?, ([\d.]+)ms", done.stdout)
+    expect(len(times) > 2 and all(float(time) >= 30 for time in times), f"products take 30 ms: {times}")
+    done = run(ATTENTION, "--no-trace", "--check-dispatch", "--iter", "1")
+    expect("does not dispatch kernel on cuda:0" in done.stderr, done.stderr)
+
+
 def check_upload(folder):
     """Parameters come by way of pinned memory; where there is none, by other."""
     path = folder / "left"
@@ -217,6 +258,8 @@ with tempfile.TemporaryDirectory() as name:
     check_times(pathlib.Path(name))
     check_errors(pathlib.Path(name))
     check_no_memory(pathlib.Path(name))
+    check_devices()
+    check_memory(pathlib.Path(name))
     check_upload(pathlib.Path(name))
     check_each_failure(pathlib.Path(name))
 for failure in failures:

@@ -169,6 +169,13 @@ def check_memory(model, folder):
            f"{done.stdout}{done.stderr}")
     done = run(model, "--cuda", "--verify", model, "--no-trace", CUDA_DOUBLE_LEFT=str(path))
     expect(left_of(path)["most allocated"] < several, f"{left_of(path)}, {several} on two streams")
+    done = run(model, "--cuda", "--no-trace", "--get-static-mem-info", folder / "memory", CUDA_DOUBLE_LEFT=str(path))
+    told = re.search(r"^memory of cuda:0: (\d+) B\n((?:  .*\n)+)", done.stdout, re.M)
+    expect(done.returncode == 0 and told, f"{done.stdout}{done.stderr}")
+    if told:
+        parts = [int(number) for number in re.findall(r"^ +(\d+) B ", told.group(2), re.M)]
+        most = left_of(path)["most allocated"] - 8  # the word that tells of an index out of range
+        expect(len(parts) == 3 and int(told.group(1)) == sum(parts) == most, f"{told.group(0)} of {most}")
 
 
 def check_record(model, folder):
