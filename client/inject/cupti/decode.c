@@ -3,77 +3,23 @@
  * From records of CUPTI to events: kernels, copies and graphs on lanes of their streams. Records of all kinds and streams come mixed, and after their run has ended:
  * the run is that in which the call was made.
  */
-#include <dlfcn.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/fetch.h"
 #include "client/inject/cupti/private.h"
-#include "client/inject/names.h"
 #include "client/inject/recorder.h"
 
 enum {
-    KEY_LANE = 110,
-    KEY_KERNEL,
-    KEY_COPY,
-    KEY_GRAPH,
-    KEY_MEMSET,
     CALLS = 1 << 16,
     KERNELS = 1 << 10,
-    ORIGIN_BYTES = 900, /* of a path, twice as long as it is told */
     RECENT_LANES = 64,
-    GREEN_CONTEXTS = 64,
-    NAME_BYTES = 900,
     RECORDS_PER_LOOK = 32,
     CACHE_LINE = 64,
     RECORDS_AHEAD = 6,
     CALLS_AHEAD = 3,
     RECORDS_FIRST = 16,
-};
-
-#define HAS(cupti, kind, record, field)                                                            \
-    cupti_record_has(cupti, kind,                                                                  \
-                     offsetof(struct record, field) + sizeof(((struct record *)0)->field))
-
-struct lane {
-    uint64_t kind; /* tells these keys from others, here and below */
-    uint32_t device, context, stream, pad;
-};
-
-struct launch {
-    int32_t grid[3], block[3];
-    uint32_t shared, registers, device, pad;
-    struct cupti_work work;
-    const struct cupti_origin *origin; /* of a node of a graph; NULL: not known */
-};
-
-struct kernel {
-    uint64_t kind;
-    struct launch launch;
-    uint32_t name_bytes;
-    char name[NAME_BYTES];
-};
-
-struct copy {
-    uint64_t kind;
-    const struct cupti_origin *origin;
-    uint32_t device;
-    uint8_t copy_kind, from, to, pad;
-};
-
-struct fill {
-    uint64_t kind;
-    const struct cupti_origin *origin;
-    uint32_t device, pad;
-};
-
-/* A graph in one. */
-struct whole {
-    uint64_t kind;
-    struct cupti_node node;
-    uint32_t device, graph;
 };
 
 /* The op of a kernel that came lately, by where CUPTI keeps its name. That stays as long as the buffer;
@@ -150,50 +96,9 @@ static NOINLINE struct cupti_work take_work(uint32_t correlation)
 
 /* --- Lanes --- */
 
-/* Parts of a device that have processors of their own; under the lock. */
-static struct {
-    uint32_t context, multiprocessors;
-} green[GREEN_CONTEXTS];
-
-static void note_context(const struct cupti *cupti, const struct cupti_context *record)
-{
-    const size_t at = record->context % GREEN_CONTEXTS;
-
-    if (!HAS(cupti, CUPTI_CONTEXT, cupti_context, multiprocessors) || !record->is_green)
-        return;
-    green[at].context = record->context;
-    green[at].multiprocessors =
-        HAS(cupti, CUPTI_CONTEXT, cupti_context, cig_mode) ? record->multiprocessors : 0;
-}
-
-static uint64_t define_lane(const void *context)
-{
-    const struct lane *lane = context;
-    const uint32_t count = green[lane->context % GREEN_CONTEXTS].multiprocessors;
-    char name[96], device[24], processors[16] = "";
-    struct optrace_lane_info info = {name, device, OPTRACE_LANE_STREAM, lane->stream};
-    uint32_t number = 0;
-
-    if (count)
-        snprintf(processors, sizeof(processors), "%u", count);
-
-    snprintf(device, sizeof(device), "cuda:%u", lane->device);
-    if (green[lane->context % GREEN_CONTEXTS].context == lane->context && lane->context)
-        snprintf(name, sizeof(name), "stream %u of green context %u%s%s%s", lane->stream,
-                 lane->context, processors[0] ? " (" : "", processors,
-                 processors[0] ? " multiprocessors)" : "");
-    else if (lane->context > 1)
-        snprintf(name, sizeof(name), "stream %u of context %u", lane->stream, lane->context);
-    else
-        snprintf(name, sizeof(name), "stream %u", lane->stream);
-    return recorder.lane_define(&info, &number) == 0 ? number : 0;
-}
-
 static NOINLINE uint32_t find_lane(uint32_t device, uint32_t context, uint32_t stream, size_t at)
 {
-    const struct lane lane = {KEY_LANE, device, context, stream, 0};
-
-    seen.lanes[at].number = (uint32_t)names_find_always(&lane, sizeof(lane), define_lane, &lane);
+    seen.lanes[at].number = cupti_lane_find(device, context, stream);
     seen.lanes[at].device = device;
     seen.lanes[at].context = context;
     seen.lanes[at].stream = stream;
@@ -217,97 +122,6 @@ uint32_t cupti_lane_of(uint32_t device, uint32_t context, uint32_t stream)
 }
 
 /* --- Ops --- */
-
-/* Ends the object, and says which op captured this: the record of a replay does not. */
-static void end_params(struct optrace_op_info *info, const struct cupti_origin *const *origin,
-                       char *params, size_t bytes)
-{
-    const size_t used = strlen(params);
-
-    if (*origin) {
-        snprintf(params + used, bytes - used, "%s\"captured_in\":\"%s\"}", used ? "," : "{",
-                 (*origin)->path);
-        info->origins = &(*origin)->op;
-        info->origin_count = 1;
-    } else if (used) {
-        snprintf(params + used, bytes - used, "}");
-    }
-    info->params = params[0] ? params : NULL;
-}
-
-static void put_work(struct optrace_op_info *info, struct cupti_work work)
-{
-    if (work.flop == 0)
-        return;
-    info->computation_flop = work.flop;
-    info->memory_bytes = work.bytes;
-}
-
-/* As the source has it, where the process has a library that can tell; else as it is. To be freed. */
-static char *source_name(const char *mangled)
-{
-    void *library =
-        strncmp(mangled, "_Z", 2) == 0 ? dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD) : NULL;
-    char *(*demangle)(const char *, char *, size_t *, int *) = NULL;
-    char *name = NULL;
-    int status = 0;
-
-    if (library) {
-        *(void **)&demangle = dlsym(library, "__cxa_demangle");
-        if (demangle)
-            name = demangle(mangled, NULL, NULL, &status);
-        dlclose(library);
-    }
-    return name ? name : strdup(mangled);
-}
-
-static uint64_t define_kernel(const void *context)
-{
-    const struct kernel *kernel = context;
-    const struct launch *launch = &kernel->launch;
-    char mangled[NAME_BYTES + 1], params[240 + ORIGIN_BYTES], device[24];
-    struct optrace_op_info info = OPTRACE_OP_INFO(NULL, "kernel");
-    uint32_t op = 0;
-    char *name;
-
-    memcpy(mangled, kernel->name, kernel->name_bytes);
-    mangled[kernel->name_bytes] = '\0';
-    name = source_name(mangled);
-    if (!name)
-        return 0;
-    snprintf(params, sizeof(params),
-             "{\"grid\":[%d,%d,%d],\"block\":[%d,%d,%d],\"registers_per_thread\":%u,"
-             "\"shared_memory_bytes\":%u",
-             launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0], launch->block[1],
-             launch->block[2], launch->registers, launch->shared);
-    snprintf(device, sizeof(device), "cuda:%u", launch->device);
-    info.name = name;
-    info.device = device;
-    end_params(&info, &launch->origin, params, sizeof(params));
-    put_work(&info, launch->work);
-    if (recorder.op_define(&info, &op) < 0)
-        op = 0;
-    free(name);
-    return op;
-}
-
-static uint32_t find_kernel(const char *name, const struct launch *launch)
-{
-    struct kernel key = {KEY_KERNEL, *launch, 0, ""};
-    size_t length = strnlen(name, sizeof(key.name));
-    uint32_t op;
-
-    key.name_bytes = (uint32_t)length;
-    memcpy(key.name, name, length);
-    op = (uint32_t)names_find(&key, offsetof(struct kernel, name) + length, define_kernel, &key);
-    if (op == 0) { /* too many kinds of launches: those of a name together */
-        memset(&key.launch, 0, sizeof(key.launch));
-        key.launch.device = launch->device;
-        op = (uint32_t)names_find_always(&key, offsetof(struct kernel, name) + length,
-                                         define_kernel, &key);
-    }
-    return op;
-}
 
 /* Of a record of a graph's node. A copy that was made later than what we know of it has the node that
  * it is a copy of. */
@@ -354,14 +168,14 @@ static void make_known(struct known *known, const struct cupti_kernel *record, c
                        struct cupti_node node)
 {
     const uint64_t sizes = sizes_of(record);
-    const struct launch launch = {{record->grid[0], record->grid[1], record->grid[2]},
-                                  {record->block[0], record->block[1], record->block[2]},
-                                  (uint32_t)(sizes >> 32),
-                                  (uint32_t)sizes,
-                                  record->device,
-                                  0,
-                                  node.work,
-                                  node.origin};
+    const struct cupti_launch launch = {{record->grid[0], record->grid[1], record->grid[2]},
+                                        {record->block[0], record->block[1], record->block[2]},
+                                        (uint32_t)(sizes >> 32),
+                                        (uint32_t)sizes,
+                                        record->device,
+                                        0,
+                                        node.work,
+                                        node.origin};
 
     free(known->name);
     known->name = strdup(name);
@@ -371,7 +185,7 @@ static void make_known(struct known *known, const struct cupti_kernel *record, c
     known->origin = node.origin;
     known->work = node.work;
     known->device = record->device;
-    known->op = find_kernel(name, &launch);
+    known->op = cupti_op_of_kernel(name, &launch);
 }
 
 /* The first one of a buffer, or of all. */
@@ -401,73 +215,6 @@ static inline uint32_t kernel_op(const struct cupti_kernel *record, struct cupti
     if (LIKELY(is_known(known, record, name, node) && known->buffer == seen.buffer_count))
         return known->op;
     return kernel_op_slowly(record, name, node, place);
-}
-
-static const char *memory_name(uint8_t kind)
-{
-    static const char *const names[] = {NULL,    "Pageable", "Pinned",        "Device",
-                                        "Array", "Managed",  "Device Static", "Managed Static"};
-
-    return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : NULL;
-}
-
-static uint64_t define_copy(const void *context)
-{
-    static const char *const ways[] = {"",     "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
-                                       "AtoD", "DtoA", "DtoD", "HtoH", "PtoP"};
-    const struct copy *copy = context;
-    const char *from = memory_name(copy->from), *to = memory_name(copy->to);
-    const char *way = copy->copy_kind < sizeof(ways) / sizeof(ways[0]) ? ways[copy->copy_kind] : "";
-    char name[96], device[24], params[ORIGIN_BYTES] = "";
-    struct optrace_op_info info = OPTRACE_OP_INFO(name, "copy");
-    uint32_t op = 0;
-
-    if (from && to)
-        snprintf(name, sizeof(name), "Memcpy %s (%s -> %s)", way, from, to);
-    else
-        snprintf(name, sizeof(name), "Memcpy%s%s", way[0] ? " " : "", way);
-    snprintf(device, sizeof(device), "cuda:%u", copy->device);
-    info.device = device;
-    end_params(&info, &copy->origin, params, sizeof(params));
-    return recorder.op_define(&info, &op) == 0 ? op : 0;
-}
-
-static uint32_t copy_op(const struct cupti_memcpy *record, const struct cupti_origin *origin)
-{
-    const struct copy copy = {KEY_COPY,   origin, record->device, record->copy_kind, record->from,
-                              record->to, 0};
-
-    return (uint32_t)names_find_always(&copy, sizeof(copy), define_copy, &copy);
-}
-
-static uint64_t define_graph(const void *context)
-{
-    const struct whole *graph = context;
-    const struct cupti_node *node = &graph->node;
-    char name[48 + ORIGIN_BYTES], device[24], params[ORIGIN_BYTES] = "";
-    struct optrace_op_info info = OPTRACE_OP_INFO(name, "cuda_graph");
-    uint32_t op = 0;
-
-    snprintf(name, sizeof(name), "CUDA graph %u%s%s", graph->graph, node->origin ? " of " : "",
-             node->origin ? node->origin->op : "");
-    snprintf(device, sizeof(device), "cuda:%u", graph->device);
-    info.device = device;
-    end_params(&info, &node->origin, params, sizeof(params));
-    put_work(&info, node->work);
-    return recorder.op_define(&info, &op) == 0 ? op : 0;
-}
-
-static uint64_t define_memset(const void *context)
-{
-    const struct fill *fill = context;
-    char device[24], params[ORIGIN_BYTES] = "";
-    struct optrace_op_info info = OPTRACE_OP_INFO("Memset", "memset");
-    uint32_t op = 0;
-
-    snprintf(device, sizeof(device), "cuda:%u", fill->device);
-    info.device = device;
-    end_params(&info, &fill->origin, params, sizeof(params));
-    return recorder.op_define(&info, &op) == 0 ? op : 0;
 }
 
 /* --- Records --- */
@@ -508,9 +255,9 @@ static inline void put_kernel(const struct cupti *cupti, const struct cupti_kern
     if (!has_times(record->start, record->end))
         return;
     if (UNLIKELY(record->graph_node))
-        node =
-            node_of(record->graph_node,
-                    HAS(cupti, CUPTI_KERNEL, cupti_kernel, source_node) ? record->source_node : 0);
+        node = node_of(record->graph_node, CUPTI_HAS(cupti, CUPTI_KERNEL, cupti_kernel, source_node)
+                                               ? record->source_node
+                                               : 0);
     else if (UNLIKELY(call & CALL_COMPUTES))
         node.work = take_work(record->correlation);
     event = (struct optrace_event){
@@ -537,7 +284,7 @@ static void put_copy(const struct cupti_memcpy *record, uint32_t correlation,
 
     if (!has_times(record->start, record->end))
         return;
-    event.op = copy_op(record, origin);
+    event.op = cupti_op_of_copy(record, origin);
     event.lane = lane_of(record->device, record->context, record->stream);
     put(&event, correlation);
 }
@@ -550,31 +297,26 @@ static const struct cupti_origin *origin_of(uint64_t graph_node, uint64_t source
 
 static void put_memset(const struct cupti *cupti, const struct cupti_memset *record)
 {
-    const struct fill fill = {
-        KEY_MEMSET,
-        origin_of(record->graph_node,
-                  HAS(cupti, CUPTI_MEMSET, cupti_memset, source_node) ? record->source_node : 0),
-        record->device, 0};
+    const uint64_t source =
+        CUPTI_HAS(cupti, CUPTI_MEMSET, cupti_memset, source_node) ? record->source_node : 0;
     struct optrace_event event = {
         .kind = OPTRACE_KIND_SPAN, .start = record->start, .end = record->end};
 
     if (!has_times(record->start, record->end))
         return;
-    event.op = (uint32_t)names_find_always(&fill, sizeof(fill), define_memset, &fill);
+    event.op = cupti_op_of_memset(record->device, origin_of(record->graph_node, source));
     event.lane = lane_of(record->device, record->context, record->stream);
     put(&event, record->correlation);
 }
 
 static void put_graph(const struct cupti_graph *record)
 {
-    const struct whole key = {KEY_GRAPH, cupti_graph_find(record->graph), record->device,
-                              record->graph};
     struct optrace_event event = {
         .kind = OPTRACE_KIND_SPAN, .start = record->start, .end = record->end};
 
     if (!has_times(record->start, record->end))
         return;
-    event.op = (uint32_t)names_find_always(&key, sizeof(key), define_graph, &key);
+    event.op = cupti_op_of_graph(record->device, record->graph);
     event.lane = lane_of(record->device, record->context, record->stream);
     put(&event, record->correlation);
 }
@@ -583,7 +325,7 @@ static void put_overhead(const struct cupti *cupti, const struct cupti_overhead 
 {
     if (record->end > record->start)
         cupti_watch_overhead(record->end - record->start);
-    if (HAS(cupti, CUPTI_OVERHEAD, cupti_overhead, data))
+    if (CUPTI_HAS(cupti, CUPTI_OVERHEAD, cupti_overhead, data))
         free(record->data);
 }
 
@@ -594,10 +336,11 @@ static NOINLINE void put_other(const struct cupti *cupti, const void *record, ui
 
     switch (kind) {
     case CUPTI_MEMCPY:
-        put_copy(copy, copy->correlation,
-                 origin_of(copy->graph_node, HAS(cupti, CUPTI_MEMCPY, cupti_memcpy, source_node)
-                                                 ? copy->source_node
-                                                 : 0));
+        put_copy(
+            copy, copy->correlation,
+            origin_of(copy->graph_node, CUPTI_HAS(cupti, CUPTI_MEMCPY, cupti_memcpy, source_node)
+                                            ? copy->source_node
+                                            : 0));
         break;
     case CUPTI_MEMCPY2: /* the same up to the stream */
         put_copy(record, copy2->correlation, origin_of(copy2->graph_node, 0));
@@ -619,7 +362,7 @@ static NOINLINE void put_other(const struct cupti *cupti, const void *record, ui
         cupti_put_compilation(cupti, record);
         break;
     case CUPTI_CONTEXT:
-        note_context(cupti, record);
+        cupti_note_context(cupti, record);
         break;
     case CUPTI_EVENT:
         cupti_put_event(cupti, record);

@@ -60,6 +60,10 @@ static inline bool cupti_record_has(const struct cupti *cupti, uint32_t kind, si
     return cupti->record_bytes[kind] >= end;
 }
 
+#define CUPTI_HAS(cupti, kind, record, field)                                                      \
+    cupti_record_has(cupti, kind,                                                                  \
+                     offsetof(struct record, field) + sizeof(((struct record *)0)->field))
+
 /** Say a sentence in the session, as a mark; once for each text. */
 void cupti_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -150,6 +154,29 @@ struct cupti_node cupti_node_find(uint64_t node);
 /** What all nodes of a graph were captured in, and what they compute together. */
 struct cupti_node cupti_graph_find(uint32_t graph);
 
+/* --- lanes.c, ops.c: numbers of the session, made where they are not there yet; 0: they cannot be.
+ * Within cupti_decode(). --- */
+
+/** The lane of a stream, as CUPTI numbers it. */
+uint32_t cupti_lane_find(uint32_t device, uint32_t context, uint32_t stream);
+
+/** Its streams may be named by it. */
+void cupti_note_context(const struct cupti *cupti, const struct cupti_context *record);
+
+/* Compared as bytes. */
+struct cupti_launch {
+    int32_t grid[3], block[3];
+    uint32_t shared, registers, device, pad;
+    struct cupti_work work;
+    const struct cupti_origin *origin; /* of a node of a graph; NULL: not known */
+};
+uint32_t cupti_op_of_kernel(const char *name, const struct cupti_launch *launch);
+uint32_t cupti_op_of_copy(const struct cupti_memcpy *record, const struct cupti_origin *origin);
+uint32_t cupti_op_of_memset(uint32_t device, const struct cupti_origin *origin);
+
+/** Of a graph that is one. */
+uint32_t cupti_op_of_graph(uint32_t device, uint32_t graph);
+
 /* --- buffers.c --- */
 
 /** Room for its records, all of it before the first one is asked for. False: out of memory. */
@@ -171,7 +198,7 @@ void cupti_decode_soon(const struct cupti *cupti, const uint8_t *buffer, size_t 
  *  is 0 again, from its begin on. */
 size_t cupti_decode(const struct cupti *cupti, uint8_t *buffer, size_t valid);
 
-/** The lane of a stream, as CUPTI numbers it; within cupti_decode(). 0: none can be made. */
+/** As cupti_lane_find(), sooner. */
 uint32_t cupti_lane_of(uint32_t device, uint32_t context, uint32_t stream);
 
 /** 0: none, or it is too long ago. */
