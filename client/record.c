@@ -6,6 +6,7 @@
 #include "client/greet.h"
 #include "client/hot.h"
 #include "client/optrace.h"
+#include "client/record.h"
 #include "client/session.h"
 #include "client/thread_life.h"
 #include "client/thread_ring.h"
@@ -167,6 +168,11 @@ static uint16_t run_flags(void)
     return OT_RECORD_REALTIME | OT_RECORD_WARMUP | ot_run_flags_known(OT_RECORD_WITHOUT_OPS);
 }
 
+static inline bool is_look_due(const struct ot_hot *hot)
+{
+    return ot_is_called(hot, 0) || hot->state % RECORDS_PER_LOOK == 0;
+}
+
 static inline __attribute__((always_inline)) int put_event(const struct optrace_event *event,
                                                            uint16_t kind)
 {
@@ -181,7 +187,7 @@ static inline __attribute__((always_inline)) int put_event(const struct optrace_
         return -EINVAL;
     if (!is_on())
         return 0;
-    return put(words, ot_is_called(hot, 0) || hot->state % RECORDS_PER_LOOK == 0);
+    return put(words, is_look_due(hot));
 }
 
 static __attribute__((noinline)) int put_other(const struct optrace_event *event)
@@ -195,6 +201,37 @@ HOT int optrace_record(const struct optrace_event *event)
     if (event->kind == OT_RECORD_SPAN || event->kind == 0)
         return put_event(event, OT_RECORD_SPAN);
     return put_other(event);
+}
+
+static inline struct words span_words(uint32_t op, uint64_t lane_run, uint64_t start, uint64_t end,
+                                      uint64_t correlation)
+{
+    return (struct words){{
+        [OT_WORD_KIND] = ot_record_kind_word(OT_RECORD_SPAN, OT_RECORD_REALTIME, op),
+        [OT_WORD_LANE] = lane_run,
+        [OT_WORD_START] = start,
+        [OT_WORD_END] = end,
+        [OT_WORD_CORRELATION] = correlation,
+    }};
+}
+
+/* What is handed on stays in registers on the fast way, too. */
+static COLD int record_span_slowly(uint32_t op, uint64_t lane_run, uint64_t start, uint64_t end,
+                                   uint64_t correlation)
+{
+    return is_on() ? put_slowly(span_words(op, lane_run, start, end, correlation)) : 0;
+}
+
+HOT int ot_record_span(uint32_t op, uint64_t lane_run, uint64_t start, uint64_t end,
+                       uint64_t correlation)
+{
+    struct ot_hot *hot = &ot_hot;
+
+    if (UNLIKELY(optrace_level() == OPTRACE_OFF || ot_ring_head(hot->state) >= hot->stop ||
+                 is_look_due(hot)))
+        return record_span_slowly(op, lane_run, start, end, correlation);
+    write_words(hot, span_words(op, lane_run, start, end, correlation));
+    return 0;
 }
 
 uint64_t optrace_ticks(void)

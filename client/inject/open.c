@@ -51,12 +51,30 @@ static bool find_theirs(struct recorder *out_recorder)
     return true;
 }
 
+/* By theirs, which has no other way. */
+static int record_span(uint32_t op, uint64_t lane_run, uint64_t start, uint64_t end,
+                       uint64_t correlation)
+{
+    const struct optrace_event event = {.kind = OPTRACE_KIND_SPAN,
+                                        .flags = OPTRACE_EVENT_REALTIME,
+                                        .op = op,
+                                        .lane = (uint32_t)lane_run,
+                                        .run = (uint32_t)(lane_run >> 32),
+                                        .start = start,
+                                        .end = end,
+                                        .correlation = correlation};
+
+    return recorder.record(&event);
+}
+
 static void open_once(void)
 {
     struct recorder chosen;
+    const bool is_theirs = find_theirs(&chosen);
 
-    if (!find_theirs(&chosen))
+    if (!is_theirs)
         chosen = own;
+    recorder_record_span = is_theirs ? record_span : ot_record_span;
     recorder_prepare();
     recorder = (struct recorder){.level = &recorder_closed_level,
                                  .look = chosen.look,

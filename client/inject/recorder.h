@@ -15,6 +15,7 @@
 #include <stddef.h>
 
 #include "client/optrace.h"
+#include "client/record.h"
 
 #define LIKELY(condition)   __builtin_expect(!!(condition), 1)
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
@@ -46,6 +47,10 @@ struct recorder {
     int (*flush)(uint32_t timeout_ms);
 };
 extern struct recorder recorder;
+
+/** record() of a span of a device, as ot_record_span() has it. NULL while the recorder is closed. */
+extern int (*recorder_record_span)(uint32_t op, uint64_t lane_run, uint64_t start, uint64_t end,
+                                   uint64_t correlation);
 extern const uint32_t recorder_closed_level;
 
 /** Calls until the next recorder_look() of this thread. For recorder_is_on() alone. */

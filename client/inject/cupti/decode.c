@@ -23,16 +23,18 @@ enum {
 };
 
 /* The op of a kernel that came lately, by where CUPTI keeps its name. That stays as long as the buffer;
- * it may be another one later, where a module is gone: it is compared, once in a buffer. What a record
- * is compared with is in words, and comes first. */
+ * it may be another one later, where a module is gone: it is compared, once in a buffer. In one line,
+ * and the rest in another one. */
 struct known {
     const char *place;
-    uint64_t shape[3]; /* grid and block */
-    uint64_t sizes;
-    const struct cupti_origin *origin;
-    struct cupti_work work;
-    uint32_t device, op;
+    uint64_t sizes[4]; /* as in the record, from `grid` on */
+    uint32_t device, registers;
     uint64_t buffer;
+    uint32_t op, has_node;
+};
+
+struct known_more {
+    struct cupti_node node;
     char *name;
 };
 
@@ -46,8 +48,9 @@ static _Alignas(4096) struct {
         uint32_t device, context, stream, number; /* 0: none */
     } lanes[RECENT_LANES];
     uint32_t kernel_count;
-    uint16_t places[KERNELS];          /* in `kernels`, by a hash */
-    struct known kernels[KERNELS + 1]; /* the first one is none */
+    uint16_t places[KERNELS];                               /* in `kernels`, by a hash */
+    _Alignas(CACHE_LINE) struct known kernels[KERNELS + 1]; /* the first one is none */
+    struct known_more more[KERNELS + 1];
 } seen = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Of the latest calls. Written on the threads that call, read when the records come. */
@@ -134,7 +137,7 @@ static struct cupti_node node_of(uint64_t graph_node, uint64_t source_node)
     return node;
 }
 
-static uint64_t word_of(const void *field)
+static inline uint64_t word_of(const void *field)
 {
     uint64_t word;
 
@@ -142,98 +145,121 @@ static uint64_t word_of(const void *field)
     return word;
 }
 
-static inline uint64_t sizes_of(const struct cupti_kernel *record)
-{
-    const uint32_t shared = (uint32_t)record->static_shared + (uint32_t)record->dynamic_shared;
-
-    return (uint64_t)shared << 32 | record->registers;
-}
-
-/* Word by word from the record: what was just written in parts is read slowly in one. All of them,
- * and then one branch: they are the same nearly always. */
+/* All of it, and then one branch: they are the same nearly always. */
 static inline bool is_known(const struct known *known, const struct cupti_kernel *record,
-                            const char *name, struct cupti_node node)
+                            const char *name)
 {
     return (((uintptr_t)known->place ^ (uintptr_t)name) |
-            (known->shape[0] ^ word_of(&record->grid[0])) |
-            (known->shape[1] ^ word_of(&record->grid[2])) |
-            (known->shape[2] ^ word_of(&record->block[1])) | (known->sizes ^ sizes_of(record)) |
-            ((uintptr_t)known->origin ^ (uintptr_t)node.origin) |
-            (uint64_t)(known->work.flop ^ node.work.flop) |
-            (uint64_t)(known->work.bytes ^ node.work.bytes) | (known->device ^ record->device)) ==
-           0;
+            (known->sizes[0] ^ word_of(&record->grid[0])) |
+            (known->sizes[1] ^ word_of(&record->grid[2])) |
+            (known->sizes[2] ^ word_of(&record->block[1])) |
+            (known->sizes[3] ^ word_of(&record->static_shared)) |
+            (known->registers ^ record->registers) | (known->device ^ record->device)) == 0;
 }
 
-static void make_known(struct known *known, const struct cupti_kernel *record, const char *name,
-                       struct cupti_node node)
+static bool is_node(const struct cupti_node *a, const struct cupti_node *b)
 {
-    const uint64_t sizes = sizes_of(record);
+    return a->origin == b->origin && a->work.flop == b->work.flop && a->work.bytes == b->work.bytes;
+}
+
+static void make_known(size_t at, const struct cupti_kernel *record, const char *name,
+                       const struct cupti_node *node)
+{
     const struct cupti_launch launch = {{record->grid[0], record->grid[1], record->grid[2]},
                                         {record->block[0], record->block[1], record->block[2]},
-                                        (uint32_t)(sizes >> 32),
-                                        (uint32_t)sizes,
+                                        (uint32_t)record->static_shared +
+                                            (uint32_t)record->dynamic_shared,
+                                        record->registers,
                                         record->device,
                                         0,
-                                        node.work,
-                                        node.origin};
+                                        node->work,
+                                        node->origin};
+    struct known *known = &seen.kernels[at];
+    struct known_more *more = &seen.more[at];
 
-    free(known->name);
-    known->name = strdup(name);
-    known->place = known->name ? name : NULL;
-    memcpy(known->shape, record->grid, sizeof(known->shape));
-    known->sizes = sizes;
-    known->origin = node.origin;
-    known->work = node.work;
+    free(more->name);
+    more->name = strdup(name);
+    more->node = *node;
+    known->place = more->name ? name : NULL;
+    memcpy(known->sizes, record->grid, sizeof(known->sizes));
     known->device = record->device;
+    known->registers = record->registers;
+    known->has_node = node->origin || node->work.flop || node->work.bytes;
     known->op = cupti_op_of_kernel(name, &launch);
 }
 
 /* The first one of a buffer, or of all. */
 static NOINLINE HOT uint32_t kernel_op_slowly(const struct cupti_kernel *record, const char *name,
-                                              struct cupti_node node, uint16_t *place)
+                                              const struct cupti_node *node, uint16_t *place)
 {
     struct known *known;
 
     if (*place == 0)
         *place = (uint16_t)++seen.kernel_count;
     known = &seen.kernels[*place];
-    if (!is_known(known, record, name, node) || strcmp(known->name, name) != 0)
-        make_known(known, record, name, node);
+    if (!is_known(known, record, name) || !is_node(&seen.more[*place].node, node) ||
+        (known->buffer != seen.buffer_count && strcmp(seen.more[*place].name, name) != 0))
+        make_known(*place, record, name, node);
     known->buffer = seen.buffer_count;
     return known->op;
 }
 
-static inline uint32_t kernel_op(const struct cupti_kernel *record, struct cupti_node node)
+/* `of`: what it is told apart by beside. */
+static inline uint16_t *place_of(const struct cupti_kernel *record, const char *name, size_t of)
 {
-    const char *name = record->name ? record->name : "unknown kernel";
-    uint16_t *place =
-        &seen.places[((uintptr_t)name / 8 + (uint32_t)record->grid[0] * 31 +
-                      (uint32_t)record->block[0] * 7 + (uintptr_t)node.origin / 16 * 13) %
-                     KERNELS];
+    return &seen.places[((uintptr_t)name / 8 + (uint32_t)record->grid[0] * 31 +
+                         (uint32_t)record->block[0] * 7 + of) %
+                        KERNELS];
+}
+
+static inline const char *name_of(const struct cupti_kernel *record)
+{
+    return record->name ? record->name : "unknown kernel";
+}
+
+/* Of a node of a graph, or of a call that computes. */
+static NOINLINE uint32_t node_op(const struct cupti_kernel *record, struct cupti_node node)
+{
+    const char *name = name_of(record);
+
+    return kernel_op_slowly(record, name, &node,
+                            place_of(record, name, (uintptr_t)node.origin / 16 * 13));
+}
+
+static inline uint32_t kernel_op(const struct cupti_kernel *record)
+{
+    static const struct cupti_node none = {NULL, {0, 0}};
+    const char *name = name_of(record);
+    uint16_t *place = place_of(record, name, 0);
     const struct known *known = &seen.kernels[*place];
 
-    if (LIKELY(is_known(known, record, name, node) && known->buffer == seen.buffer_count))
+    if (LIKELY(is_known(known, record, name) && known->buffer == seen.buffer_count &&
+               !known->has_node))
         return known->op;
-    return kernel_op_slowly(record, name, node, place);
+    return kernel_op_slowly(record, name, &none, place);
 }
 
 /* --- Records --- */
 
 /* Two times of 0 mean that CUPTI could not tell; an end before its start is what it says when it has
- * lost the thread (30 million kernels of graphs). Neither is a time. */
-static NOINLINE void say_invalid(uint64_t end)
+ * lost the thread (30 million kernels of graphs). None of these is a time. */
+static NOINLINE void say_invalid(uint64_t start, uint64_t end)
 {
     seen.invalid_count++;
-    cupti_say(end == 0 ? "records of the device without an end were left out"
-                       : "records of the device that end before they start were left out");
+    if (end == 0)
+        cupti_say("records of the device without an end were left out");
+    else if (end < start)
+        cupti_say("records of the device that end before they start were left out");
+    else
+        cupti_say("records of the device whose times are none were left out");
 }
 
 static inline bool has_times(uint64_t start, uint64_t end)
 {
     seen.record_count++;
-    if (LIKELY(start != 0 && end >= start))
+    if (LIKELY((int64_t)start > 0 && (int64_t)end >= (int64_t)start))
         return true;
-    say_invalid(end);
+    say_invalid(start, end);
     return false;
 }
 
@@ -249,29 +275,23 @@ static void put(struct optrace_event *event, uint32_t correlation)
 static inline void put_kernel(const struct cupti *cupti, const struct cupti_kernel *record)
 {
     const uint64_t call = call_of(record->correlation);
-    struct cupti_node node = {NULL, {0, 0}};
-    struct optrace_event event;
+    uint32_t op, lane;
 
     if (!has_times(record->start, record->end))
         return;
     if (UNLIKELY(record->graph_node))
-        node = node_of(record->graph_node, CUPTI_HAS(cupti, CUPTI_KERNEL, cupti_kernel, source_node)
-                                               ? record->source_node
-                                               : 0);
+        op = node_op(record, node_of(record->graph_node,
+                                     CUPTI_HAS(cupti, CUPTI_KERNEL, cupti_kernel, source_node)
+                                         ? record->source_node
+                                         : 0));
     else if (UNLIKELY(call & CALL_COMPUTES))
-        node.work = take_work(record->correlation);
-    event = (struct optrace_event){
-        .kind = OPTRACE_KIND_SPAN,
-        .flags = OPTRACE_EVENT_REALTIME,
-        .op = kernel_op(record, node),
-        .lane = lane_of(record->device, record->context, record->stream),
-        .run = (uint32_t)call,
-        .start = record->start,
-        .end = record->end,
-        .correlation = record->correlation,
-    };
-    if (LIKELY(event.lane && event.op))
-        recorder.record(&event);
+        op = node_op(record, (struct cupti_node){NULL, take_work(record->correlation)});
+    else
+        op = kernel_op(record);
+    lane = lane_of(record->device, record->context, record->stream);
+    if (LIKELY(lane && op))
+        recorder_record_span(op, ot_lane_run(lane, (uint32_t)call), record->start, record->end,
+                             record->correlation);
 }
 
 static void put_copy(const struct cupti_memcpy *record, uint32_t correlation,
