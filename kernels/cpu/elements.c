@@ -8,7 +8,9 @@
 #include "kernels/kernels.h"
 
 enum {
-    BLOCK = 128,     /* indices that are checked together */
+    BLOCK = 128, /* indices that are checked together */
+    LINE = 64,   /* of a cache */
+    FETCHED = 1 << 14,
     GRAIN = 1 << 13, /* elements that are worth a second thread */
 };
 
@@ -26,6 +28,14 @@ struct rows {
 /* Instructions that gather are slower than loads, but compilers take them where they can. */
 #define ONE_BY_ONE(place) __asm__("" : "+r"(place))
 
+/* All of a row that is read in any order, where it is small enough and much of it is read. */
+ISA_BODY void fetch_row(const char *x, int64_t bytes, int64_t count)
+{
+    if (bytes <= FETCHED && bytes / LINE <= count)
+        for (int64_t i = 0; i < bytes; i += LINE)
+            __builtin_prefetch(x + i);
+}
+
 /* name(): a row; false where an index is out of range. */
 #define ROW(name, type, index_type)                                                                \
     ISA_BODY bool name(const struct rows *r, int64_t row, int64_t base)                            \
@@ -36,22 +46,36 @@ struct rows {
         int64_t limit = r->limit, stride = r->stride, step = r->step;                              \
         bool is_dense = step == 0 && stride == 1;                                                  \
                                                                                                    \
+        if (is_dense)                                                                              \
+            fetch_row((const char *)x, limit *(int64_t)sizeof(*x), r->count);                      \
+                                                                                                   \
         for (int64_t first = 0; first < r->count; first += BLOCK) {                                \
             int64_t last = r->count - first < BLOCK ? r->count : first + BLOCK;                    \
-            uint64_t above = 0;                                                                    \
-            int64_t places[BLOCK];                                                                 \
+            int64_t outside = 0, places[BLOCK];                                                    \
                                                                                                    \
-            for (int64_t j = first; j < last; j++)                                                 \
-                above |= (uint64_t)indices[j] + (uint64_t)limit >= 2 * (uint64_t)limit;            \
-            if (above)                                                                             \
+            for (int64_t j = first; j < last; j++) {                                               \
+                int64_t index = indices[j], is_negative = index >> 63;                             \
+                                                                                                   \
+                index += is_negative & limit; /* no sum overflows */                               \
+                outside |= index | (limit - 1 - index);                                            \
+                places[j - first] = index;                                                         \
+            }                                                                                      \
+            if (outside < 0)                                                                       \
                 return false;                                                                      \
-            for (int64_t j = first; j < last; j++)                                                 \
-                places[j - first] = indices[j] + (indices[j] < 0 ? limit : 0);                     \
+            if (is_dense) {                                                                        \
+                for (int64_t j = first; j < last; j++) {                                           \
+                    int64_t place = places[j - first];                                             \
+                                                                                                   \
+                    ONE_BY_ONE(place);                                                             \
+                    y[j] = x[place];                                                               \
+                }                                                                                  \
+                continue;                                                                          \
+            }                                                                                      \
             for (int64_t j = first; j < last; j++) {                                               \
                 int64_t place = places[j - first];                                                 \
                                                                                                    \
                 ONE_BY_ONE(place);                                                                 \
-                y[j] = is_dense ? x[place] : x[place * stride + j * step];                         \
+                y[j] = x[place * stride + j * step];                                               \
             }                                                                                      \
         }                                                                                          \
         return true;                                                                               \
