@@ -88,7 +88,7 @@ ISA_BODY void mask_scores(const struct kernel_attention_data *d, const struct ke
 /* Softmax of the keys in reach; the others, of `total`, get 0. */
 ISA_BODY void softmax_row(float *restrict scores, const struct row *row, int64_t total)
 {
-    float largest = -INFINITY, sum = 0.0f, scale;
+    float largest = -INFINITY, sum = 0.0f, least = math_least(), scale;
 
 #pragma omp simd reduction(max : largest)
     for (int64_t t = row->first; t < row->end; t++)
@@ -108,9 +108,7 @@ ISA_BODY void softmax_row(float *restrict scores, const struct row *row, int64_t
     }
 #pragma omp simd reduction(+ : sum)
     for (int64_t t = row->first; t < row->end; t++) {
-        float x = scores[t] - largest, e = math_exp(x);
-
-        scores[t] = x < -87.0f ? 0.0f : e;
+        scores[t] = math_exp_below(scores[t] - largest, least);
         sum += scores[t];
     }
     scale = 1.0f / sum;

@@ -50,6 +50,45 @@ ISA_BODY float math_exp(float x)
     return x == x ? p : x;
 }
 
+/** The least number that math_exp_below() knows. Compilers must not see that nothing comes of it:
+ *  they would make a mask of the comparison. */
+ISA_BODY float math_least(void)
+{
+    float least = -80.4f;
+
+    __asm__("" : "+m"(least));
+    return least;
+}
+
+/** e^x / 2^11 for x <= 0, to 2 units in the last place, but exactly 0 below -80.06, so that hardly a
+ *  number comes of it that is too small for a float's exponent, which processors are slow with. NaN
+ *  stays NaN. least is math_least(), taken before the loop. For sums that are divided by, where the
+ *  factor does not matter: it is much less work than math_exp(). */
+ISA_BODY float math_exp_below(float x, float least)
+{
+    const float magic = 0x1.8p23f + 116.0f; /* the least exponent becomes 0 in the lowest bits */
+    float inside = least > x ? least : x, z, n, r, p, scale;
+    uint32_t bits;
+
+    z = inside * 0x1.715476p+0f + magic;
+    n = z - magic;
+    r = inside - n * 0x1.62e4p-1f;
+    r = r - n * 0x1.7f7d1cp-20f;
+    p = 0x1.6a2432p-10f; /* as in math_exp() */
+    p = p * r + 0x1.1239e2p-7f;
+    p = p * r + 0x1.5558f2p-5f;
+    p = p * r + 0x1.555492p-3f;
+    p = p * r + 0x1.fffffcp-2f;
+    p = p * r + 1.0f;
+    p = p * r + 1.0f;
+    memcpy(&bits, &z, sizeof(bits));
+    bits <<= 23;
+    memcpy(&scale, &bits, sizeof(scale));
+    return p * scale;
+}
+
+enum { MATH_BELOW = 2048 }; /* what math_exp_below() divides by */
+
 ISA_BODY float math_sigmoid(float x)
 {
     return 1.0f / (1.0f + math_exp(-x));

@@ -361,29 +361,40 @@ ISA_BODY void log_softmax_part(const struct line *p, int64_t begin, int64_t end)
 
     for (int64_t row = begin; row < end; row++) {
         const float *x = p->x + row * count;
-        float *y = p->y + row * count, largest = extreme_row(x, count, 1), logarithm;
+        float *y = p->y + row * count, largest = -INFINITY, least = math_least(), logarithm;
         double sum = 0.0;
 
-        if (!isfinite(largest)) {
-            struct kernel_along one = *p->shape;
-
-            one.outer = one.inner = 1;
-            along_ref(y, x, &one);
-            continue;
-        }
+#pragma omp simd reduction(max : largest)
+        for (int64_t i = 0; i < count; i++)
+            largest = x[i] > largest ? x[i] : largest;
         for (int64_t first = 0; first < count; first += 1024) {
             int64_t last = first + 1024 < count ? first + 1024 : count;
             float part = 0.0f;
 
 #pragma omp simd reduction(+ : part)
             for (int64_t i = first; i < last; i++)
-                part += math_exp(x[i] - largest);
+                part += math_exp_below(x[i] - largest, least);
             sum += (double)part;
         }
-        logarithm = (float)log(sum);
+        if (!isfinite(largest) || isnan(sum)) {
+            struct kernel_along one = *p->shape;
+
+            one.outer = one.inner = 1;
+            along_ref(y, x, &one);
+            continue;
+        }
+        logarithm = (float)log(sum * MATH_BELOW);
+        for (int64_t first = 0; first < count; first += 128) {
+            int64_t last = first + 128 < count ? first + 128 : count;
+
+            for (int64_t i = first; i < last; i += 16) { /* the next row */
+                __builtin_prefetch(x + count + i);
+                __builtin_prefetch(y + count + i, 1);
+            }
 #pragma omp simd
-        for (int64_t i = 0; i < count; i++)
-            y[i] = (x[i] - largest) - logarithm;
+            for (int64_t i = first; i < last; i++)
+                y[i] = (x[i] - largest) - logarithm;
+        }
     }
 }
 

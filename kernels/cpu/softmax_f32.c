@@ -21,41 +21,21 @@ struct softmax {
     int64_t axis, inner;
 };
 
-/* The bits of a float as a number that is ordered as the floats are, and back: compilers vectorise
- * the largest of integers, not of floats. A NaN comes above infinity. */
-ISA_BODY int32_t ordered(int32_t bits)
-{
-    return bits ^ (bits >> 31 & INT32_MAX);
-}
-
+/* Of what is no NaN; -infinity where there is nothing. */
 ISA_BODY float largest(const float *x, int64_t count)
 {
-    int32_t most = INT32_MIN, bits;
-    float result;
+    float most = -__builtin_inff();
 
-    for (int64_t i = 0; i < count; i++) {
-        memcpy(&bits, &x[i], sizeof(bits));
-        bits = ordered(bits);
-        most = bits > most ? bits : most;
-    }
-    most = ordered(most);
-    memcpy(&result, &most, sizeof(result));
-    return result;
-}
-
-/* e^x for x <= 0, but nothing at all where that is next to nothing: numbers that are too small for
- * a float's exponent would come of it, which processors are slow with. */
-ISA_BODY float exp_below(float x)
-{
-    float e = math_exp(x);
-
-    return x < -80.0f ? 0.0f : e;
+#pragma omp simd reduction(max : most)
+    for (int64_t i = 0; i < count; i++)
+        most = x[i] > most ? x[i] : most;
+    return most;
 }
 
 /* x may be y. */
 ISA_BODY void softmax_row(float *y, const float *x, int64_t count)
 {
-    float maximum = largest(x, count), sum = 0.0f, scale;
+    float maximum = largest(x, count), sum = 0.0f, least = math_least(), scale;
     int64_t i = 0;
 
     for (; i + AHEAD <= count; i += AHEAD) {
@@ -65,13 +45,13 @@ ISA_BODY void softmax_row(float *y, const float *x, int64_t count)
         }
 #pragma omp simd reduction(+ : sum)
         for (int64_t j = i; j < i + AHEAD; j++) {
-            y[j] = exp_below(x[j] - maximum);
+            y[j] = math_exp_below(x[j] - maximum, least);
             sum += y[j];
         }
     }
 #pragma omp simd reduction(+ : sum)
     for (int64_t j = i; j < count; j++) {
-        y[j] = exp_below(x[j] - maximum);
+        y[j] = math_exp_below(x[j] - maximum, least);
         sum += y[j];
     }
     scale = 1.0f / sum;
@@ -82,7 +62,7 @@ ISA_BODY void softmax_row(float *y, const float *x, int64_t count)
 /* `count` neighbours on the inner axes, at most BLOCK. */
 ISA_BODY void softmax_columns(float *y, const float *x, int64_t axis, int64_t inner, int64_t count)
 {
-    float maxima[BLOCK], sums[BLOCK];
+    float maxima[BLOCK], sums[BLOCK], least = math_least();
 
     for (int64_t j = 0; j < count; j++) {
         maxima[j] = x[j];
@@ -93,7 +73,7 @@ ISA_BODY void softmax_columns(float *y, const float *x, int64_t axis, int64_t in
             maxima[j] = x[i * inner + j] > maxima[j] ? x[i * inner + j] : maxima[j];
     for (int64_t i = 0; i < axis; i++) {
         for (int64_t j = 0; j < count; j++) {
-            float e = exp_below(x[i * inner + j] - maxima[j]);
+            float e = math_exp_below(x[i * inner + j] - maxima[j], least);
 
             sums[j] += e;
             y[i * inner + j] = e;
