@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix products of f64 and int32: four rows by two registers of columns at a time, from columns
- * that are copied together first. Transposed ones, sums and other types are the reference's. */
+/* Matrix products of f64 and int32: six or four rows by two registers of columns at a time, from
+ * columns that are copied together first. Transposed ones, sums and other types are the
+ * reference's. */
 #include <string.h>
 
 #include "kernels/cpu/isa.h"
@@ -8,7 +9,8 @@
 #include "kernels/kernels.h"
 
 enum {
-    ROWS = 4,
+    ROWS = 4,              /* of the smaller tile */
+    MORE = 6,              /* of the larger one */
     DEPTH = 256,           /* of the columns that are copied at once */
     COPY = DEPTH * 2 * 64, /* bytes of these, at most */
     GRAIN = 1 << 16,       /* products that are worth a second thread */
@@ -20,44 +22,52 @@ struct product {
     const struct kernel_product *shape;
 };
 
-/* The sums of four rows of a, `line` apart, by `depth` rows of copied columns go on in y. */
-#define TILE(name, type, vector, lanes)                                                            \
-    ISA_BODY void name##_tile(type *y, int64_t n, const type *a, int64_t line, const type *b,      \
-                              int64_t depth)                                                       \
+#define EACH_4(DO) DO(0) DO(1) DO(2) DO(3)
+#define EACH_6(DO) EACH_4(DO) DO(4) DO(5)
+
+#define BEGIN(r)                                                                                   \
+    vector s##r = *(const vector *)(y + (r)*n), t##r = *(const vector *)(y + (r)*n + LANES);
+#define ADD(r)                                                                                     \
+    s##r += a[(r)*line + p] * left;                                                                \
+    t##r += a[(r)*line + p] * right;
+#define STORE(r)                                                                                   \
+    *(vector *)(y + (r)*n) = s##r;                                                                 \
+    *(vector *)(y + (r)*n + LANES) = t##r;
+
+/* The sums of some rows of a, `line` apart, by `depth` rows of copied columns go on in y. Written
+ * out, so that they stay in registers. */
+#define TILE(name, rows, type, bytes)                                                              \
+    ISA_BODY void name##_tile_##rows(type *y, int64_t n, const type *a, int64_t line,              \
+                                     const type *b, int64_t depth)                                 \
     {                                                                                              \
-        vector s00 = *(const vector *)y, s01 = *(const vector *)(y + (lanes));                     \
-        vector s10 = *(const vector *)(y + n), s11 = *(const vector *)(y + n + (lanes));           \
-        vector s20 = *(const vector *)(y + 2 * n), s21 = *(const vector *)(y + 2 * n + (lanes));   \
-        vector s30 = *(const vector *)(y + 3 * n), s31 = *(const vector *)(y + 3 * n + (lanes));   \
+        enum { LANES = (bytes) / sizeof(type) };                                                   \
+        typedef type vector __attribute__((vector_size(bytes), aligned(sizeof(type)), may_alias)); \
                                                                                                    \
-        for (int64_t p = 0; p < depth; p++, b += 2 * (lanes)) {                                    \
-            vector left = *(const vector *)b, right = *(const vector *)(b + (lanes));              \
+        EACH_##rows(BEGIN) for (int64_t p = 0; p < depth; p++, b += 2 * LANES)                     \
+        {                                                                                          \
+            vector left = *(const vector *)b, right = *(const vector *)(b + LANES);                \
                                                                                                    \
-            s00 += a[p] * left;                                                                    \
-            s01 += a[p] * right;                                                                   \
-            s10 += a[line + p] * left;                                                             \
-            s11 += a[line + p] * right;                                                            \
-            s20 += a[2 * line + p] * left;                                                         \
-            s21 += a[2 * line + p] * right;                                                        \
-            s30 += a[3 * line + p] * left;                                                         \
-            s31 += a[3 * line + p] * right;                                                        \
+            EACH_##rows(ADD)                                                                       \
         }                                                                                          \
-        *(vector *)y = s00;                                                                        \
-        *(vector *)(y + (lanes)) = s01;                                                            \
-        *(vector *)(y + n) = s10;                                                                  \
-        *(vector *)(y + n + (lanes)) = s11;                                                        \
-        *(vector *)(y + 2 * n) = s20;                                                              \
-        *(vector *)(y + 2 * n + (lanes)) = s21;                                                    \
-        *(vector *)(y + 3 * n) = s30;                                                              \
-        *(vector *)(y + 3 * n + (lanes)) = s31;                                                    \
+        EACH_##rows(STORE)                                                                         \
     }
+
+/* How many of `left` rows come next. An even number from 4 stays one, until none is left. */
+static inline int64_t tile_rows(int64_t left)
+{
+    return left >= MORE && left != 2 * (int64_t)ROWS ? MORE : ROWS;
+}
+
+static inline int64_t even_rows(int64_t rows)
+{
+    return rows < ROWS ? 0 : rows / 2 * 2;
+}
 
 /* Rows [begin, end) of one product. */
 #define MATRIX(name, type, bytes)                                                                  \
-    typedef type name##_vector                                                                     \
-        __attribute__((vector_size(bytes), aligned(sizeof(type)), may_alias));                     \
-    enum { name##_lanes = (bytes) / sizeof(type), name##_wide = 2 * name##_lanes };                \
-    TILE(name, type, name##_vector, name##_lanes)                                                  \
+    enum { name##_wide = 2 * (bytes) / sizeof(type) };                                             \
+    TILE(name, 4, type, bytes)                                                                     \
+    TILE(name, 6, type, bytes)                                                                     \
                                                                                                    \
     /* One row of the columns [first, n). */                                                       \
     ISA_BODY void name##_row(type *restrict y, const type *restrict a, const type *restrict b,     \
@@ -70,7 +80,7 @@ struct product {
                 y[j] += a[p] * b[p * n + j];                                                       \
     }                                                                                              \
                                                                                                    \
-    /* Two registers of columns of `rows` rows, a multiple of ROWS. */                             \
+    /* Two registers of columns of `rows` rows, an even number. */                                 \
     ISA_BODY void name##_columns(type *y, const type *a, const type *b, int64_t rows, int64_t n,   \
                                  int64_t k)                                                        \
     {                                                                                              \
@@ -83,14 +93,22 @@ struct product {
                                                                                                    \
             for (int64_t q = 0; q < depth; q++)                                                    \
                 memcpy(copy + q * name##_wide, b + (p + q) * n, name##_wide * sizeof(*copy));      \
-            for (int64_t i = 0; i < rows; i += ROWS)                                               \
-                name##_tile(y + i * n, n, a + i * k + p, k, copy, depth);                          \
+            for (int64_t i = 0, step; i < rows; i += step) {                                       \
+                type *to = y + i * n;                                                              \
+                const type *from = a + i * k + p;                                                  \
+                                                                                                   \
+                step = tile_rows(rows - i);                                                        \
+                if (step == MORE)                                                                  \
+                    name##_tile_6(to, n, from, k, copy, depth);                                    \
+                else                                                                               \
+                    name##_tile_4(to, n, from, k, copy, depth);                                    \
+            }                                                                                      \
         }                                                                                          \
     }                                                                                              \
                                                                                                    \
     ISA_BODY void name##_rows(const struct product *m, int64_t begin, int64_t end)                 \
     {                                                                                              \
-        int64_t n = m->shape->n, k = m->shape->k, rows = (end - begin) / ROWS * ROWS;              \
+        int64_t n = m->shape->n, k = m->shape->k, rows = even_rows(end - begin);                   \
         int64_t columns = n / name##_wide * name##_wide;                                           \
         type *y = (type *)m->y + begin * n;                                                        \
         const type *a = (const type *)m->a + begin * k, *b = m->b;                                 \
