@@ -15,6 +15,7 @@ enum {
 };
 
 struct point {
+    int32_t index; /* among its block */
     int32_t count; /* without those that count nothing */
     int32_t at[PIXELS];
     float weight[PIXELS];
@@ -128,28 +129,57 @@ ISA_BODY float sum_pixels(const float *x, const struct point *point)
     return sum;
 }
 
-/* Points of some channels of an image: what is known of a point is loaded once for them. */
-ISA_BODY void sample_channels(const struct sampling *p, const struct point *points, int64_t count,
-                              int64_t image, int64_t first, int64_t channels)
+/* A block of points: first those between four pixels, so that no branch has to be guessed for each. */
+struct block {
+    struct point points[POINTS];
+    int64_t count, cornered;
+};
+
+ISA_BODY void find_block(struct block *block, const float *grid, int64_t count,
+                         const struct kernel_grid_sample *s)
 {
-    int64_t y_step = p->shape->points, x_step = p->plane;
+    int64_t first = 0, last = count;
+
+    for (int64_t i = 0; i < count; i++) {
+        struct point *point = &block->points[first];
+
+        find_point(point, grid + i * s->rank, s);
+        point->index = (int32_t)i;
+        if (point->count == CORNERS)
+            first++;
+        else if (--last != first)
+            block->points[last] = *point;
+    }
+    block->count = count;
+    block->cornered = first;
+}
+
+/* Points of some channels of an image: what is known of a point is loaded once for them. */
+ISA_BODY void sample_channels(const struct sampling *p, const struct block *block, int64_t image,
+                              int64_t first, int64_t channels)
+{
+    int64_t y_step = p->shape->points, x_step = p->plane, i = 0;
     const float *x = p->x + image * x_step;
     float *restrict y = p->y + image * y_step + first;
 
-    for (int64_t i = 0; i < count; i++) {
-        const struct point *q = &points[i];
-
-        if (q->count != CORNERS || channels != CHANNELS) {
-            for (int64_t c = 0; c < channels; c++)
-                y[c * y_step + i] = sum_pixels(x + c * x_step, q);
-            continue;
-        }
+    for (; channels == CHANNELS && i < block->cornered; i++) {
+        const struct point *q = &block->points[i];
         float w0 = q->weight[0], w1 = q->weight[1], w2 = q->weight[2], w3 = q->weight[3];
         const float *a = x + q->at[0], *b = x + q->at[1], *c = x + q->at[2], *d = x + q->at[3];
 
         for (int64_t k = 0; k < CHANNELS; k++)
-            y[k * y_step + i] = (w0 * a[k * x_step] + w1 * b[k * x_step]) +
-                                (w2 * c[k * x_step] + w3 * d[k * x_step]);
+            y[k * y_step + q->index] = (w0 * a[k * x_step] + w1 * b[k * x_step]) +
+                                       (w2 * c[k * x_step] + w3 * d[k * x_step]);
+    }
+    for (; i < block->count; i++) {
+        const struct point *q = &block->points[i];
+
+        if (q->count == 0)
+            for (int64_t c = 0; c < channels; c++)
+                y[c * y_step + q->index] = 0.0f;
+        else
+            for (int64_t c = 0; c < channels; c++)
+                y[c * y_step + q->index] = sum_pixels(x + c * x_step, q);
     }
 }
 
@@ -158,16 +188,15 @@ ISA_BODY void sample_part(const struct sampling *p, int64_t begin, int64_t end)
 {
     const struct kernel_grid_sample *s = p->shape;
     int64_t blocks = (s->points + POINTS - 1) / POINTS;
-    struct point points[POINTS];
+    struct block points;
 
     for (int64_t block = begin; block < end; block++) {
         int64_t n = block / blocks, first = block % blocks * POINTS, left = s->points - first;
-        int64_t count = left < POINTS ? left : POINTS;
 
-        for (int64_t i = 0; i < count; i++)
-            find_point(&points[i], p->grid + (n * s->points + first + i) * s->rank, s);
+        find_block(&points, p->grid + (n * s->points + first) * s->rank,
+                   left < POINTS ? left : POINTS, s);
         for (int64_t c = 0; c < s->channels; c += CHANNELS)
-            sample_channels(p, points, count, n * s->channels + c, first,
+            sample_channels(p, &points, n * s->channels + c, first,
                             s->channels - c < CHANNELS ? s->channels - c : CHANNELS);
     }
 }
