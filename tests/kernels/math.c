@@ -123,8 +123,11 @@ static void check_softmax(struct test *test, const struct kernel_table *table)
     struct test_tolerance tolerance = {.absolute = 2e-6};
 
     test_describe(test, "%zux%zux%zu%s", outer, axis, inner, in_place ? ", in place" : "");
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         x[i] *= 30.0f;
+        if (test_chance(test, 100))
+            x[i] = test_chance(test, 3) ? NAN : test_chance(test, 6) ? INFINITY : -INFINITY;
+    }
     TEST_RUN(test, TEST_REF, softmax_f32_ref(want, x, outer, axis, inner));
     if (in_place)
         memcpy(got, x, count * sizeof(*got));
