@@ -41,7 +41,7 @@ def newest(include, name):
 
 def sizes_of(version):
     """How long records are that the double writes as this toolkit, in the order of RECORDS."""
-    text = (ROOT / "tests/support/cuda/cupti.c").read_text()
+    text = (ROOT / "tests/support/cuda/toolkits.c").read_text()
     return re.search(rf'\{{"{re.escape(version)}", *\d+, *([\d, ]+)\}}', text).group(1).split(",")
 
 

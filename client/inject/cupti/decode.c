@@ -343,7 +343,7 @@ static void put_graph(const struct cupti_graph *record)
 
 static void put_overhead(const struct cupti *cupti, const struct cupti_overhead *record)
 {
-    if (record->end > record->start)
+    if (record->start != 0 && record->end > record->start)
         cupti_watch_overhead(record->end - record->start);
     if (CUPTI_HAS(cupti, CUPTI_OVERHEAD, cupti_overhead, data))
         free(record->data);
@@ -407,11 +407,6 @@ static inline void put_record(const struct cupti *cupti, const void *record)
         put_kernel(cupti, record);
     else
         put_other(cupti, record, kind);
-}
-
-static NOINLINE void put_asked_record(const struct cupti *cupti, const void *record)
-{
-    put_record(cupti, record);
 }
 
 /* --- Buffers --- */
@@ -482,17 +477,40 @@ static void put_known(const struct cupti *cupti, struct walk *walk, const uint8_
     }
 }
 
-/* Those after a record, NULL: all. Returns what CUPTI answered at last. */
-static int put_asked(const struct cupti *cupti, uint8_t *buffer, size_t valid, void *record)
+/* One that CUPTI has found, of whatever kind: what is not ours to read is passed over. */
+static NOINLINE void put_found(const struct cupti *cupti, const uint8_t *at, const uint8_t *end)
 {
+    uint32_t kind;
+
+    memcpy(&kind, at, sizeof(kind));
+    if (cupti->is_short) {
+        at = cupti_short_expand(at, (size_t)(end - at));
+    } else if (known_bytes(cupti, at, end) == 0) {
+        if (kind < CUPTI_KINDS && cupti->record_bytes[kind] > 0)
+            cupti_say("a record of the device was left out: its buffer ends before it does");
+        return;
+    }
+    if (at)
+        put_record(cupti, at);
+}
+
+/* Those after a record, NULL: all. Returns what CUPTI answered at last. */
+static int put_asked(const struct cupti *cupti, uint8_t *buffer, size_t valid, void *last)
+{
+    const uint8_t *begin = buffer, *end = buffer + valid;
+    void *record = last;
     uint32_t count = 0;
     int rc;
 
     while ((rc = cupti->next_record(buffer, valid, &record)) == 0 && record) {
-        const void *whole = cupti->is_short ? cupti_short_expand(record) : record;
+        const uint8_t *at = record;
 
-        if (whole)
-            put_asked_record(cupti, whole);
+        if (at < begin || at == last || at >= end || (size_t)(end - at) < sizeof(uint64_t)) {
+            cupti_say("records of the device were left out: CUPTI finds the next one elsewhere");
+            return CUPTI_END_OF_BUFFER;
+        }
+        put_found(cupti, at, end);
+        begin = last = record;
         if (++count % RECORDS_PER_LOOK == 0)
             look();
     }

@@ -73,9 +73,9 @@ void cupti_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
  *  answered. */
 int cupti_subscribe(struct cupti *cupti, cupti_callback *callback);
 
-/** The record as records.h has it; it stays until the next call. NULL: it cannot be read. Within
- *  cupti_decode(). */
-const void *cupti_short_expand(const void *record);
+/** The record as records.h has it; it stays until the next call. NULL: it cannot be read, as where it
+ *  is longer than so many bytes. Within cupti_decode(). */
+const void *cupti_short_expand(const void *record, size_t bytes);
 
 /* --- levels.c --- */
 

@@ -105,7 +105,7 @@ static int dropped(void *context, uint32_t stream, size_t *out_count)
 
 /* --- Records --- */
 
-const void *cupti_short_expand(const void *record)
+const void *cupti_short_expand(const void *record, size_t bytes)
 {
     static uint64_t room[RECORD_BYTES_MAX / sizeof(uint64_t)]; /* under the lock of decode.c */
     const struct cupti_layout *layout;
@@ -117,13 +117,18 @@ const void *cupti_short_expand(const void *record)
         cupti_say("records of the device were left out: CUPTI does not say how they are laid out");
         return NULL;
     }
+    if (layout->record_bytes > bytes) {
+        cupti_say("a record of the device was left out: its buffer ends before it does");
+        return NULL;
+    }
     memset(room, 0, sizeof(room));
     for (size_t i = 0; i < layout->count; i++) {
         const struct cupti_field_layout *from = &layout->fields[i];
         const uint8_t place = from->id >= 0 && from->id < CUPTI_FIELDS ? places[kind][from->id] : 0;
         const struct field *to = &fields[place ? place - 1 : 0];
 
-        if (place && from->offset + from->size <= layout->record_bytes)
+        if (place && from->offset <= layout->record_bytes &&
+            from->size <= layout->record_bytes - from->offset)
             memcpy((uint8_t *)room + to->offset, (const uint8_t *)record + from->offset,
                    from->size < to->size ? from->size : to->size);
     }

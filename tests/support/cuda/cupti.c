@@ -9,6 +9,7 @@
 
 #include "client/inject/cupti/short.h"
 #include "tests/support/cuda/double.h"
+#include "tests/support/cuda/toolkits.h"
 
 enum {
     INVALID = 1,
@@ -17,33 +18,9 @@ enum {
     FULL_MAX = 400,
     FORCED = 1,
     RECORD_BYTES_MAX = 256,
-    OVERHEAD_NS = 900000000
-};
-
-/* How long the records are that each toolkit's library writes, and what it says its version is. */
-struct toolkit {
-    const char *name;
-    uint32_t version;
-    uint16_t kernel, memcpy, memset, graph, sync, memory, overhead, event, context, pool, jit;
-};
-static const struct toolkit toolkits[] = {
-    {"11.7", 17, 176, 88, 88, 48, 40, 120, 40, 24, 16, 72, 0},
-    {"11.8", 18, 200, 88, 88, 48, 40, 120, 40, 24, 16, 72, 64},
-    {"12.0", 18, 208, 88, 88, 48, 40, 120, 40, 24, 16, 72, 64},
-    {"12.1", 18, 208, 88, 88, 48, 40, 120, 40, 24, 16, 72, 64},
-    {"12.2", 20, 208, 88, 88, 48, 40, 120, 40, 24, 16, 72, 64},
-    {"12.3", 21, 208, 88, 88, 56, 40, 120, 48, 24, 16, 72, 64},
-    {"12.4", 22, 208, 88, 88, 56, 40, 120, 56, 24, 24, 72, 72},
-    {"12.5", 23, 208, 88, 88, 56, 40, 120, 56, 24, 32, 72, 72},
-    {"12.6", 24, 208, 88, 88, 56, 40, 128, 56, 24, 32, 72, 72},
-    {"12.8", 26, 208, 96, 88, 56, 56, 128, 56, 56, 32, 72, 72},
-    {"12.9", 28, 208, 96, 88, 56, 56, 128, 56, 56, 32, 72, 72},
-    {"13.0", 130001, 216, 96, 88, 56, 56, 128, 56, 56, 32, 80, 72},
-    {"13.1", 130101, 224, 96, 88, 56, 56, 128, 56, 56, 40, 80, 72},
-    {"13.2", 130202, 224, 96, 88, 56, 56, 128, 56, 56, 40, 80, 72},
-    {"13.3", 130301, 232, 96, 88, 56, 56, 128, 56, 56, 40, 80, 72},
-    {"13.4", 130401, 248, 112, 104, 56, 56, 128, 56, 56, 40, 80, 72},
-    {"13.5", 130500, 248, 112, 104, 56, 56, 128, 56, 80, 40, 80, 72},
+    OVERHEAD_NS = 900000000,
+    GARBAGE_AFTER = 50,
+    NOBODYS = 5000,
 };
 
 struct filled {
@@ -65,7 +42,7 @@ static cupti_request *request;
 static cupti_complete *complete;
 static uint32_t correlations;
 static void *const the_subscriber = &correlations;
-static const struct toolkit *played = &toolkits[sizeof(toolkits) / sizeof(toolkits[0]) - 1];
+static const struct toolkit *played = &toolkits[TOOLKITS - 1];
 static const char *failures;
 static char mode;
 
@@ -82,10 +59,12 @@ __attribute__((constructor)) static void start(void)
 {
     const char *toolkit = getenv("CUDA_DOUBLE_TOOLKIT"), *records = getenv("CUDA_DOUBLE_RECORDS");
 
-    for (size_t i = 0; toolkit && i < sizeof(toolkits) / sizeof(toolkits[0]); i++) {
+    for (size_t i = 0; toolkit && i < TOOLKITS; i++) {
         if (strcmp(toolkit, toolkits[i].name) == 0)
             played = &toolkits[i];
     }
+    if (toolkit && strcmp(toolkit, toolkit_ancient.name) == 0)
+        played = &toolkit_ancient;
     mode = records ? records[0] : '\0';
     failures = getenv("CUDA_DOUBLE_FAIL");
     cuda_double_attach(&mine);
@@ -117,34 +96,7 @@ static int script_of_kind(const char *function, uint32_t kind)
 
 static size_t bytes_of(uint32_t kind)
 {
-    switch (kind) {
-    case CUPTI_KERNEL:
-        return played->kernel;
-    case CUPTI_MEMCPY:
-        return played->memcpy;
-    case CUPTI_MEMCPY2:
-        return sizeof(struct cupti_memcpy2);
-    case CUPTI_MEMSET:
-        return played->memset;
-    case CUPTI_GRAPH:
-        return played->graph;
-    case CUPTI_SYNC:
-        return played->sync;
-    case CUPTI_MEMORY:
-        return played->memory;
-    case CUPTI_OVERHEAD:
-        return played->overhead;
-    case CUPTI_EVENT:
-        return played->event;
-    case CUPTI_CONTEXT:
-        return played->context;
-    case CUPTI_POOL:
-        return played->pool;
-    case CUPTI_JIT:
-        return played->jit;
-    default:
-        return 0;
-    }
+    return toolkit_bytes(played, kind);
 }
 
 /* As records.h has it, which for some is shorter than the newest. */
@@ -246,14 +198,21 @@ static void short_pack(uint32_t kind, const void *whole, uint8_t *out)
     }
 }
 
-static void give_back(const struct filled *filled)
+static void hand_over(uint8_t *buffer, size_t bytes, size_t valid)
 {
     const struct cupti_complete_info info = {sizeof(info), 1, layout_list, CUPTI_KINDS};
 
     if (short_hooks.complete)
-        short_hooks.complete(filled->memory, filled->bytes, filled->used, &info);
+        short_hooks.complete(buffer, bytes, valid, &info);
     else
-        complete(NULL, 0, filled->memory, filled->bytes, filled->used);
+        complete(NULL, 0, buffer, bytes, valid);
+}
+
+static void give_back(const struct filled *filled)
+{
+    const size_t less = mode == 'c' && filled->used ? sizeof(uint64_t) : 0;
+
+    hand_over(filled->memory, filled->bytes, filled->used - less);
 }
 
 /* --- What the driver tells --- */
@@ -393,14 +352,47 @@ static bool put(uint32_t kind, const void *record, uint64_t end_ns)
     return has_room;
 }
 
+/* Between the others, one that nobody asked for, of a kind that has no reader. */
+static void put_unknown(uint32_t kind)
+{
+    const size_t bytes = bytes_of(kind) ? bytes_of(kind) : sizeof(uint64_t);
+
+    pthread_mutex_lock(&lock);
+    if (current.memory && current.used + bytes <= current.bytes) {
+        memset(current.memory + current.used, 0xff, bytes);
+        memcpy(current.memory + current.used, &kind, sizeof(kind));
+        current.used += bytes;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
 static void on_put(uint32_t kind, const void *record, uint64_t end_ns)
 {
-    (void)put(kind, record, end_ns);
+    static const uint32_t others[] = {TOOLKIT_TO_COME, TOOLKIT_EXTERNAL, TOOLKIT_GREEN_CONTEXT};
+    static uint32_t count;
+
+    if (!put(kind, record, end_ns))
+        return;
+    count++;
+    if (mode == 'u')
+        put_unknown(others[count % (bytes_of(TOOLKIT_GREEN_CONTEXT) ? 3 : 2)]);
+    else if (mode == 'g' && count == GARBAGE_AFTER)
+        put_unknown(NOBODYS);
 }
 
 void cuda_double_get_hooks(struct double_hooks *out_hooks)
 {
-    *out_hooks = (struct double_hooks){callback, request, complete, played->kernel};
+    *out_hooks = (struct double_hooks){callback, request, complete, hand_over, played->kernel};
+}
+
+void cuda_double_play(size_t toolkit)
+{
+    played = &toolkits[toolkit < TOOLKITS ? toolkit : TOOLKITS - 1];
+}
+
+const struct cupti_layout *cuda_double_layout(uint32_t kind)
+{
+    return kind < CUPTI_KINDS ? layout_list[kind] : NULL;
 }
 
 /* --- What a tool calls: it looks for them by name --- */
@@ -511,7 +503,7 @@ int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, void **record)
     } else {
         at = buffer;
     }
-    if (at >= buffer + valid)
+    if (at + sizeof(uint64_t) > buffer + valid)
         return CUPTI_END_OF_BUFFER;
     memcpy(&kind, at, sizeof(kind));
     if (bytes_of(kind) == 0)
@@ -680,7 +672,7 @@ int cuptiActivityGetNextRecord_v2(void *subscriber, uint8_t *buffer, size_t vali
     } else {
         at = buffer;
     }
-    if (at >= buffer + valid)
+    if (at + sizeof(uint64_t) > buffer + valid)
         return CUPTI_END_OF_BUFFER;
     memcpy(&kind, at, sizeof(kind));
     if (kind >= CUPTI_KINDS || short_bytes(kind) == 0)

@@ -16,14 +16,17 @@
  * programs of nvcc are linked with -cudart shared and get the runtime of this folder.
  *
  * Environment, read once:
- *   CUDA_DOUBLE_TOOLKIT  "12.4": which libcupti to play; 13.5
+ *   CUDA_DOUBLE_TOOLKIT  "12.4": which libcupti to play; 13.5. "ancient": one before 11.0
  *   CUDA_DOUBLE_DRIVER   "none": as if there were no driver (cuInit() fails with 100)
  *   CUDA_DOUBLE_KERNELS  "gemm=250000,relu=40000": ns of kernels; 1000 for others
  *   CUDA_DOUBLE_FAIL     "cuptiSubscribe=39,cuptiActivityEnable/2=35": what functions answer, of
  *                        one kind of record alone after a slash
  *   CUDA_DOUBLE_RECORDS  "zero": records have no times; "backwards": they end before they start;
  *                        "drop": every other one is dropped; "late": nothing comes before the end; "reverse": so, the latest first;
- *                        "none": they go elsewhere; "overhead": each flush takes 0.9 s, it says
+ *                        "none": they go elsewhere; "overhead": each flush takes 0.9 s, it says;
+ *                        "unknown": between them are some of kinds that nobody asked for; "garbage":
+ *                        one is of a kind that libcupti does not know itself; "cut": the last one of
+ *                        each buffer is not whole
  *
  * The parts of the double call each other by the functions below, which real ones do not have.
  */
@@ -66,9 +69,18 @@ struct double_hooks {
     void (*callback)(void *user, uint32_t domain, uint32_t id, const void *data);
     void (*request)(uint8_t **out_buffer, size_t *out_bytes, size_t *out_record_limit);
     void (*complete)(void *context, uint32_t stream, uint8_t *buffer, size_t bytes, size_t valid);
+    /* complete(), or what a tool has given that asks for chosen fields */
+    void (*hand_over)(uint8_t *buffer, size_t bytes, size_t valid);
     size_t kernel_bytes; /* of a record */
 };
 void cuda_double_get_hooks(struct double_hooks *out_hooks);
+
+/** Of libcupti: be that of the toolkit with this number in toolkits.h from now on. */
+void cuda_double_play(size_t toolkit);
+
+/** Of libcupti: where the chosen fields of a kind of record lie, as in short.h; NULL: none are. */
+struct cupti_layout;
+const struct cupti_layout *cuda_double_layout(uint32_t kind);
 
 /** ns of CLOCK_REALTIME, CUPTI's clock. */
 uint64_t cuda_double_now(void);
