@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A CUDA program that nobody changed, over the double of tests/support/cuda. Nothing here has seen a
  * GPU. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -468,6 +469,25 @@ static void what_would_recurse_is_not_called(void **state)
               1);
 }
 
+/* Another one that is in the process, before the one that fits the driver and without it. */
+static void two_libraries_in_one_process(void **state)
+{
+    char *newer = place_program("tests/support/libcupti.so.14"),
+         *fits = place_program("tests/support/libcupti.so.13");
+    char preload[2 * PATH_MAX];
+
+    for (int i = 0; i < 2; i++) {
+        snprintf(preload, sizeof(preload), "%s:%s", newer, i == 0 ? fits : newer);
+        setenv("LD_PRELOAD", preload, 1);
+        record_with(state, GPU("graph"), "kernels");
+        unsetenv("LD_PRELOAD");
+        CHECK_U64(COUNT(ON_DEVICE "op_name = 'gemm' AND dur_ns = 250000"), 100);
+        CHECK_U64(COUNT(SAID("CUDA:%")), 0);
+    }
+    free(newer);
+    free(fits);
+}
+
 static void times_that_are_none_are_said(void **state)
 {
     setenv("CUDA_DOUBLE_RECORDS", "zero", 1);
@@ -489,6 +509,58 @@ static void records_that_come_late(void **state)
     setenv("CUDA_DOUBLE_RECORDS", "late", 1);
     record_with(state, GPU("node"), "graph");
     CHECK_U64(COUNT(ON_DEVICE "op_type = 'kernel'"), 5000);
+}
+
+/* Of kinds that nobody asked for, between all others: they are passed over. */
+static void records_of_other_kinds(void **state)
+{
+    static const char *const toolkits[] = {"11.7", "13.5"};
+
+    setenv("CUDA_DOUBLE_RECORDS", "unknown", 1);
+    for (size_t i = 0; i < sizeof(toolkits) / sizeof(toolkits[0]); i++) {
+        setenv("CUDA_DOUBLE_TOOLKIT", toolkits[i], 1);
+        record_with(state, GPU("graph"), "kernels");
+        CHECK_U64(COUNT(ON_DEVICE "op_name = 'gemm' AND dur_ns = 250000"), 100);
+        CHECK_U64(COUNT(ON_DEVICE "op_name = 'relu' AND dur_ns = 40000"), 100);
+        CHECK_U64(COUNT(ON_DEVICE "1"), 202);
+        CHECK_U64(COUNT(SAID("CUDA:%")), 0);
+    }
+}
+
+/* What CUPTI itself cannot read: what lies before it is there, and the rest is said to be missing. */
+static void records_that_nobody_can_read(void **state)
+{
+    setenv("CUDA_DOUBLE_RECORDS", "garbage", 1);
+    record_with(state, GPU("graph"), "kernels");
+    CHECK_U64(COUNT(ON_DEVICE "1"), 50);
+    CHECK_U64(COUNT(SAID("CUDA: records of the device could not be read (error 21)")), 1);
+    setenv("CUDA_DOUBLE_TOOLKIT", "12.3", 1);
+    record_with(state, GPU("graph"), "kernels");
+    CHECK_U64(COUNT(SAID("CUDA: records of the device could not be read (error 999)")), 1);
+}
+
+static void records_that_are_cut_off(void **state)
+{
+    static const char *const kinds[] = {"whole", "short"};
+
+    setenv("CUDA_DOUBLE_RECORDS", "cut", 1);
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        setenv("OPTRACE_CUPTI_RECORDS", kinds[i], 1);
+        record_with(state, GPU("graph"),
+                    "driver"); /* the last record is that of the flush itself */
+        CHECK_U64(COUNT(ON_DEVICE "op_type = 'kernel'"), 100);
+        CHECK_U64(COUNT(SAID("CUDA: a record of the device was left out: its buffer ends before%")),
+                  1);
+    }
+}
+
+/* One whose records end before what is read of them. */
+static void a_library_before_all_others(void **state)
+{
+    setenv("CUDA_DOUBLE_TOOLKIT", "ancient", 1);
+    record_with(state, GPU("graph"), "kernels");
+    CHECK_U64(COUNT(SAID("CUDA: only the host is recorded: its libcupti is older than 11.0")), 1);
+    CHECK_U64(COUNT(ON_DEVICE "1"), 0);
 }
 
 /* Records of a kernel may come before those of what ran before it. */
@@ -586,8 +658,13 @@ int main(void)
         CASE(no_fault_reaches_the_program),
         CASE(no_second_fault_reaches_the_program),
         CASE(what_would_recurse_is_not_called),
+        CASE(two_libraries_in_one_process),
         CASE(times_that_are_none_are_said),
         CASE(records_that_come_late),
+        CASE(records_of_other_kinds),
+        CASE(records_that_nobody_can_read),
+        CASE(records_that_are_cut_off),
+        CASE(a_library_before_all_others),
         CASE(records_that_come_in_another_order),
         CASE(more_than_all_buffers_hold),
         CASE(no_driver_is_as_without_us),

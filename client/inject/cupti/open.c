@@ -12,9 +12,19 @@
 enum { PROBE_BYTES = 4096 };
 
 struct mapped {
-    char cupti[PATH_MAX];
+    int driver_major;
+    char cupti[PATH_MAX];   /* the first one that fits the driver */
+    char newer[PATH_MAX];   /* the first one that does not */
     char runtime[PATH_MAX]; /* libcudart */
 };
+
+/* "libcupti.so.13", "libcupti.so.11.8": of 13 and 11. By year, or by nothing, none can tell. */
+static bool is_newer(const char *version, int driver_major)
+{
+    const long major = version[0] == '.' ? strtol(version + 1, NULL, 10) : 0;
+
+    return major > driver_major && major < 1000;
+}
 
 static int look(struct dl_phdr_info *info, size_t bytes, void *context)
 {
@@ -24,10 +34,14 @@ static int look(struct dl_phdr_info *info, size_t bytes, void *context)
     (void)bytes;
     if (!file)
         return 0;
-    if (strncmp(file, "/libcupti.so", 12) == 0 && !mapped->cupti[0])
-        snprintf(mapped->cupti, sizeof(mapped->cupti), "%s", info->dlpi_name);
-    else if (strncmp(file, "/libcudart.so", 13) == 0 && !mapped->runtime[0])
+    if (strncmp(file, "/libcupti.so", 12) == 0) {
+        char *place = is_newer(file + 12, mapped->driver_major) ? mapped->newer : mapped->cupti;
+
+        if (!place[0])
+            snprintf(place, PATH_MAX, "%s", info->dlpi_name);
+    } else if (strncmp(file, "/libcudart.so", 13) == 0 && !mapped->runtime[0]) {
         snprintf(mapped->runtime, sizeof(mapped->runtime), "%s", info->dlpi_name);
+    }
     return 0;
 }
 
@@ -75,7 +89,8 @@ static void *open_named(const struct mapped *mapped, const char *name)
     return handle ? handle : dlopen(name, RTLD_NOW | RTLD_LOCAL);
 }
 
-/* One that is newer than the driver answers nothing but errors; within a major it works. */
+/* One that is newer than the driver answers nothing but errors; within a major it works. Of several in the
+ * process one that fits is taken: another copy would fight with it for what the driver gives to one. */
 static void *open_any(int driver_major)
 {
     static const struct {
@@ -88,7 +103,7 @@ static void *open_any(int driver_major)
         {11, "libcupti.so.11.1"}, {11, "libcupti.so.11.0"},
     };
     const char *configured = secure_getenv("OPTRACE_CUPTI");
-    struct mapped mapped = {"", ""};
+    struct mapped mapped = {driver_major, "", "", ""};
     void *handle = NULL;
 
     if (configured && configured[0])
@@ -100,7 +115,7 @@ static void *open_any(int driver_major)
         if (names[i].major <= driver_major)
             handle = open_named(&mapped, names[i].name);
     }
-    return handle;
+    return handle || !mapped.newer[0] ? handle : dlopen(mapped.newer, RTLD_NOW | RTLD_LOCAL);
 }
 
 static bool find_functions(void *handle, struct cupti *out_cupti)
@@ -203,11 +218,45 @@ void cupti_give_back(const struct cupti *cupti, void *subscriber)
         cupti_say("no other tool can have CUPTI either (error %d of cuptiUnsubscribe)", rc);
 }
 
+#define UP_TO(record, field) (offsetof(struct record, field) + sizeof(((struct record *)0)->field))
+
+/* What is read of a record whatever its length: one that ends before is of no use. */
+static const struct {
+    uint32_t kind;
+    size_t bytes;
+} kinds[] = {
+    {CUPTI_KERNEL, UP_TO(cupti_kernel, graph_node)},
+    {CUPTI_MEMCPY, UP_TO(cupti_memcpy, graph_node)},
+    {CUPTI_MEMSET, UP_TO(cupti_memset, graph_node)},
+    {CUPTI_MEMCPY2, UP_TO(cupti_memcpy2, graph_node)},
+    {CUPTI_SYNC, UP_TO(cupti_sync, event)},
+    {CUPTI_MEMORY, UP_TO(cupti_memory, utilized)},
+    {CUPTI_GRAPH, UP_TO(cupti_graph, stream)},
+    {CUPTI_OVERHEAD, UP_TO(cupti_overhead, end)},
+    {CUPTI_EVENT, UP_TO(cupti_event, event)},
+    {CUPTI_CONTEXT, UP_TO(cupti_context, null_stream)},
+    {CUPTI_POOL, UP_TO(cupti_pool, utilized)},
+    {CUPTI_JIT, UP_TO(cupti_jit, bytes)},
+};
+enum { NEEDED = 3 }; /* the first ones */
+
+/* Asks how long its records are. Returns NULL, or why that will not do. */
+static const char *measure(struct cupti *cupti)
+{
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        const uint16_t bytes = probe(cupti, kinds[i].kind);
+
+        if (bytes == 0 && i < NEEDED)
+            return "its libcupti does not say how long its records are";
+        if (bytes < kinds[i].bytes && i < NEEDED)
+            return "its libcupti is older than 11.0";
+        cupti->record_bytes[kinds[i].kind] = bytes < kinds[i].bytes ? 0 : bytes;
+    }
+    return NULL;
+}
+
 const char *cupti_open(struct cupti *out_cupti)
 {
-    static const uint32_t kinds[] = {CUPTI_MEMCPY, CUPTI_MEMSET,  CUPTI_KERNEL, CUPTI_MEMCPY2,
-                                     CUPTI_SYNC,   CUPTI_MEMORY,  CUPTI_GRAPH,  CUPTI_OVERHEAD,
-                                     CUPTI_EVENT,  CUPTI_CONTEXT, CUPTI_POOL,   CUPTI_JIT};
     const int major = driver_major();
     void *handle;
 
@@ -224,9 +273,5 @@ const char *cupti_open(struct cupti *out_cupti)
         return "its libcupti, 13.2, does not survive a libcuda that is not NVIDIA's";
     if (out_cupti->get_version(&out_cupti->version) != 0)
         return "its libcupti does not answer";
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-        out_cupti->record_bytes[kinds[i]] = probe(out_cupti, kinds[i]);
-    if (!cupti_record_has(out_cupti, CUPTI_KERNEL, offsetof(struct cupti_kernel, queued)))
-        return "its libcupti does not say how long its records are";
-    return NULL;
+    return measure(out_cupti);
 }
