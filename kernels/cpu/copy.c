@@ -4,6 +4,8 @@
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -43,12 +45,38 @@ static void join_axes(const struct kernel_copy *shape, struct kernel_copy *out_c
     }
 }
 
+/* Short runs become elements of their own, of up to 8 bytes, where everything lies at multiples of
+ * them. */
+static void join_elements(struct copy *c)
+{
+    struct kernel_copy *s = &c->shape;
+    int last = s->rank - 1;
+    int64_t run = s->dims[last];
+    size_t bytes;
+
+    if (s->rank < 2 || s->y_stride[last] != 1 || s->x_stride[last] != 1 || run > 8)
+        return;
+    bytes = s->element_bytes * (size_t)run;
+    if ((bytes != 2 && bytes != 4 && bytes != 8) || ((uintptr_t)c->x | (uintptr_t)c->y) % bytes)
+        return;
+    for (int i = 0; i < last; i++)
+        if (s->y_stride[i] % run || s->x_stride[i] % run)
+            return;
+    for (int i = 0; i < last; i++) {
+        s->y_stride[i] /= run;
+        s->x_stride[i] /= run;
+    }
+    s->element_bytes = bytes;
+    s->rank--;
+}
+
 /* Where y runs along the innermost axis and x along another: put that one beside it. */
 static int find_transposition(struct kernel_copy *s)
 {
     int last = s->rank - 1;
 
-    if (s->element_bytes != 4 || s->rank < 2 || s->y_stride[last] != 1 || s->x_stride[last] == 1)
+    if ((s->element_bytes != 4 && s->element_bytes != 2) || s->rank < 2 || s->y_stride[last] != 1 ||
+        s->x_stride[last] == 1)
         return 1;
     for (int i = 0; i < last; i++) {
         int64_t dim = s->dims[i], y_stride = s->y_stride[i];
@@ -105,14 +133,93 @@ static void transpose_rows(float *y, int64_t y_stride, const float *x, int64_t x
             y[r * y_stride + c] = x[r + c * x_stride];
 }
 
+/* Of elements of two bytes, 8 by 8. */
+static inline void transpose_8x8(uint16_t *y, int64_t y_stride, const uint16_t *x, int64_t x_stride)
+{
+#if defined(__SSE2__)
+    __m128i a[8], b[8];
+
+    for (int i = 0; i < 8; i++)
+        a[i] = _mm_loadu_si128((const void *)(x + i * x_stride));
+    for (int i = 0; i < 4; i++) { /* rows 0 to 3, then 4 to 7, of two columns */
+        b[i] = _mm_unpacklo_epi16(a[2 * i], a[2 * i + 1]);
+        b[i + 4] = _mm_unpackhi_epi16(a[2 * i], a[2 * i + 1]);
+    }
+    for (int i = 0; i < 8; i += 2) { /* two rows of four columns */
+        a[i] = _mm_unpacklo_epi32(b[i], b[i + 1]);
+        a[i + 1] = _mm_unpackhi_epi32(b[i], b[i + 1]);
+    }
+    for (int i = 0; i < 4; i++) {
+        int at = i / 2 * 4 + i % 2;
+        uint16_t *out = y + 2 * i * y_stride;
+
+        _mm_storeu_si128((void *)out, _mm_unpacklo_epi64(a[at], a[at + 2]));
+        _mm_storeu_si128((void *)(out + y_stride), _mm_unpackhi_epi64(a[at], a[at + 2]));
+    }
+#else
+    for (int row = 0; row < 8; row++)
+        for (int column = 0; column < 8; column++)
+            y[row * y_stride + column] = x[row + column * x_stride];
+#endif
+}
+
+static void transpose_rows_2(uint16_t *y, int64_t y_stride, const uint16_t *x, int64_t x_stride,
+                             int64_t rows, int64_t columns)
+{
+    int64_t whole_rows = rows / 8 * 8, whole = columns / 8 * 8;
+
+    for (int64_t c = 0; c < whole; c += 8) {
+        for (int64_t r = 0; r < whole_rows; r += 8)
+            transpose_8x8(y + r * y_stride + c, y_stride, x + r + c * x_stride, x_stride);
+        for (int64_t r = whole_rows; r < rows; r++)
+            for (int64_t i = c; i < c + 8; i++)
+                y[r * y_stride + i] = x[r + i * x_stride];
+    }
+    for (int64_t c = whole; c < columns; c++)
+        for (int64_t r = 0; r < rows; r++)
+            y[r * y_stride + c] = x[r + c * x_stride];
+}
+
+/* y[2 * i] = x[i], y[2 * i + 1] = x[x_stride + i] */
+static void interleave(float *y, const float *x, int64_t x_stride, int64_t count)
+{
+    int64_t i = 0;
+
+#if defined(__SSE2__)
+    for (; i + 4 <= count; i += 4) {
+        __m128 even = _mm_loadu_ps(x + i), odd = _mm_loadu_ps(x + x_stride + i);
+
+        _mm_storeu_ps(y + 2 * i, _mm_unpacklo_ps(even, odd));
+        _mm_storeu_ps(y + 2 * i + 4, _mm_unpackhi_ps(even, odd));
+    }
+#endif
+    for (; i < count; i++) {
+        y[2 * i] = x[i];
+        y[2 * i + 1] = x[x_stride + i];
+    }
+}
+
 static void transpose(char *y, const char *x, const struct kernel_copy *s)
 {
     int column = s->rank - 1, row = s->rank - 2;
+    int64_t y_stride = s->y_stride[row], x_stride = s->x_stride[column];
+    bool is_half = s->element_bytes == 2;
 
-    for (int64_t r = 0; r < s->dims[row]; r += BLOCK)
-        transpose_rows((float *)y + r * s->y_stride[row], s->y_stride[row], (const float *)x + r,
-                       s->x_stride[column], s->dims[row] - r < BLOCK ? s->dims[row] - r : BLOCK,
-                       s->dims[column]);
+    if (!is_half && s->dims[column] == 2 && y_stride == 2) {
+        interleave((float *)y, (const float *)x, x_stride, s->dims[row]);
+        return;
+    }
+    for (int64_t r = 0; r < s->dims[row]; r += BLOCK) {
+        int64_t rows = s->dims[row] - r < BLOCK ? s->dims[row] - r : BLOCK;
+
+        if (is_half)
+            transpose_rows_2((uint16_t *)(void *)y + r * y_stride, y_stride,
+                             (const uint16_t *)(const void *)x + r, x_stride, rows,
+                             s->dims[column]);
+        else
+            transpose_rows((float *)(void *)y + r * y_stride, y_stride,
+                           (const float *)(const void *)x + r, x_stride, rows, s->dims[column]);
+    }
 }
 
 #define STRIDED(type)                                                                              \
@@ -148,37 +255,64 @@ static void copy_run(char *y, const char *x, const struct kernel_copy *s)
     }
 }
 
-/* The outer axes, counted as one. */
+/* The outer axes, counted as one: where element i of them is, and then the next ones. */
+struct place {
+    int64_t y, x;
+    int64_t index[KERNEL_MAX_RANK];
+};
+
+static void find_place(const struct kernel_copy *s, int axes, int64_t i, struct place *place)
+{
+    place->y = place->x = 0;
+    for (int axis = axes - 1; axis >= 0; axis--) {
+        place->index[axis] = i % s->dims[axis];
+        i /= s->dims[axis];
+        place->y += place->index[axis] * s->y_stride[axis];
+        place->x += place->index[axis] * s->x_stride[axis];
+    }
+}
+
+static void next_place(const struct kernel_copy *s, int axes, struct place *place)
+{
+    for (int axis = axes - 1; axis >= 0; axis--) {
+        place->y += s->y_stride[axis];
+        place->x += s->x_stride[axis];
+        if (++place->index[axis] < s->dims[axis])
+            return;
+        place->y -= place->index[axis] * s->y_stride[axis];
+        place->x -= place->index[axis] * s->x_stride[axis];
+        place->index[axis] = 0;
+    }
+}
+
 static void copy_part(void *argument, int64_t begin, int64_t end)
 {
     const struct copy *c = argument;
     const struct kernel_copy *s = &c->shape;
     int64_t bytes = (int64_t)s->element_bytes;
+    int axes = s->rank - c->inner_axes;
+    struct place at;
 
-    for (int64_t i = begin; i < end; i++) {
-        int64_t rest = i, y_at = 0, x_at = 0;
-
-        for (int axis = s->rank - c->inner_axes - 1; axis >= 0; axis--) {
-            y_at += rest % s->dims[axis] * s->y_stride[axis];
-            x_at += rest % s->dims[axis] * s->x_stride[axis];
-            rest /= s->dims[axis];
-        }
+    find_place(s, axes, begin, &at);
+    for (int64_t i = begin; i < end; i++, next_place(s, axes, &at)) {
         if (c->inner_axes == 2)
-            transpose(c->y + y_at * bytes, c->x + x_at * bytes, s);
+            transpose(c->y + at.y * bytes, c->x + at.x * bytes, s);
         else
-            copy_run(c->y + y_at * bytes, c->x + x_at * bytes, s);
+            copy_run(c->y + at.y * bytes, c->x + at.x * bytes, s);
     }
 }
 
 void copy_portable(void *y, const void *x, const struct kernel_copy *shape)
 {
     struct copy c = {.y = y, .x = x};
-    int64_t outer = 1, inner = (int64_t)shape->element_bytes;
+    int64_t outer = 1, inner;
 
     for (int i = 0; i < shape->rank; i++)
         if (shape->dims[i] == 0)
             return;
     join_axes(shape, &c.shape);
+    join_elements(&c);
+    inner = (int64_t)c.shape.element_bytes;
     c.inner_axes = find_transposition(&c.shape);
     for (int i = 0; i < c.shape.rank; i++) {
         if (i < c.shape.rank - c.inner_axes)

@@ -10,16 +10,19 @@
 static void check_copy(struct test *test, const struct kernel_table *table)
 {
     static const size_t sizes[] = {1, 2, 4, 8};
+    bool is_long = test_chance(test, 3); /* along all axes: blocks of 8 by 8 */
     struct kernel_copy s = {
-        .element_bytes = test_chance(test, 2) ? 4 : sizes[test_range(test, 0, 3)],
-        .rank = (int)test_range(test, 0, 5),
+        .element_bytes = test_chance(test, 3) ? 4 : sizes[test_range(test, 0, 3)],
+        .rank = (int)(is_long ? test_range(test, 2, 3) : test_range(test, 0, 5)),
     };
     int64_t y_stride = 1, x_stride = 1, x_offset = 0;
     int order[KERNEL_MAX_AXES];
     char *x, *want, *got;
 
     for (int i = s.rank - 1; i >= 0; i--) {
-        s.dims[i] = test_range(test, 1, test_chance(test, 3) ? 37 : 6);
+        s.dims[i] = test_range(test, 1, is_long || test_chance(test, 3) ? 37 : 6);
+        if (i == s.rank - 1 && test_chance(test, 4))
+            s.dims[i] = 2; /* which is done in pairs */
         s.y_stride[i] = y_stride;
         y_stride *= s.dims[i];
         order[i] = i;
