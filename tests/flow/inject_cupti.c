@@ -241,6 +241,28 @@ static void parts_of_a_device_have_their_names(void **state)
               2);
 }
 
+/* 70 of each kind: their kernels are there, each on a lane that says whose it is. */
+static void contexts_that_go_while_their_records_are_pending(void **state)
+{
+    static const char *const modes[] = {"", "late", "reverse"};
+
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        setenv("CUDA_DOUBLE_RECORDS", modes[i], 1);
+        record_with(state, GPU("memory"), "contexts");
+        CHECK_U64(COUNT("SELECT count(DISTINCT lane_id) FROM v_event WHERE op_name = 'gemm' AND"
+                        " dur_ns = 250000 AND lane_name GLOB"
+                        " 'stream * of green context * (16 multiprocessors)'"),
+                  70);
+        CHECK_U64(COUNT("SELECT count(DISTINCT lane_id) FROM v_event WHERE op_name = 'relu' AND"
+                        " dur_ns = 40000 AND lane_name GLOB 'stream * of context *'"),
+                  70);
+        CHECK_U64(COUNT("SELECT count(*) FROM v_event d JOIN v_event h USING (correlation) WHERE"
+                        " d.op_type = 'kernel' AND h.op_name = 'cudaLaunchKernel'"),
+                  140);
+        CHECK_U64(COUNT(SAID("CUDA:%")), 0);
+    }
+}
+
 static void each_call_where_asked_for(void **state)
 {
     record_with(state, GPU("all"), "kernels");
@@ -648,6 +670,7 @@ int main(void)
         CASE(streams_that_go_while_they_run),
         CASE(streams_that_wait),
         CASE(parts_of_a_device_have_their_names),
+        CASE(contexts_that_go_while_their_records_are_pending),
         CASE(each_call_where_asked_for),
         CASE(many_threads_and_streams),
         CASE(nothing_unless_asked_for),

@@ -26,6 +26,7 @@ enum {
     STEADY_S = 8,
     EVENT_ROUNDS = 10,
     FLOOD = 350000,
+    CONTEXTS = 70,
 };
 
 struct size3 {
@@ -146,6 +147,32 @@ static void green(void)
     }
     DO(cudaDeviceSynchronize());
     printf("green\n");
+}
+
+/* Contexts and parts of the device, all there together; they go while their kernels run, and their
+ * records come when others are in their places. */
+static void contexts(void)
+{
+    void *context[2][CONTEXTS], *stream[2][CONTEXTS], *later;
+
+    DO(cuInit(0));
+    for (int i = 0; i < CONTEXTS; i++) {
+        DO(cuGreenCtxCreate(&context[0][i], NULL, 0, 0));
+        DO(cuGreenCtxStreamCreate(&stream[0][i], context[0][i], 0, 0));
+        DO(cuCtxCreate_v2(&context[1][i], 0, 0));
+        DO(cuCtxSetCurrent(context[1][i]));
+        DO(cuStreamCreate(&stream[1][i], 0));
+    }
+    DO(cuCtxSetCurrent(NULL));
+    for (int i = 0; i < CONTEXTS; i++) {
+        launch(&gemm, 1, stream[0][i]);
+        launch(&relu, 1, stream[1][i]);
+        DO(cuGreenCtxDestroy(context[0][i]));
+        DO(cuCtxDestroy_v2(context[1][i]));
+        DO(cuGreenCtxCreate(&later, NULL, 0, 0));
+    }
+    DO(cudaDeviceSynchronize());
+    printf("destroyed\n");
 }
 
 static void *stream_of_thread;
@@ -357,11 +384,12 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(void);
     } scenes[] = {
-        {"kernels", kernels}, {"driver", by_driver},    {"graph", graph},
-        {"threads", threads}, {"fork", in_child},       {"sudden", sudden},
-        {"steady", steady},   {"events", events},       {"green", green},
-        {"flood", flood},     {"pools", pools},         {"modules", modules},
-        {"update", update},   {"destroyed", destroyed}, {"clock", clock_is_set},
+        {"kernels", kernels},   {"driver", by_driver},    {"graph", graph},
+        {"threads", threads},   {"fork", in_child},       {"sudden", sudden},
+        {"steady", steady},     {"events", events},       {"green", green},
+        {"flood", flood},       {"pools", pools},         {"modules", modules},
+        {"update", update},     {"destroyed", destroyed}, {"clock", clock_is_set},
+        {"contexts", contexts},
     };
 
     __cudaRegisterFunction(NULL, &gemm, NULL, "gemm", 0, NULL, NULL, NULL, NULL, NULL);

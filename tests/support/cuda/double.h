@@ -11,7 +11,7 @@
  * on a thread of its own, or by a flush once all in them is finished.
  *
  * What it does not: memory of a device (it is the host's), order between streams but by events
- * and waits of the host, errors of kernels, more than one device, contexts, profiling, anything of a GPU's speed.
+ * and waits of the host, errors of kernels, more than one device, memory and modules of contexts, profiling, anything of a GPU's speed.
  * NVIDIA's own runtime does not run over it, as it asks the driver to prove that it is NVIDIA's:
  * programs of nvcc are linked with -cudart shared and get the runtime of this folder.
  *
@@ -105,6 +105,10 @@ int cuStreamCreate(void **out_stream, unsigned flags);
 int cuStreamDestroy_v2(void *stream);
 int cuStreamSynchronize(void *stream);
 int cuGreenCtxCreate(void **out_context, void *description, int device, unsigned flags);
+int cuGreenCtxDestroy(void *context);
+int cuCtxCreate_v2(void **out_context, unsigned flags, int device);
+int cuCtxSetCurrent(void *context);
+int cuCtxDestroy_v2(void *context);
 int cuGreenCtxStreamCreate(void **out_stream, void *context, unsigned flags, int priority);
 int cuEventCreate(void **out_event, unsigned flags);
 int cuEventRecord(void *event, void *stream);

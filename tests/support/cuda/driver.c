@@ -43,8 +43,9 @@ struct stream {
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct stream first = {FIRST_STREAM, 0, NULL, 1};
-static struct stream *streams[64] = {&first};
-static uint64_t gone_until; /* when what runs on streams that are destroyed ends */
+static struct stream *streams[256] = {&first};
+static _Thread_local uint32_t current = 1; /* context */
+static uint64_t gone_until;                /* when what runs on streams that are destroyed ends */
 static uint32_t stream_count = 1, last_stream = FIRST_STREAM, graph_count;
 static const struct double_tool *tool;
 static void *kept[1024]; /* functions and graphs, for ever: nobody unloads them */
@@ -172,7 +173,7 @@ int cuStreamCreate(void **out_stream, unsigned flags)
     pthread_mutex_lock(&lock);
     if (stream && stream_count < sizeof(streams) / sizeof(streams[0])) {
         stream->number = ++last_stream;
-        stream->context = 1;
+        stream->context = current;
         streams[stream_count++] = stream;
         *out_stream = stream;
         rc = 0;
@@ -183,20 +184,65 @@ int cuStreamCreate(void **out_stream, unsigned flags)
     return rc;
 }
 
-/* A part of the device with 16 multiprocessors; its handle is its number. */
-int cuGreenCtxCreate(void **out_context, void *description, int device, unsigned flags)
+/* Its handle is its number; a part of the device has 16 multiprocessors. */
+static int create_context(void **out_context, uint8_t is_green)
 {
     static uintptr_t count = 1;
     const struct double_tool *there = cuda_double_tool();
-    struct cupti_context record = {
-        .kind = CUPTI_CONTEXT, .parent = 1, .is_green = 1, .multiprocessors = 16};
+    struct cupti_context record = {.kind = CUPTI_CONTEXT,
+                                   .parent = is_green,
+                                   .is_green = is_green,
+                                   .multiprocessors = is_green ? 16 : 0};
 
-    (void)description, (void)device, (void)flags;
     record.context = (uint32_t)__atomic_add_fetch(&count, 1, __ATOMIC_RELAXED);
     *out_context = (void *)(uintptr_t)record.context;
     if (there)
         there->put(CUPTI_CONTEXT, &record, cuda_double_now());
     return 0;
+}
+
+/* With its streams; what runs on them goes on, and its records come later. */
+static int destroy_context(void *context)
+{
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = stream_count; --i > 0;) {
+        if (streams[i]->context != (uintptr_t)context)
+            continue;
+        if (streams[i]->busy_until > gone_until)
+            gone_until = streams[i]->busy_until;
+        free(streams[i]);
+        streams[i] = streams[--stream_count];
+    }
+    pthread_mutex_unlock(&lock);
+    return 0;
+}
+
+int cuCtxCreate_v2(void **out_context, unsigned flags, int device)
+{
+    (void)flags, (void)device;
+    return create_context(out_context, 0);
+}
+
+int cuCtxSetCurrent(void *context)
+{
+    current = context ? (uint32_t)(uintptr_t)context : 1;
+    return 0;
+}
+
+int cuCtxDestroy_v2(void *context)
+{
+    return destroy_context(context);
+}
+
+int cuGreenCtxCreate(void **out_context, void *description, int device, unsigned flags)
+{
+    (void)description, (void)device, (void)flags;
+    return create_context(out_context, 1);
+}
+
+int cuGreenCtxDestroy(void *context)
+{
+    return destroy_context(context);
 }
 
 int cuGreenCtxStreamCreate(void **out_stream, void *context, unsigned flags, int priority)
