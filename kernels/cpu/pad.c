@@ -52,7 +52,30 @@ static void pad_elements(const struct padding *p, char *y, const char *x, int64_
     }
 }
 
-/* Rows [begin, end) of y: what is inside of x is copied in one piece. */
+/* Where in x a plane of rows of y lies. */
+struct plane {
+    int64_t at; /* in planes */
+    bool is_outside;
+};
+
+static struct plane find_plane(const struct kernel_pad *s, int64_t index)
+{
+    struct plane plane = {0, false};
+    int64_t stride = 1;
+
+    for (int i = s->rank - 3; i >= 0; i--) {
+        int64_t source = kernel_pad_source(s, i, index % s->y_dims[i]);
+
+        plane.is_outside = plane.is_outside || source < 0;
+        plane.at += source * stride;
+        stride *= s->x_dims[i];
+        index /= s->y_dims[i];
+    }
+    return plane;
+}
+
+/* Rows [begin, end) of y: what is inside of x is copied in one piece. Only the first row of a plane
+ * takes divisions. */
 static void pad_rows(void *argument, int64_t begin, int64_t end)
 {
     const struct padding *p = argument;
@@ -63,32 +86,31 @@ static void pad_rows(void *argument, int64_t begin, int64_t end)
     int64_t until = behind > 0 ? wide - behind : wide;
     int64_t front_places[EDGE], back_places[EDGE];
     size_t bytes = s->element_bytes;
+    int64_t high = last > 0 ? s->y_dims[last - 1] : 1, o = begin % high, index = begin / high;
+    struct plane plane = find_plane(s, index);
     bool is_known = false;
 
     first = first < wide ? first : wide;
     until = until < first ? first : until;
     /* In the other modes every element has one. */
     if (s->mode != KERNEL_PAD_CONSTANT && first <= EDGE && wide - until <= EDGE) {
-        for (int64_t o = 0; o < first; o++)
-            front_places[o] = kernel_pad_source(s, last, o);
-        for (int64_t o = until; o < wide; o++)
-            back_places[o - until] = kernel_pad_source(s, last, o);
+        for (int64_t i = 0; i < first; i++)
+            front_places[i] = kernel_pad_source(s, last, i);
+        for (int64_t i = until; i < wide; i++)
+            back_places[i - until] = kernel_pad_source(s, last, i);
         is_known = true;
     }
-    for (int64_t row = begin; row < end; row++) {
+    for (int64_t row = begin; row < end; row++, o++) {
         char *y = p->y + (size_t)(row * wide) * bytes;
-        int64_t rest = row, at = 0, stride = size;
-        bool is_outside = false;
+        int64_t source, at;
 
-        for (int i = last - 1; i >= 0; i--) {
-            int64_t source = kernel_pad_source(s, i, rest % s->y_dims[i]);
-
-            is_outside = is_outside || source < 0;
-            at += source * stride;
-            stride *= s->x_dims[i];
-            rest /= s->y_dims[i];
+        if (o == high) {
+            o = 0;
+            plane = find_plane(s, ++index);
         }
-        if (is_outside) {
+        source = last > 0 ? kernel_pad_source(s, last - 1, o) : 0;
+        at = last > 0 ? (plane.at * s->x_dims[last - 1] + source) * size : 0;
+        if (plane.is_outside || source < 0) {
             fill(y, p->value, bytes, wide);
             continue;
         }

@@ -125,6 +125,37 @@ static void check_pad(struct test *test, const struct kernel_table *table)
     }
 }
 
+/* More axes and other sizes of elements, some of them enough for two threads: the reference's. */
+static void check_pad_ranks(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_pad s = {.element_bytes = (size_t)1 << test_range(test, 0, 3),
+                           .mode = (enum kernel_pad_mode)test_range(test, 0, KERNEL_PAD_WRAP),
+                           .rank = (int)test_range(test, 1, 4)};
+    int64_t limit = s.rank < 4 && test_chance(test, 8) ? 60 : 5, value = 0x0102030405060708;
+    size_t x_count = 1, y_count = 1;
+    void *x, *want, *got;
+
+    for (int i = 0; i < s.rank; i++) {
+        s.x_dims[i] = test_range(test, 1, limit);
+        s.begin[i] = test_range(test, 0, 3);
+        s.y_dims[i] = s.x_dims[i] + s.begin[i] + test_range(test, 0, 3);
+        if (test_chance(test, 4) && s.x_dims[i] > 1) { /* cut off in front */
+            s.y_dims[i] -= s.begin[i] + 1;
+            s.begin[i] = -1;
+        }
+        x_count *= (size_t)s.x_dims[i];
+        y_count *= (size_t)s.y_dims[i];
+    }
+    test_describe(test, "rank %d, %zu to %zu of %zu bytes, mode %d", s.rank, x_count, y_count,
+                  s.element_bytes, (int)s.mode);
+    x = test_input_bytes(test, x_count * s.element_bytes);
+    want = test_output(test, y_count * s.element_bytes);
+    got = test_output(test, y_count * s.element_bytes);
+    TEST_RUN(test, TEST_REF, pad_ref(want, x, &value, &s));
+    TEST_RUN(test, TEST_NEW, table->pad.fn(got, x, &value, &s));
+    test_compare_bytes(test, got, want, y_count * s.element_bytes);
+}
+
 static void check_fill(struct test *test, const struct kernel_table *table)
 {
     static const size_t sizes[] = {1, 2, 4, 8};
@@ -261,6 +292,7 @@ static void check_cast_half(struct test *test, const struct kernel_table *table)
 const struct test_op test_ops_move[] = {
     {"copy", check_copy, offsetof(struct kernel_table, copy)},
     {"pad", check_pad, offsetof(struct kernel_table, pad)},
+    {"pad_ranks", check_pad_ranks, offsetof(struct kernel_table, pad)},
     {"fill", check_fill, offsetof(struct kernel_table, fill)},
     {"gather", check_gather, offsetof(struct kernel_table, gather)},
     {"cast", check_cast, offsetof(struct kernel_table, cast)},
