@@ -109,7 +109,7 @@ def has_half(case):
 
 
 def tolerance(case, kind):
-    scale = scale_of(case)
+    scale = min(scale_of(case), 1e30)  # tolerances are numbers of f32
     if kind == "half":
         return 0.3, 0.1 * scale
     if has_half(case):
