@@ -42,24 +42,73 @@ static int check_input(const char *path, const struct stat *output, const char *
     return 0;
 }
 
+/* Where a file is, or would be; false where there is no such folder. */
+static bool resolve(const char *path, char out_path[2 * PATH_MAX])
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    char *copy;
+    bool is_known;
+
+    if (realpath(path, folder)) {
+        snprintf(out_path, 2 * PATH_MAX, "%s", folder);
+        return true;
+    }
+    copy = strndup(path, slash ? (size_t)(slash - path) + 1 : 0);
+    is_known = copy && realpath(*copy ? copy : ".", folder);
+    free(copy);
+    if (is_known)
+        snprintf(out_path, 2 * PATH_MAX, "%s/%s", folder, slash ? slash + 1 : path);
+    return is_known;
+}
+
 /* A file that is not there yet: whether it would be what SQLite looks for beside a store. */
 static int check_new_file(const char *path, const char *input, struct diag *diag)
 {
-    char real[PATH_MAX], folder[PATH_MAX], beside[PATH_MAX + 16], wanted[2 * PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    const char *name = slash ? slash + 1 : path;
-    char *copy = strndup(path, slash ? (size_t)(slash - path) + 1 : 0);
-    bool is_known = copy && realpath(*copy ? copy : ".", folder) && realpath(input, real);
+    char real[PATH_MAX], beside[PATH_MAX + 16], wanted[2 * PATH_MAX];
 
-    free(copy);
-    if (!is_known)
+    if (!resolve(path, wanted) || !realpath(input, real))
         return 0;
-    snprintf(wanted, sizeof(wanted), "%s/%s", folder, name);
     for (size_t i = 0; i < sizeof(companions) / sizeof(companions[0]); i++) {
         snprintf(beside, sizeof(beside), "%s%s", real, companions[i]);
         if (strcmp(beside, wanted) == 0)
             return diag_set(diag, -EINVAL, "%s belongs to %s, which is read: name another file",
                             path, input);
+    }
+    return 0;
+}
+
+static bool is_database(const char *path)
+{
+    static const char magic[] = "SQLite format 3";
+    char head[sizeof(magic)];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool is = fd >= 0 && read(fd, head, sizeof(head)) == (ssize_t)sizeof(head) &&
+              memcmp(head, magic, sizeof(head)) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    return is;
+}
+
+/* Without its log, or the lock that keeps others away, a store that is being written is lost. */
+static int check_companion(const char *path, struct diag *diag)
+{
+    char store[2 * PATH_MAX];
+    size_t length, suffix;
+
+    if (!resolve(path, store))
+        return 0;
+    length = strlen(store);
+    for (size_t i = 0; i < sizeof(companions) / sizeof(companions[0]); i++) {
+        suffix = strlen(companions[i]);
+        if (length <= suffix || strcmp(store + length - suffix, companions[i]) != 0)
+            continue;
+        store[length - suffix] = '\0';
+        return is_database(store)
+                   ? diag_set(diag, -EINVAL, "%s belongs to the store %s: name another file", path,
+                              store)
+                   : 0;
     }
     return 0;
 }
@@ -76,20 +125,7 @@ int output_check_inputs(const char *path, const char *const *inputs, size_t coun
             rc = is_there ? check_input(path, &status, inputs[i], diag)
                           : check_new_file(path, inputs[i], diag);
     }
-    return rc;
-}
-
-static bool is_database(const char *path)
-{
-    static const char magic[] = "SQLite format 3";
-    char head[sizeof(magic)];
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    bool is = fd >= 0 && read(fd, head, sizeof(head)) == (ssize_t)sizeof(head) &&
-              memcmp(head, magic, sizeof(head)) == 0;
-
-    if (fd >= 0)
-        close(fd);
-    return is;
+    return rc == 0 ? check_companion(path, diag) : rc;
 }
 
 int output_check_store(const char *path, bool force, struct diag *diag)

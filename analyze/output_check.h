@@ -10,7 +10,8 @@
 
 /**
  * Compare a file that is to be written with those that are read, by what they are, not by their
- * names: links lead to the same file. What belongs to a store (its log, its lock) counts as it.
+ * names: links lead to the same file. What belongs to a store (its log, its lock) counts as it, and is
+ * refused beside any other store, too: a process may be writing that.
  *
  * path    of the file; nothing need be there
  * inputs  paths, of which NULL and those where nothing is are passed over

@@ -58,6 +58,7 @@ static int start(void **state)
     assert_int_equal(chdir(fixture->dir), 0);
     CHECK_OK(symlink("store.db", "soft"));
     CHECK_OK(symlink("soft", "softer"));
+    CHECK_OK(symlink("store.db-wal", "log"));
     CHECK_OK(link("store.db", "hard"));
     CHECK_OK(symlink("trace.json", "soft.json"));
     *state = fixture;
@@ -106,6 +107,17 @@ static const struct refusal refusals[] = {
      {"trace.json", "--export", "chrome", "--append", "soft.json"}},
     {"store.db", "soft is what is read", {"--import", "base.db", "store.db", "--into", "soft"}},
     {"other.db", "other.db is a store: name another file", {"trace.json", "-o", "other.db"}},
+    {"store.db-wal",
+     "store.db-wal belongs to the store",
+     {"trace.json", "-o", "store.db-wal", "--force"}},
+    {"store.db-wal", "log belongs to the store", {"trace.json", "-o", "log"}},
+    {"other.db", "other.db-lock belongs to the store", {"trace.json", "-o", "other.db-lock"}},
+    {"other.db",
+     "other.db-shm belongs to the store",
+     {"store.db", "--export", "sqlite", "-o", "other.db-shm"}},
+    {"other.db",
+     "soft-journal belongs to the store",
+     {"trace.json", "--export", "chrome", "--append", "soft-journal"}},
     {"other.db", "is a store", {"trace.json", "--export", "chrome", "-o", "other.db"}},
     {"trace.json", "--force goes with", {"trace.json", "--force"}},
 };
