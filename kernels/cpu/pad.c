@@ -132,7 +132,7 @@ void pad_portable(void *y, const void *x, const void *value, const struct kernel
     for (int i = 0; i < shape->rank; i++) /* nothing can be copied of nothing */
         if (shape->x_dims[i] == 0 || shape->begin[i] <= -shape->x_dims[i])
             wide = 0;
-    if (wide == 0)
+    if (wide == 0 || rows == 0)
         pad_ref(y, x, value, shape);
     else
         team_for(rows, GRAIN / wide + 1, pad_rows, &p);

@@ -143,6 +143,11 @@ static void check_pad_ranks(struct test *test, const struct kernel_table *table)
             s.y_dims[i] -= s.begin[i] + 1;
             s.begin[i] = -1;
         }
+        if (test_chance(test, 12)) /* behind */
+            s.y_dims[i] = s.begin[i] < 0 ? test_range(test, 1, s.x_dims[i] - 1)
+                                         : s.begin[i] + test_range(test, 1, s.x_dims[i]);
+        if (test_chance(test, 24))
+            s.y_dims[i] = 0;
         x_count *= (size_t)s.x_dims[i];
         y_count *= (size_t)s.y_dims[i];
     }
