@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes the seeds of the fuzz target `cupti` into a folder: a buffer of each toolkit, with a record of
  * each kind that is read and one that is not. tests/fuzz/cupti_seeds corpus/cupti */
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "tests/fuzz/seed.h"
 #include "tests/support/cuda/toolkits.h"
 
 enum { HEAD = 2, BYTES_MAX = 4096, RECORD_MAX = 320, CUT = 8 };
@@ -90,19 +89,6 @@ static union {
     {.overhead = {.kind = CUPTI_OVERHEAD, .start = START, .end = START + 9}},
 };
 
-static void write_seed(const char *folder, const char *name, const uint8_t *bytes, size_t size)
-{
-    char path[4096];
-    FILE *file;
-
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
-    file = fopen(path, "wb");
-    if (!file || fwrite(bytes, 1, size, file) != size || fclose(file) != 0) {
-        fprintf(stderr, "%s: %s\n", path, strerror(errno));
-        exit(1);
-    }
-}
-
 int main(int argc, char **argv)
 {
     uint8_t bytes[HEAD + BYTES_MAX];
@@ -123,16 +109,16 @@ int main(int argc, char **argv)
             memcpy(bytes + used, records[k].bytes, length);
             used += length;
         }
-        write_seed(argv[1], toolkits[i].name, bytes, used);
+        seed_write(argv[1], toolkits[i].name, bytes, used);
         snprintf(name, sizeof(name), "%s_cut", toolkits[i].name);
         if (i == 0 || i == TOOLKITS - 1)
-            write_seed(argv[1], name, bytes, used - CUT);
+            seed_write(argv[1], name, bytes, used - CUT);
     }
     /* Of chosen fields: whatever lies where, some kernels of them are there. */
     memset(bytes, 0, sizeof(bytes));
     bytes[0] = TOOLKITS;
     for (size_t at = HEAD; at < sizeof(bytes); at += sizeof(uint64_t))
         bytes[at] = at % (16 * sizeof(uint64_t)) == HEAD ? CUPTI_KERNEL : 1;
-    write_seed(argv[1], "chosen", bytes, sizeof(bytes));
+    seed_write(argv[1], "chosen", bytes, sizeof(bytes));
     return 0;
 }

@@ -6,25 +6,20 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tests/fuzz/seed.h"
 #include "tests/support/onnx_sample.h"
 
 static void write_seed(const char *folder, const char *target, const char *name, const void *bytes,
                        size_t size)
 {
     char path[4096];
-    FILE *file;
 
     snprintf(path, sizeof(path), "%s/%s", folder, target);
     if (mkdir(path, 0777) < 0 && errno != EEXIST) {
         fprintf(stderr, "%s: %s\n", path, strerror(errno));
         exit(1);
     }
-    snprintf(path, sizeof(path), "%s/%s/%s", folder, target, name);
-    file = fopen(path, "wb");
-    if (!file || fwrite(bytes, 1, size, file) != size || fclose(file) != 0) {
-        fprintf(stderr, "%s: %s\n", path, strerror(errno));
-        exit(1);
-    }
+    seed_write(path, name, bytes, size);
 }
 
 static void write_model(const char *folder, const char *name, const struct onnx_sample *sample)

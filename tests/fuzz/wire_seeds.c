@@ -1,23 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writes the seeds of the fuzz target `wire` into a folder: tests/fuzz/wire_seeds corpus/wire */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tests/fuzz/seed.h"
 #include "tests/support/wire_sample.h"
-
-static void write_seed(const char *folder, const char *name, const void *bytes, size_t size)
-{
-    char path[4096];
-    FILE *file;
-
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
-    file = fopen(path, "wb");
-    if (!file || fwrite(bytes, 1, size, file) != size || fclose(file) != 0) {
-        fprintf(stderr, "%s: %s\n", path, strerror(errno));
-        exit(1);
-    }
-}
 
 int main(int argc, char **argv)
 {
@@ -39,16 +26,16 @@ int main(int argc, char **argv)
         if (!wire_sample_exists(type))
             continue;
         size = wire_sample_frame(type, bytes);
-        write_seed(argv[1], ot_wire_frame_name(type), bytes, size);
+        seed_write(argv[1], ot_wire_frame_name(type), bytes, size);
     }
     size = wire_sample_client(bytes);
-    write_seed(argv[1], "client", bytes, size);
+    seed_write(argv[1], "client", bytes, size);
     /* The records alone, as they lie in a ring. */
     size = wire_sample_frame(OT_FRAME_EVENTS, bytes);
-    write_seed(argv[1], "records", bytes + sizeof(struct ot_wire_events),
+    seed_write(argv[1], "records", bytes + sizeof(struct ot_wire_events),
                size - sizeof(struct ot_wire_events));
     size = wire_sample_daemon(bytes);
-    write_seed(argv[1], "daemon", bytes, size);
-    write_seed(argv[1], "ring", &ring, sizeof(ring));
+    seed_write(argv[1], "daemon", bytes, size);
+    seed_write(argv[1], "ring", &ring, sizeof(ring));
     return 0;
 }
