@@ -10,9 +10,10 @@ import subprocess
 import sys
 import tempfile
 
+import emulated
+from emulated import BUILD, EMULATED, left_of
+
 ROOT = pathlib.Path(os.environ["OPTRACE_SOURCE_ROOT"])
-BUILD = pathlib.Path(os.environ["OPTRACE_BUILD_ROOT"])
-EMULATED = BUILD / "tests" / "support" / "cuda" / "emulated"
 CASES = ROOT / "tests" / "graphs" / "cases"
 LINEAR = CASES / "lowered_linear"        # the device does all of it
 ATTENTION = CASES / "lowered_attention"  # the CPU does some
@@ -26,16 +27,7 @@ def expect(condition, what):
 
 def run(model, *flags, before=(), **environment):
     words = [*before, BUILD / "runtime" / "load_and_run", model / "model.onnx", "--cuda", *flags]
-    # What is left the device counts itself; the leak sanitizer does not survive the stacks of its fibers.
-    sanitizer = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
-    given = {**os.environ, "LD_LIBRARY_PATH": str(EMULATED), "ASAN_OPTIONS": sanitizer, **environment}
-    return subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False,
-                          env=given)
-
-
-def left_of(path):
-    lines = pathlib.Path(path).read_text().splitlines()
-    return {line.rsplit(" ", 1)[0]: int(line.rsplit(" ", 1)[1]) for line in lines}
+    return emulated.run(words, **environment)
 
 
 def is_clean(left):

@@ -6,13 +6,12 @@ import os
 import pathlib
 import re
 import sqlite3
-import subprocess
 import sys
 import tempfile
 
+from emulated import BUILD, left_of, run
+
 ROOT = pathlib.Path(os.environ["OPTRACE_SOURCE_ROOT"])
-BUILD = pathlib.Path(os.environ["OPTRACE_BUILD_ROOT"])
-EMULATED = BUILD / "tests" / "support" / "cuda" / "emulated"
 OPERATORS = 57        # behind fusion: 53 Conv, MaxPool, GlobalAveragePool, Gemm, Softmax
 SCRIPTED_NS = 2000000  # much more than a launch takes, so that the device is always busy
 STEP_NS = 1500        # events count in steps of about 500
@@ -25,18 +24,11 @@ def expect(condition, what):
         failures.append(what)
 
 
-def run(words, **environment):
-    sanitizer = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"  # the device counts itself
-    return subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False,
-                          env={**os.environ, "ASAN_OPTIONS": sanitizer, **environment})
-
-
 def infer(model, *flags, left, before=()):
     script = ",".join(f"{kernel}={SCRIPTED_NS}" for kernel in KERNELS)
     done = run((*before, BUILD / "runtime" / "load_and_run", model, "--cuda", "--warmup-iter", "0", *flags),
-               LD_LIBRARY_PATH=str(EMULATED), CUDA_DOUBLE_LEFT=str(left), CUDA_DOUBLE_KERNELS=script)
-    lines = [line.rsplit(" ", 1) for line in left.read_text().splitlines()] if left.exists() else []
-    return done, {what: int(count) for what, count in lines}
+               CUDA_DOUBLE_LEFT=str(left), CUDA_DOUBLE_KERNELS=script)
+    return done, left_of(left) if left.exists() else {}
 
 
 def check_events(store, launches):

@@ -3,7 +3,6 @@
 """load_and_run --cuda --streams on the emulated device: results whatever stream is first, what runs side by
 side, waits as they are counted, recorded, and followed by the critical path."""
 import json
-import os
 import pathlib
 import re
 import sqlite3
@@ -15,9 +14,9 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-ROOT = pathlib.Path(os.environ["OPTRACE_SOURCE_ROOT"])
-BUILD = pathlib.Path(os.environ["OPTRACE_BUILD_ROOT"])
-EMULATED = BUILD / "tests" / "support" / "cuda" / "emulated"
+import emulated
+from emulated import BUILD, left_of
+
 SIZE = 6
 failures = []
 
@@ -29,15 +28,7 @@ def expect(condition, what):
 
 def run(model, *flags, before=(), **environment):
     words = [*before, BUILD / "runtime" / "load_and_run", model / "model.onnx", *flags]
-    sanitizer = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"  # the device counts itself
-    given = {**os.environ, "LD_LIBRARY_PATH": str(EMULATED), "ASAN_OPTIONS": sanitizer, **environment}
-    return subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False,
-                          env=given)
-
-
-def left_of(path):
-    lines = pathlib.Path(path).read_text().splitlines()
-    return {line.rsplit(" ", 1)[0]: int(line.rsplit(" ", 1)[1]) for line in lines}
+    return emulated.run(words, **environment)
 
 
 def save(folder, nodes, constants, x, outputs):

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs on the emulated device (tests/support/cuda/emulated)."""
+import os
+import pathlib
+import subprocess
+
+BUILD = pathlib.Path(os.environ["OPTRACE_BUILD_ROOT"])
+EMULATED = BUILD / "tests" / "support" / "cuda" / "emulated"
+
+
+def run(words, **environment):
+    """What is left the device counts itself; the leak sanitizer does not survive the stacks of its fibers."""
+    sanitizer = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
+    given = {**os.environ, "LD_LIBRARY_PATH": str(EMULATED), "ASAN_OPTIONS": sanitizer, **environment}
+    return subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False,
+                          env=given)
+
+
+def left_of(path):
+    """What the device counted, as it writes that to CUDA_DOUBLE_LEFT."""
+    lines = pathlib.Path(path).read_text().splitlines()
+    return {line.rsplit(" ", 1)[0]: int(line.rsplit(" ", 1)[1]) for line in lines}
