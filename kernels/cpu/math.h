@@ -24,16 +24,11 @@ ISA_BODY float math_limit(float x, float limit)
     return x;
 }
 
-/** e^x to 2 units in the last place for x in [-87, 87]; as at the ends outside. NaN stays NaN. */
-ISA_BODY float math_exp(float x)
+/** e^x / 2^n, where n is the integer next to x / ln(2). */
+ISA_BODY float math_exp_rest(float x, float n)
 {
-    const float magic = 0x1.8p23f; /* adding it rounds to an integer, in the lowest bits */
-    float inside = math_limit(x, 87.0f), z, n, r, p;
-    uint32_t bits, scale;
+    float r = x - n * 0x1.62e4p-1f, p; /* ln(2), in two parts */
 
-    z = inside * 0x1.715476p+0f + magic; /* log2(e) */
-    n = z - magic;
-    r = inside - n * 0x1.62e4p-1f; /* ln(2), in two parts */
     r = r - n * 0x1.7f7d1cp-20f;
     /* e^r on [-ln(2)/2, ln(2)/2]: 1 + r + r^2 * p, p fitted for the least relative error */
     p = 0x1.6a2432p-10f;
@@ -43,6 +38,19 @@ ISA_BODY float math_exp(float x)
     p = p * r + 0x1.fffffcp-2f;
     p = p * r + 1.0f;
     p = p * r + 1.0f;
+    return p;
+}
+
+/** e^x to 2 units in the last place for x in [-87, 87]; as at the ends outside. NaN stays NaN. */
+ISA_BODY float math_exp(float x)
+{
+    const float magic = 0x1.8p23f; /* adding it rounds to an integer, in the lowest bits */
+    float inside = math_limit(x, 87.0f), z, n, p;
+    uint32_t bits, scale;
+
+    z = inside * 0x1.715476p+0f + magic; /* log2(e) */
+    n = z - magic;
+    p = math_exp_rest(inside, n);
     memcpy(&scale, &z, sizeof(scale));
     memcpy(&bits, &p, sizeof(bits));
     bits += scale << 23; /* p * 2^n */
@@ -67,20 +75,12 @@ ISA_BODY float math_least(void)
 ISA_BODY float math_exp_below(float x, float least)
 {
     const float magic = 0x1.8p23f + 116.0f; /* the least exponent becomes 0 in the lowest bits */
-    float inside = least > x ? least : x, z, n, r, p, scale;
+    float inside = least > x ? least : x, z, n, p, scale;
     uint32_t bits;
 
     z = inside * 0x1.715476p+0f + magic;
     n = z - magic;
-    r = inside - n * 0x1.62e4p-1f;
-    r = r - n * 0x1.7f7d1cp-20f;
-    p = 0x1.6a2432p-10f; /* as in math_exp() */
-    p = p * r + 0x1.1239e2p-7f;
-    p = p * r + 0x1.5558f2p-5f;
-    p = p * r + 0x1.555492p-3f;
-    p = p * r + 0x1.fffffcp-2f;
-    p = p * r + 1.0f;
-    p = p * r + 1.0f;
+    p = math_exp_rest(inside, n);
     memcpy(&bits, &z, sizeof(bits));
     bits <<= 23;
     memcpy(&scale, &bits, sizeof(scale));
