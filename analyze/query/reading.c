@@ -83,7 +83,7 @@ static bool is_asked_for(const struct ops_question *question, int64_t session_id
 
 /* Which runs count: those that were asked for by number, else all that are no warm-ups and, unless
  * totals are asked for, ended; where there is none of these, the warm-ups that ended; where nothing
- * ended, whatever there is. */
+ * ended, whatever there is. And which of them lack events. */
 static void choose_runs(struct scan_session *session, const struct ops_question *question,
                         struct basis *basis)
 {
