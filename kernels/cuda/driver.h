@@ -15,6 +15,8 @@ enum {
     CUDA_UNSUPPORTED_PTX = 222,
     CUDA_MAJOR = 75, /* attributes of a device */
     CUDA_MINOR = 76,
+    CUDA_OWN_STREAM = 1, /* does not wait for the default one */
+    CUDA_EVENT_WITHOUT_TIME = 2,
 };
 
 #define CUDA_DRIVER_FUNCTIONS(F)                                                                   \

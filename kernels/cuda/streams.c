@@ -5,12 +5,9 @@
 
 #include "kernels/cuda/device.h"
 
-enum { NOT_FOR_THE_DEFAULT_STREAM = 1, WITHOUT_TIME = 2 };
-
 int cuda_stream_create(struct kernel_cuda *cuda)
 {
-    int error = cuda->driver->cuStreamCreate(&cuda->streams[cuda->stream_count],
-                                             NOT_FOR_THE_DEFAULT_STREAM);
+    int error = cuda->driver->cuStreamCreate(&cuda->streams[cuda->stream_count], CUDA_OWN_STREAM);
 
     cuda->stream_count += error == 0;
     return error;
@@ -39,7 +36,7 @@ int kernel_cuda_make_marks(struct kernel_cuda *cuda, uint32_t count)
         return -ENOMEM;
     cuda->marks = marks;
     while (cuda->mark_count < count) {
-        int error = cuda->driver->cuEventCreate(&marks[cuda->mark_count], WITHOUT_TIME);
+        int error = cuda->driver->cuEventCreate(&marks[cuda->mark_count], CUDA_EVENT_WITHOUT_TIME);
 
         if (error != 0)
             return cuda_checked(cuda, error, "making an event");

@@ -9,7 +9,7 @@
 
 #include "kernels/cuda/device.h"
 
-enum { PIECE_BYTES = 4 << 20, PIECES = 2, WITHOUT_TIME = 2 };
+enum { PIECE_BYTES = 4 << 20, PIECES = 2 };
 
 struct cuda_upload {
     char *memory[PIECES];    /* pinned */
@@ -30,7 +30,7 @@ static int open_pieces(struct kernel_cuda *cuda, struct cuda_upload *upload)
     for (int i = 0; error == 0 && i < PIECES; i++) {
         error = cuda->driver->cuMemHostAlloc((void **)&upload->memory[i], upload->piece_bytes, 0);
         if (error == 0)
-            error = cuda->driver->cuEventCreate(&upload->done[i], WITHOUT_TIME);
+            error = cuda->driver->cuEventCreate(&upload->done[i], CUDA_EVENT_WITHOUT_TIME);
     }
     return error;
 }
