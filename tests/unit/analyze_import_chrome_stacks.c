@@ -103,6 +103,36 @@ static void backward_ops_have_the_stack_of_their_forward_op(void **state)
     store_close(&store);
 }
 
+/* Number 30 was given inside of a backward pass; in a recording of a backward pass alone none is known. */
+static void the_engines_frame_stands_for_a_forward_op_that_is_none(void **state)
+{
+#define BACKWARD                                                                                   \
+    X("python_function", "back", "1", "100", "900", "")                                            \
+    X("cpu_op", "autograd::engine::evaluate_function: L", "1", "110", "50",                        \
+      "\"Sequence number\":5,\"Fwd thread id\":11")                                                \
+    X("cpu_op", "LinBackward", "1", "111", "40", "\"Sequence number\":5,\"Fwd thread id\":11")     \
+    X("cpu_op", "autograd::engine::evaluate_function: S", "1", "300", "50",                        \
+      "\"Sequence number\":30,\"Fwd thread id\":11")                                               \
+    X("cpu_op", "SubBackward", "1", "301", "20", "\"Sequence number\":30,\"Fwd thread id\":11")
+#define FRAMES_AND_SUB                                                                             \
+    "300|autograd::engine::evaluate_function: S|back|back|-;301|SubBackward|back|back|backward"
+    struct store *store = import(TRACE(X("python_function", "one", "1", "0", "90", "") X(
+        "cpu_op", "linear", "1", "10", "20", "\"Sequence number\":5,\"Fwd thread id\":0")
+                                           BACKWARD));
+
+    rows_check(store, by_time,
+               "10|linear|one|one|-;110|autograd::engine::evaluate_function: L|back|back|-;"
+               "111|LinBackward|one|one|backward;" FRAMES_AND_SUB);
+    store_close(&store);
+    store = import(TRACE(BACKWARD));
+    rows_check(store, by_time,
+               "110|autograd::engine::evaluate_function: L|back|back|-;"
+               "111|LinBackward|back|back|backward;" FRAMES_AND_SUB);
+    store_close(&store);
+#undef FRAMES_AND_SUB
+#undef BACKWARD
+}
+
 static void traces_without_stacks_stay_as_they_are(void **state)
 {
     struct store *store = import(
@@ -165,6 +195,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(functions_that_are_open_are_the_stack),
         cmocka_unit_test(backward_ops_have_the_stack_of_their_forward_op),
+        cmocka_unit_test(the_engines_frame_stands_for_a_forward_op_that_is_none),
         cmocka_unit_test(traces_without_stacks_stay_as_they_are),
         cmocka_unit_test(memory_belongs_to_the_op_that_was_found),
         cmocka_unit_test(stacks_have_limits),

@@ -178,9 +178,12 @@ static const struct autograd_note *note_of(const struct chrome_calls *calls, uin
                : NULL;
 }
 
-/* Calls that may be the forward one of a number, one a thread. */
+/* Calls that may be the forward one of a number, one a thread. The engine's frame around a backward op
+ * has the op's number too. It comes behind the forward op; where that ran in a backward pass itself
+ * (gradients of gradients), or before the recording, the frame stands for it, as in PyTorch. */
 struct forward {
     uint32_t call, next; /* the next of the same number; or PLACE_NONE */
+    bool is_frame;
 };
 
 struct forwards {
@@ -202,11 +205,12 @@ static void forwards_deinit(struct forwards *forwards)
     array_deinit(&forwards->items);
 }
 
-static int add_forward(struct forwards *forwards, int64_t sequence, uint32_t lane, uint32_t call)
+static int add_forward(struct forwards *forwards, const struct autograd_note *note, uint32_t lane,
+                       uint32_t call)
 {
-    struct place_key number = {.low = (uint64_t)sequence};
-    struct place_key both = {.low = (uint64_t)sequence, .high = (uint64_t)lane + 1};
-    struct forward forward = {call, place_map_find(&forwards->first, number)};
+    struct place_key number = {.low = (uint64_t)note->sequence};
+    struct place_key both = {.low = (uint64_t)note->sequence, .high = (uint64_t)lane + 1};
+    struct forward forward = {call, place_map_find(&forwards->first, number), note->is_frame};
     uint32_t place = (uint32_t)forwards->items.count;
 
     if (place_map_find(&forwards->known, both) != PLACE_NONE)
@@ -238,15 +242,16 @@ static int part(struct chrome_calls *calls, struct forwards *forwards)
         if (open.count)
             call->backward = open.items[open.count - 1].place;
         else if (note && note->sequence != STORE_NULL)
-            rc = add_forward(forwards, note->sequence, call->lane, (uint32_t)i);
+            rc = add_forward(forwards, note, call->lane, (uint32_t)i);
     }
     array_deinit(&open);
     return rc;
 }
 
 /* The numbers of threads are PyTorch's own: a thread is the lane where most of the numbers are that
- * backward calls look for on it. */
-static int choose_lanes(const struct chrome_calls *calls, struct forwards *forwards)
+ * backward calls look for on it. Frames may lie on a lane of the engine's: they decide only where no
+ * forward op does. */
+static int choose_lanes(const struct chrome_calls *calls, struct forwards *forwards, bool by_frames)
 {
     for (size_t i = 0; i < calls->stacks->notes.count; i++) {
         const struct autograd_note *note = &calls->stacks->notes.items[i];
@@ -254,14 +259,19 @@ static int choose_lanes(const struct chrome_calls *calls, struct forwards *forwa
         struct place_key thread = {.low = (uint64_t)note->thread};
         uint32_t at;
 
-        if (!note->is_backward || note->sequence == STORE_NULL)
+        if (!note->is_backward || note->sequence == STORE_NULL ||
+            (by_frames && place_map_find(&forwards->chosen, thread) != PLACE_NONE))
             continue;
         at = place_map_find(&forwards->first, number);
         for (int tries = 0; at != PLACE_NONE && tries < FORWARDS_MAX; tries++) {
-            uint32_t lane = calls->calls.items[forwards->items.items[at].call].lane;
+            const struct forward *forward = &forwards->items.items[at];
+            uint32_t lane = calls->calls.items[forward->call].lane;
             struct place_key both = {.low = (uint64_t)note->thread, .high = (uint64_t)lane + 1};
             uint32_t votes = place_map_find(&forwards->votes, both), best, most = 0;
 
+            at = forward->next;
+            if (forward->is_frame != by_frames)
+                continue;
             votes = votes == PLACE_NONE ? 1 : votes + 1;
             best = place_map_find(&forwards->chosen, thread);
             if (best != PLACE_NONE) {
@@ -272,7 +282,6 @@ static int choose_lanes(const struct chrome_calls *calls, struct forwards *forwa
             if (place_map_set(&forwards->votes, both, votes) < 0 ||
                 (votes > most && place_map_set(&forwards->chosen, thread, lane) < 0))
                 return -ENOMEM;
-            at = forwards->items.items[at].next;
         }
     }
     return 0;
@@ -299,7 +308,9 @@ static int give_forward_stacks(struct chrome_calls *calls)
     int rc = part(calls, &forwards);
 
     if (rc == 0)
-        rc = choose_lanes(calls, &forwards);
+        rc = choose_lanes(calls, &forwards, false);
+    if (rc == 0)
+        rc = choose_lanes(calls, &forwards, true);
     /* A backward call comes before what lies in it; the forward ones are none. */
     for (size_t i = 0; i < calls->calls.count && rc == 0; i++) {
         struct chrome_call *call = &calls->calls.items[i];

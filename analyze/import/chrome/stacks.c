@@ -92,17 +92,17 @@ int chrome_stacks_note(struct chrome_stacks *stacks, const struct importer *impo
                        const char *name, size_t name_length, int64_t sequence, int64_t thread,
                        struct diag *diag)
 {
+    bool is_frame = begins_with(name, name_length, "autograd::engine::evaluate_function: ");
     struct autograd_note note = {
         .row = importer->sorter.count,
         .sequence = sequence >= 0 ? sequence : STORE_NULL,
         .thread = thread,
-        .is_backward = begins_with(name, name_length, "torch::autograd::") ||
-                       (thread > 0 &&
-                        !begins_with(name, name_length, "autograd::engine::evaluate_function: ")),
+        .is_backward =
+            begins_with(name, name_length, "torch::autograd::") || (thread > 0 && !is_frame),
+        .is_frame = is_frame,
     };
 
-    /* That frame of the engine's has the numbers of the op in it, but is no forward op. */
-    if ((note.sequence == STORE_NULL || (thread > 0 && !note.is_backward)) && !note.is_backward)
+    if (note.sequence == STORE_NULL && !note.is_backward)
         return 0;
     return array_push(&stacks->notes, note) < 0 ? no_memory(diag) : 0;
 }

@@ -38,6 +38,7 @@ struct autograd_note {
     uint64_t row;             /* its number */
     int64_t sequence, thread; /* of the forward op; sequence STORE_NULL: not known */
     bool is_backward;
+    bool is_frame; /* the engine's, around a backward op, with its numbers */
 };
 
 struct chrome_stacks {
