@@ -92,8 +92,14 @@ static int open_file(struct export *export, struct export_file *file, struct dia
     return rc;
 }
 
-static int write_file(struct export *export, struct packed_spans *packed,
-                      struct ordered_spans *ordered, struct diag *diag)
+/* Finished spans, as the export takes them. */
+struct taken {
+    struct packed_spans packed;
+    struct ordered_spans ordered;
+    struct stack_lines stacks;
+};
+
+static int write_file(struct export *export, struct taken *taken, struct diag *diag)
 {
     struct export_file file;
     int rc = open_file(export, &file, diag), close_rc;
@@ -101,7 +107,8 @@ static int write_file(struct export *export, struct packed_spans *packed,
     if (rc < 0)
         return rc;
     if (!export->stream || !isatty(fileno(export->stream)))
-        packed->progress = ordered->progress = export->report->progress;
+        taken->packed.progress = taken->ordered.progress = taken->stacks.progress =
+            export->report->progress;
     rc = export->kind->run(export, diag);
     progress_end(export->report->progress);
     close_rc = export_file_close(&file, rc == 0, diag);
@@ -140,23 +147,19 @@ static bool has_unfinished(const struct spans_answer *spans)
 }
 
 static int query_all(const struct export *export, struct report_selection *selection,
-                     struct packed_spans *packed, struct ordered_spans *ordered,
-                     struct spans_answer *out_spans, struct diag *diag)
+                     struct taken *taken, struct spans_answer *out_spans, struct diag *diag)
 {
-    const struct report_parts by_lanes = {packed, packed_begin, packed_take};
-    const struct report_parts by_order = {ordered, ordered_begin, ordered_take};
+    const struct report_parts parts[] = {
+        [EXPORT_LANES] = {&taken->packed, packed_begin, packed_take},
+        [EXPORT_STORE] = {&taken->ordered, ordered_begin, ordered_take},
+        [EXPORT_STACKS] = {&taken->stacks, stacks_begin, stacks_take},
+    };
     int rc;
 
-    switch (export->kind->order) {
-    case EXPORT_WHOLE:
-        return report_query_spans(export->report, selection, out_spans, diag);
-    case EXPORT_STORE:
-        return report_query_span_parts(export->report, selection, &by_order, out_spans, diag);
-    case EXPORT_LANES:
-        break;
-    }
-    rc = report_query_span_parts(export->report, selection, &by_lanes, out_spans, diag);
-    packed_finish(packed);
+    taken->stacks.by_device = export->weight == WEIGHT_DEVICE;
+    rc = report_query_span_parts(export->report, selection, &parts[export->kind->order], out_spans,
+                                 diag);
+    packed_finish(&taken->packed);
     return rc;
 }
 
@@ -164,8 +167,7 @@ static int run(const struct report *report, struct diag *diag)
 {
     struct memory_row_array memory = {0};
     struct counter_row_array counters = {0};
-    struct packed_spans packed = {0};
-    struct ordered_spans ordered = {0};
+    struct taken taken = {0};
     struct spans_answer spans = {0};
     struct report_selection selection;
     struct diag reason = {0};
@@ -173,8 +175,9 @@ static int run(const struct report *report, struct diag *diag)
         .kind = export_kind_of(report->options->export, diag),
         .report = report,
         .spans = &spans,
-        .packed = &packed,
-        .ordered = &ordered,
+        .packed = &taken.packed,
+        .ordered = &taken.ordered,
+        .stacks = &taken.stacks,
         .memory = &memory,
         .counters = &counters,
         .base_ns = STORE_NULL,
@@ -183,7 +186,7 @@ static int run(const struct report *report, struct diag *diag)
 
     export.weight = choose_weight(export.kind, report->options->weight);
     if (rc == 0)
-        rc = query_all(&export, &selection, &packed, &ordered, &spans, &reason);
+        rc = query_all(&export, &selection, &taken, &spans, &reason);
     if (rc >= 0)
         report_judge(report, &spans.basis);
     if (rc < 0 && reason.text[0])
@@ -198,11 +201,12 @@ static int run(const struct report *report, struct diag *diag)
     else if (rc == REPORT_NOTHING)
         diag_set(diag, 0, "%s", reason.text);
     if (rc == 0)
-        rc = write_file(&export, &packed, &ordered, diag);
+        rc = write_file(&export, &taken, diag);
     array_deinit(&memory);
     array_deinit(&counters);
-    packed_deinit(&packed);
-    ordered_deinit(&ordered);
+    packed_deinit(&taken.packed);
+    ordered_deinit(&taken.ordered);
+    stacks_deinit(&taken.stacks);
     spans_answer_deinit(&spans);
     report_selection_deinit(&selection);
     return rc;

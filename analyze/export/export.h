@@ -12,6 +12,7 @@
 
 #include "analyze/export/ordered.h"
 #include "analyze/export/packed.h"
+#include "analyze/export/stacks.h"
 #include "analyze/reports/report.h"
 
 /* What one execution weighs, where an export tells one number of each. */
@@ -26,19 +27,19 @@ enum export_weight {
 
 /* How an export takes spans. */
 enum export_order {
-    EXPORT_LANES, /* lane by lane: export->packed */
-    EXPORT_STORE, /* in the order of the store: export->ordered */
-    EXPORT_WHOLE, /* here and there: export->spans */
+    EXPORT_LANES,  /* lane by lane: export->packed */
+    EXPORT_STORE,  /* in the order of the store: export->ordered */
+    EXPORT_STACKS, /* those with call stacks, by start: export->stacks */
 };
 
 struct export
 {
     const struct export_kind *kind;
     const struct report *report;
-    const struct spans_answer *spans; /* to be shown where is_shown is set; finished ones are
-                                              there with EXPORT_WHOLE alone, else in: */
+    const struct spans_answer *spans; /* what there is beside finished spans, which are in: */
     const struct packed_spans *packed;
     const struct ordered_spans *ordered;
+    const struct stack_lines *stacks;
     const struct memory_row_array *memory; /* those to be shown; places as in `spans` */
     const struct counter_row_array *counters;
     enum export_weight weight;

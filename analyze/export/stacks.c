@@ -52,15 +52,44 @@ static int make_line(const struct op_row *op, char **out_line)
     return rc;
 }
 
-/* Of an op, its self time on the host, or of what it launched itself. */
-static int64_t weigh(const struct export *export, const struct average_rows *rows, size_t place)
-{
-    const struct span *span = &export->spans->spans.items[place];
+/* --- Taking. --- */
 
-    if (rows->row[place] != place || !span->is_shown || span_is_device(export->spans, span))
+void stacks_deinit(struct stack_lines *stacks)
+{
+    for (size_t i = 0; i < stacks->op_count && stacks->lines; i++)
+        free(stacks->lines[i]);
+    free(stacks->lines);
+    bytes_deinit(&stacks->rows);
+    stacks->lines = NULL;
+    stacks->op_count = stacks->count = 0;
+    stacks->last_op = 0;
+}
+
+int stacks_begin(void *user, const struct spans_answer *spans)
+{
+    struct stack_lines *stacks = user;
+    int rc;
+
+    stacks_deinit(stacks);
+    stacks->lines = calloc(spans->ops.count + 1, sizeof(*stacks->lines));
+    rc = stacks->lines ? 0 : -ENOMEM;
+    for (size_t i = 0; i < spans->ops.count && rc == 0; i++) {
+        rc = make_line(&spans->ops.items[i], &stacks->lines[i]);
+        stacks->op_count++;
+    }
+    return rc;
+}
+
+/* Of an op, its self time on the host, or of what it launched itself. */
+static int64_t weigh(const struct stack_lines *stacks, const struct average_rows *rows,
+                     size_t place)
+{
+    const struct span *span = &rows->spans->spans.items[place];
+
+    if (rows->row[place] != place || !span->is_shown || span_is_device(rows->spans, span))
         return 0;
-    return (export->weight == WEIGHT_DEVICE ? rows->costs[place].self_device_ns
-                                            : rows->costs[place].self_cpu_ns) /
+    return (stacks->by_device ? rows->costs[place].self_device_ns
+                              : rows->costs[place].self_cpu_ns) /
            1000;
 }
 
@@ -75,55 +104,86 @@ static int compare_starts(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-static int write_lines(const struct export *export, const struct average_rows *rows,
-                       char *const *lines, size_t *out_count)
+static int put_row(struct stack_lines *stacks, uint32_t op, int64_t weight)
 {
-    const struct spans_answer *spans = export->spans;
+    uint8_t *at = bytes_reserve(&stacks->rows, 2 * BYTES_OF_NUMBER);
+
+    if (!at)
+        return -ENOMEM;
+    at = bytes_number(at, bytes_fold((int64_t)op - stacks->last_op));
+    at = bytes_number(at, (uint64_t)weight);
+    bytes_commit(&stacks->rows, at);
+    stacks->last_op = op;
+    stacks->count++;
+    return 0;
+}
+
+static int put_rows(struct stack_lines *stacks, const struct average_rows *rows)
+{
+    const struct spans_answer *spans = rows->spans;
     ARRAY_OF(const struct span *) sorted = {0};
     int rc = 0;
 
     for (size_t i = 0; i < spans->spans.count && rc == 0; i++) {
         const struct span *span = &spans->spans.items[i];
 
-        if (lines[span->op] && weigh(export, rows, i) > 0)
+        if (stacks->lines[span->op] && weigh(stacks, rows, i) > 0)
             rc = array_push(&sorted, span);
     }
     if (sorted.count)
         qsort(sorted.items, sorted.count, sizeof(*sorted.items), compare_starts);
     for (size_t i = 0; i < sorted.count && rc == 0; i++)
-        text_print(export->stream, "%s %" PRId64 "\n", lines[sorted.items[i]->op],
-                   weigh(export, rows, span_place(spans, sorted.items[i])));
-    *out_count = sorted.count;
+        rc = put_row(stacks, sorted.items[i]->op,
+                     weigh(stacks, rows, span_place(spans, sorted.items[i])));
     array_deinit(&sorted);
     return rc;
 }
 
+int stacks_take(void *user, struct spans_answer *part)
+{
+    struct stack_lines *stacks = user;
+    struct average_rows rows;
+    bool depends = false;
+    int rc = stacks->is_whole ? 0 : averages_depend_on_others(part, &depends);
+
+    if (rc == 0 && depends) {
+        stacks->is_whole = true;
+        return SPAN_PARTS_WHOLE;
+    }
+    if (rc < 0)
+        return rc;
+    rc = average_rows_make(part, &rows);
+    if (rc == 0)
+        rc = put_rows(stacks, &rows);
+    average_rows_deinit(&rows);
+    return rc;
+}
+
+/* --- Writing. --- */
+
+static void write_lines(const struct stack_lines *stacks, FILE *stream)
+{
+    struct bytes_reader reader = bytes_read(&stacks->rows);
+    const uint8_t *at;
+    uint32_t op = 0;
+
+    for (size_t i = 0; (at = bytes_row(&reader)); i++) {
+        op += (uint32_t)bytes_unfold(bytes_next_number(&at));
+        text_print(stream, "%s %" PRIu64 "\n", stacks->lines[op], bytes_next_number(&at));
+        bytes_pass(&reader, at);
+        if ((i & 0xfff) == 0)
+            progress_share(stacks->progress, "writing events", i, stacks->count);
+    }
+}
+
 static int run(const struct export *export, struct diag *diag)
 {
-    const struct op_row_array *ops = &export->spans->ops;
-    char **lines = calloc(ops->count + 1, sizeof(*lines));
-    struct average_rows rows;
-    size_t count = 0;
-    int rc = average_rows_make(export->spans, &rows);
-
-    if (!lines)
-        rc = -ENOMEM;
-
-    for (size_t i = 0; i < ops->count && rc == 0; i++)
-        rc = make_line(&ops->items[i], &lines[i]);
-    if (rc == 0)
-        rc = write_lines(export, &rows, lines, &count);
-    average_rows_deinit(&rows);
-    for (size_t i = 0; lines && i < ops->count; i++)
-        free(lines[i]);
-    free(lines);
-    if (rc < 0)
-        return diag_set(diag, rc, "no memory for the stacks");
-    if (!count) {
+    if (!export->stacks->count) {
         diag_set(diag, 0,
                  "no span has a call stack of its program: --export folded writes stacks of spans");
         return REPORT_NOTHING;
     }
+    write_lines(export->stacks, export->stream);
     return 0;
 }
 
@@ -133,6 +193,6 @@ const struct export_kind export_stacks = {
              "program and microseconds.",
     .suffix = ".stacks.txt",
     .run = run,
-    .order = EXPORT_WHOLE,
+    .order = EXPORT_STACKS,
     .weights = 1U << WEIGHT_TIME | 1U << WEIGHT_DEVICE,
 };

@@ -35,12 +35,13 @@ struct memory_row_array *averages_memory(struct averages_parts *parts)
     return &parts->memory;
 }
 
-/* Whether a label is a row depends on what else there is on its lane, maybe in another part. */
-static int depends_on_others(const struct spans_answer *spans, bool *out_value)
+int averages_depend_on_others(const struct spans_answer *spans, bool *out_value)
 {
     struct lane_use *uses;
 
     *out_value = false;
+    if (!averages_have_labels(spans))
+        return 0;
     if (lane_use_make(spans, &uses) < 0)
         return -ENOMEM;
     for (size_t i = 0; i < spans->spans.count && !*out_value; i++) {
@@ -58,8 +59,8 @@ int averages_add(struct averages_parts *parts, const struct spans_answer *spans)
     bool depends = parts->memory.count > 0 || parts->options.by_module;
     int rc = 0;
 
-    if (!parts->is_whole && !depends && averages_have_labels(spans))
-        rc = depends_on_others(spans, &depends);
+    if (!parts->is_whole && !depends)
+        rc = averages_depend_on_others(spans, &depends);
     if (rc < 0)
         return rc;
     if (!parts->is_whole && depends) {

@@ -32,6 +32,10 @@ void average_rows_deinit(struct average_rows *rows);
 /** Whether some op is a label. */
 bool averages_have_labels(const struct spans_answer *spans);
 
+/** Whether a label of this part is a row depends on what else there is on its lane, maybe in another
+ *  part. Returns 0 or -ENOMEM. */
+int averages_depend_on_others(const struct spans_answer *spans, bool *out_value);
+
 /** Fill in recording_ns. Returns 0 or -ENOMEM. */
 int average_rows_add_recording(struct average_rows *rows, const struct recording_overhead *costs);
 
