@@ -6,7 +6,7 @@
 #include "analyze/query/spans.h"
 
 /**
- * Sums up the spans whose is_shown is set, as query_ops() does all of them; totals are those of
+ * For tests. Sums up the spans whose is_shown is set, as query_ops() does all of them; totals are those of
  * these spans. Where only some calls of an op say when their kernels began, kern and exec are of
  * these calls.
  *

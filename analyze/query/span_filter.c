@@ -10,14 +10,6 @@
 #include "analyze/query/lane_use.h"
 #include "base/sorted.h"
 
-/* For each op, what the filter says of it: names are matched once, not for every span. */
-struct verdicts {
-    bool *op_passes;
-    bool *is_label; /* it is one of the labels asked for */
-    bool *is_backward;
-    bool looks_at_lanes;
-};
-
 /* As autograd's engine and its functions are called, in PyTorch of today and of 2021. */
 static bool is_backward(const struct op_row *op)
 {
@@ -33,23 +25,22 @@ static bool is_backward(const struct op_row *op)
     return length >= 8 && memcmp(op->name + length - 8, "Backward", 8) == 0;
 }
 
-static int judge_ops(const struct spans_answer *answer, struct filter *filter,
-                     struct verdicts *verdicts)
+static int judge_ops(const struct spans_answer *answer, struct span_filter_parts *parts)
 {
     size_t count = answer->ops.count ? answer->ops.count : 1;
 
-    verdicts->op_passes = calloc(count, sizeof(*verdicts->op_passes));
-    verdicts->is_label = calloc(count, sizeof(*verdicts->is_label));
-    verdicts->is_backward = calloc(count, sizeof(*verdicts->is_backward));
-    if (!verdicts->op_passes || !verdicts->is_label || !verdicts->is_backward)
+    parts->op_passes = calloc(count, sizeof(*parts->op_passes));
+    parts->is_label = calloc(count, sizeof(*parts->is_label));
+    parts->is_backward = calloc(count, sizeof(*parts->is_backward));
+    if (!parts->op_passes || !parts->is_label || !parts->is_backward)
         return -ENOMEM;
     for (size_t i = 0; i < answer->ops.count; i++) {
         const struct op_row *op = &answer->ops.items[i];
 
-        verdicts->op_passes[i] = filter_passes_op(filter, op);
-        verdicts->is_backward[i] = is_backward(op);
-        verdicts->is_label[i] =
-            answer->op_kinds[i] == SPAN_LABEL && filter_passes_label(filter, op);
+        parts->op_passes[i] = filter_passes_op(parts->filter, op);
+        parts->is_backward[i] = is_backward(op);
+        parts->is_label[i] =
+            answer->op_kinds[i] == SPAN_LABEL && filter_passes_label(parts->filter, op);
     }
     return 0;
 }
@@ -73,7 +64,7 @@ static int compare_scopes(const void *a, const void *b)
     return (left->start_ns > right->start_ns) - (left->start_ns < right->start_ns);
 }
 
-static int find_scopes(const struct spans_answer *answer, const struct verdicts *verdicts,
+static int find_scopes(const struct spans_answer *answer, struct span_filter_parts *parts,
                        struct scope_array *out_scopes)
 {
     int rc = 0;
@@ -85,8 +76,10 @@ static int find_scopes(const struct spans_answer *answer, const struct verdicts 
                               .end_ns = span_end_ns(span),
                               .lane = span->lane};
 
-        if (verdicts->is_label[span->op] && !span_is_device(answer, span))
-            rc = array_push(out_scopes, scope);
+        if (!parts->is_label[span->op] || span_is_device(answer, span))
+            continue;
+        parts->lanes[span->lane].has_scope = true;
+        rc = array_push(out_scopes, scope);
     }
     if (out_scopes->count)
         qsort(out_scopes->items, out_scopes->count, sizeof(*out_scopes->items), compare_scopes);
@@ -125,13 +118,6 @@ static size_t scopes_until(const struct scope_array *scopes, int64_t session_id,
     return search_past(0, scopes->count, i, compare_scopes(&scopes->items[i], &key) <= 0);
 }
 
-static bool has_scope(const struct scope_array *scopes, int64_t session_id)
-{
-    size_t count = scopes_until(scopes, session_id, INT64_MAX);
-
-    return count && scopes->items[count - 1].session_id == session_id;
-}
-
 /* Whether a scope on another thread is open while a span runs, and that thread waits. */
 static bool is_in_scope(const struct spans_answer *answer, const struct scope_array *scopes,
                         const struct span *span)
@@ -150,13 +136,13 @@ static bool is_in_scope(const struct spans_answer *answer, const struct scope_ar
     return false;
 }
 
-static bool lies_in_backward(const struct spans_answer *answer, const struct verdicts *verdicts,
-                             const struct span *span)
+static bool lies_in_backward(const struct spans_answer *answer,
+                             const struct span_filter_parts *parts, const struct span *span)
 {
     const struct span *items = answer->spans.items;
 
     for (uint32_t at = span->parent; at != SPAN_NONE; at = items[at].parent) {
-        if (verdicts->is_backward[items[at].op])
+        if (parts->is_backward[items[at].op])
             return true;
     }
     return false;
@@ -164,40 +150,56 @@ static bool lies_in_backward(const struct spans_answer *answer, const struct ver
 
 /* Which of it is for the operators of a label, the numbers of autograd would tell, which a store
  * has not: so it is said how much there is. */
-static void count_backward_elsewhere(struct spans_answer *answer, const struct verdicts *verdicts,
-                                     const struct scope_array *scopes)
+static void count_backward_elsewhere(const struct spans_answer *answer,
+                                     struct span_filter_parts *parts)
 {
-    bool has_forward = false;
-    int64_t sum_ns = 0;
-
     for (size_t i = 0; i < answer->spans.count; i++) {
         const struct span *span = &answer->spans.items[i];
-        int64_t session_id = answer->lanes.items[span->lane].session_id;
-        bool is_backward = verdicts->is_backward[span->op];
+        bool is_backward = parts->is_backward[span->op];
 
         if (span_is_device(answer, span))
             continue;
-        has_forward |= span->is_shown && !is_backward && span_is_op(answer, span) &&
-                       !span_is_python(answer, span);
-        if (is_backward && !span->is_shown && has_scope(scopes, session_id) &&
-            !lies_in_backward(answer, verdicts, span))
-            sum_ns += span->dur_ns;
+        parts->has_forward |= span->is_shown && !is_backward && span_is_op(answer, span) &&
+                              !span_is_python(answer, span);
+        if (is_backward && !span->is_shown && !lies_in_backward(answer, parts, span))
+            parts->lanes[span->lane].backward_ns += span->dur_ns;
     }
-    answer->basis.backward_elsewhere_ns = has_forward ? sum_ns : 0;
+}
+
+/* What autograd ran outside of labels in sessions that have such labels. */
+static int64_t sum_backward_elsewhere(const struct span_filter_parts *parts,
+                                      const struct spans_answer *answer)
+{
+    int64_t sum_ns = 0;
+
+    if (!parts->has_forward)
+        return 0;
+    for (size_t first = 0, end; first < parts->lane_count; first = end) {
+        int64_t session_id = answer->lanes.items[first].session_id, session_ns = 0;
+        bool has_scope = false;
+
+        for (end = first;
+             end < parts->lane_count && answer->lanes.items[end].session_id == session_id; end++) {
+            has_scope |= parts->lanes[end].has_scope;
+            session_ns += parts->lanes[end].backward_ns;
+        }
+        sum_ns += has_scope ? session_ns : 0;
+    }
+    return sum_ns;
 }
 
 /* Sets is_shown where the span is or lies in such a label; outer spans come first. */
-static int find_labelled(struct spans_answer *answer, const struct verdicts *verdicts)
+static int find_labelled(struct spans_answer *answer, struct span_filter_parts *parts)
 {
     struct span *items = answer->spans.items;
     struct scope_array scopes = {0};
-    int rc = find_scopes(answer, verdicts, &scopes);
+    int rc = find_scopes(answer, parts, &scopes);
 
     for (size_t i = 0; i < answer->spans.count && rc == 0; i++) {
         struct span *span = &items[i];
 
-        span->is_shown = verdicts->is_label[span->op] ||
-                         (verdicts->is_backward[span->op] && !span_is_device(answer, span) &&
+        span->is_shown = parts->is_label[span->op] ||
+                         (parts->is_backward[span->op] && !span_is_device(answer, span) &&
                           is_in_scope(answer, &scopes, span)) ||
                          (span->parent != SPAN_NONE && items[span->parent].is_shown);
     }
@@ -208,42 +210,78 @@ static int find_labelled(struct spans_answer *answer, const struct verdicts *ver
             span->is_shown |= items[span->launch].is_shown;
     }
     if (rc == 0)
-        count_backward_elsewhere(answer, verdicts, &scopes);
+        count_backward_elsewhere(answer, parts);
     array_deinit(&scopes);
     return rc;
 }
 
-static bool passes(const struct spans_answer *answer, struct filter *filter,
-                   const struct verdicts *verdicts, const struct span *span)
+static bool passes(const struct span_filter_parts *parts, const struct spans_answer *answer,
+                   const struct span *span)
 {
-    if (!verdicts->op_passes[span->op])
+    if (!parts->op_passes[span->op])
         return false;
-    return !verdicts->looks_at_lanes || filter_passes_lane(filter, &answer->lanes.items[span->lane],
-                                                           &answer->ops.items[span->op]);
+    return !parts->looks_at_lanes ||
+           filter_passes_lane(parts->filter, &answer->lanes.items[span->lane],
+                              &answer->ops.items[span->op]);
+}
+
+/* --- All of it. --- */
+
+int span_filter_begin(struct span_filter_parts *parts, const struct spans_answer *spans,
+                      struct filter *filter)
+{
+    span_filter_deinit(parts);
+    *parts = (struct span_filter_parts){
+        .filter = filter,
+        .looks_at_lanes = filter_is_of(filter, FILTER_OF_LANES),
+        .by_labels = filter_is_of(filter, FILTER_OF_LABELS),
+        .lanes = calloc(spans->lanes.count + 1, sizeof(*parts->lanes)),
+        .lane_count = spans->lanes.count,
+    };
+    return parts->lanes ? judge_ops(spans, parts) : -ENOMEM;
+}
+
+int span_filter_add(struct span_filter_parts *parts, struct spans_answer *part)
+{
+    int rc = parts->by_labels ? find_labelled(part, parts) : 0;
+
+    for (size_t i = 0; i < part->spans.count && rc == 0; i++) {
+        struct span *span = &part->spans.items[i];
+
+        span->is_shown = span->is_shown && passes(parts, part, span);
+    }
+    return rc;
+}
+
+void span_filter_finish(struct span_filter_parts *parts, struct spans_answer *answer)
+{
+    for (size_t i = 0; i < answer->unfinished.count; i++) {
+        struct span *span = &answer->unfinished.items[i];
+
+        span->is_shown =
+            (!parts->by_labels || parts->is_label[span->op]) && passes(parts, answer, span);
+    }
+    answer->basis.backward_elsewhere_ns = sum_backward_elsewhere(parts, answer);
+}
+
+void span_filter_deinit(struct span_filter_parts *parts)
+{
+    free(parts->op_passes);
+    free(parts->is_label);
+    free(parts->is_backward);
+    free(parts->lanes);
+    *parts = (struct span_filter_parts){0};
 }
 
 int span_filter(struct spans_answer *answer, struct filter *filter)
 {
-    struct verdicts verdicts = {0};
-    bool by_labels = filter_is_of(filter, FILTER_OF_LABELS);
-    int rc = judge_ops(answer, filter, &verdicts);
+    struct span_filter_parts parts = {0};
+    int rc = span_filter_begin(&parts, answer, filter);
 
-    verdicts.looks_at_lanes = filter_is_of(filter, FILTER_OF_LANES);
-    if (rc == 0 && by_labels)
-        rc = find_labelled(answer, &verdicts);
-    for (size_t i = 0; i < answer->spans.count && rc == 0; i++) {
-        struct span *span = &answer->spans.items[i];
-
-        span->is_shown = span->is_shown && passes(answer, filter, &verdicts, span);
-    }
-    for (size_t i = 0; i < answer->unfinished.count && rc == 0; i++) {
-        struct span *span = &answer->unfinished.items[i];
-
-        span->is_shown =
-            (!by_labels || verdicts.is_label[span->op]) && passes(answer, filter, &verdicts, span);
-    }
-    free(verdicts.op_passes);
-    free(verdicts.is_label);
-    free(verdicts.is_backward);
+    if (rc == 0)
+        rc = span_filter_add(&parts, answer);
+    if (rc == 0)
+        span_filter_finish(&parts, answer);
+    span_filter_deinit(&parts);
     return rc;
 }

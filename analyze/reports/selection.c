@@ -161,6 +161,7 @@ int report_query_spans(const struct report *report, struct report_selection *sel
 struct filtering {
     const struct report_parts *parts;
     struct filter *filter;
+    struct span_filter_parts filtered;
     size_t count;
     bool is_any_shown;
 };
@@ -168,22 +169,22 @@ struct filtering {
 static int begin_filtering(void *user, const struct spans_answer *spans)
 {
     struct filtering *filtering = user;
+    int rc = span_filter_begin(&filtering->filtered, spans, filtering->filter);
 
     filtering->count = 0;
     filtering->is_any_shown = false;
-    return filtering->parts->begin(filtering->parts->user, spans);
+    return rc ? rc : filtering->parts->begin(filtering->parts->user, spans);
 }
 
 static int take_filtered(void *user, struct spans_answer *spans)
 {
     struct filtering *filtering = user;
+    int rc = span_filter_add(&filtering->filtered, spans);
 
-    if (span_filter(spans, filtering->filter) < 0)
-        return -ENOMEM;
     filtering->count += spans->spans.count;
-    for (size_t i = 0; i < spans->spans.count && !filtering->is_any_shown; i++)
+    for (size_t i = 0; i < spans->spans.count && !filtering->is_any_shown && rc == 0; i++)
         filtering->is_any_shown = spans->spans.items[i].is_shown;
-    return filtering->parts->take(filtering->parts->user, spans);
+    return rc ? rc : filtering->parts->take(filtering->parts->user, spans);
 }
 
 int report_query_span_parts(const struct report *report, struct report_selection *selection,
@@ -192,18 +193,12 @@ int report_query_span_parts(const struct report *report, struct report_selection
 {
     struct filtering filtering = {.parts = parts, .filter = &selection->filter};
     const struct span_parts to = {
-        .user = &filtering,
-        .begin = begin_filtering,
-        .take = take_filtered,
-        .is_whole = filter_is_of(&selection->filter, FILTER_OF_LABELS), /* the basis tells of all */
-    };
+        .user = &filtering, .begin = begin_filtering, .take = take_filtered};
     int rc = query_span_parts(report->source->store, &selection->question, &to, out_answer, diag);
 
-    int64_t elsewhere_ns = out_answer->basis.backward_elsewhere_ns;
-
-    if (rc == 0 && span_filter(out_answer, &selection->filter) < 0) /* those that never ended */
-        rc = diag_set(diag, -ENOMEM, "no memory for the events");
-    out_answer->basis.backward_elsewhere_ns = elsewhere_ns; /* of the part */
+    if (rc == 0)
+        span_filter_finish(&filtering.filtered, out_answer);
+    span_filter_deinit(&filtering.filtered);
     if (rc == 0 && selection->filter.gave_up)
         rc = filter_complain(&selection->filter, diag);
     if (rc == 0 && !filtering.is_any_shown)
@@ -251,21 +246,34 @@ int report_on_spans(const struct report *report,
     return rc;
 }
 
+static int begin_sums(void *user, const struct spans_answer *spans)
+{
+    return ops_sums_begin(spans, user);
+}
+
+static int add_sums(void *user, struct spans_answer *spans)
+{
+    return ops_sums_add(user, spans);
+}
+
 int report_query_ops(const struct report *report, struct report_selection *selection,
                      struct ops_answer *out_answer, struct diag *diag)
 {
+    const struct ops_question *question = &selection->question;
+    struct ops_sums sums = {0};
+    const struct report_parts parts = {&sums, begin_sums, add_sums};
     struct spans_answer spans;
     int rc;
 
     if (!filter_needs_spans(&selection->filter))
-        return query_ops(report->source->store, &selection->question, out_answer, diag);
+        return query_ops(report->source->store, question, out_answer, diag);
     *out_answer = (struct ops_answer){0};
-    rc = report_query_spans(report, selection, &spans, diag);
+    rc = report_query_span_parts(report, selection, &parts, &spans, diag);
     if (rc == 0)
-        rc =
-            ops_of_spans(&spans, selection->question.labels, selection->question.merge, out_answer);
+        rc = ops_sums_finish(&sums, &spans, question->labels, question->merge, out_answer);
     if (rc == -ENOMEM)
         diag_set(diag, rc, "no memory for the ops of this source");
+    ops_sums_deinit(&sums);
     spans_answer_deinit(&spans);
     return rc;
 }
