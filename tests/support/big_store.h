@@ -22,4 +22,13 @@ enum {
  */
 char *big_store(int64_t *out_end_ns);
 
+enum big_store_labels {
+    BIG_STORE_NO_LABELS,
+    BIG_STORE_LABEL_AROUND_EACH, /* of the runs: "step" on the host thread */
+    BIG_STORE_LABEL_AROUND_ALL,  /* and "all" around them together, in no run */
+};
+
+/** The same with labels. With some, ops have call stacks, too. */
+char *big_store_with(enum big_store_labels labels);
+
 #endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How much memory and CPU answers on ten million single events take that have labels around them:
+ * around each run, and around all of it. Each is a process of its own.
+ *
+ *     bench_report_memory [NAME [ROUNDS]]    one of them alone
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/support/bench.h"
+#include "tests/support/big_store.h"
+#include "tests/support/check.h"
+#include "tests/support/place.h"
+
+enum { WORDS_MAX = 7, DEFAULT_ROUNDS = 3 };
+
+static const struct answer {
+    const char *name;
+    enum big_store_labels labels;
+    const char *words[WORDS_MAX];
+} answers[] = {
+    {"stacks", BIG_STORE_LABEL_AROUND_EACH, {"--export", "stacks"}},
+    {"ops_label", BIG_STORE_LABEL_AROUND_EACH, {"--report", "ops", "--label", "step"}},
+    {"ops_label_all", BIG_STORE_LABEL_AROUND_ALL, {"--report", "ops", "--label", "all", "--total"}},
+    {"stacks_all", BIG_STORE_LABEL_AROUND_ALL, {"--export", "stacks"}},
+    {"averages_all", BIG_STORE_LABEL_AROUND_ALL, {"--report", "averages"}},
+    {"events_all", BIG_STORE_LABEL_AROUND_ALL, {"--report", "events"}},
+    {"chrome_all", BIG_STORE_LABEL_AROUND_ALL, {"--export", "chrome"}},
+};
+enum { ANSWERS = sizeof(answers) / sizeof(answers[0]) };
+
+static void ask(const char *program, const char *path, const struct answer *answer,
+                struct bench_figure *bytes, struct bench_figure *seconds)
+{
+    const char *argv[WORDS_MAX + 3] = {program, path};
+    const pid_t child = fork();
+    struct rusage usage;
+    int status;
+
+    memcpy(argv + 2, answer->words, sizeof(answer->words));
+    if (child == 0) {
+        const int nothing = open("/dev/null", O_WRONLY);
+
+        if (nothing >= 0 && dup2(nothing, STDOUT_FILENO) >= 0)
+            execv(program, (char *const *)argv);
+        _exit(127);
+    }
+    assert_int_equal(wait4(child, &status, 0, &usage), child);
+    assert_int_equal(status, 0);
+    bench_add(bytes, (double)usage.ru_maxrss * 1024 / BIG_STORE_EVENTS);
+    bench_add(seconds, (double)usage.ru_utime.tv_sec + (double)usage.ru_utime.tv_usec * 1e-6 +
+                           (double)usage.ru_stime.tv_sec + (double)usage.ru_stime.tv_usec * 1e-6);
+}
+
+static void measure(const char *program, const struct answer *answer, int rounds)
+{
+    char *path = big_store_with(answer->labels), bytes_name[64], seconds_name[64];
+    struct bench_figure bytes = {.name = bytes_name, .unit = "bytes"};
+    struct bench_figure seconds = {.name = seconds_name, .unit = "s"};
+
+    snprintf(bytes_name, sizeof(bytes_name), "memory_%s_bytes_per_event", answer->name);
+    snprintf(seconds_name, sizeof(seconds_name), "memory_%s_cpu_s", answer->name);
+    for (int i = 0; i < rounds; i++)
+        ask(program, path, answer, &bytes, &seconds);
+    bench_print(&bytes);
+    bench_print(&seconds);
+    free(path);
+}
+
+int main(int argc, char **argv)
+{
+    const char *only = argc > 1 ? argv[1] : NULL;
+    const int rounds = argc > 2 ? atoi(argv[2]) : DEFAULT_ROUNDS;
+    char *program = place_program("analyze/profile_analyze");
+
+    bench_print_machine();
+    for (int i = 0; i < ANSWERS; i++) {
+        if (!only || strcmp(only, answers[i].name) == 0)
+            measure(program, &answers[i], rounds);
+    }
+    free(program);
+    return EXIT_SUCCESS;
+}
