@@ -91,6 +91,40 @@ int kernel_cuda_fault(struct kernel_cuda *cuda, uint32_t *out_mark);
 /** Fill in the kernels that there are; the functions of the others are NULL. */
 void kernel_cuda_table(struct kernel_table *out_table);
 
+/* What computes products: cuBLASLt where this machine has it and it takes them, which is opened when
+ * the first comes, else own kernels. */
+
+struct kernel_cuda_choice {
+    bool times;       /* what it proposes, and the own kernel: the fastest is taken; else its
+                                 first proposal */
+    bool allows_tf32; /* it may round float32 to TF32 */
+    uint64_t workspace_limit; /* bytes for each stream; UINT64_MAX: as it likes */
+};
+
+/** Before anything is computed. */
+void kernel_cuda_choose_products(struct kernel_cuda *cuda, const struct kernel_cuda_choice *choice);
+
+/** While it is on, functions of the table decide what will compute, with times by the memory that
+ *  they are given, and do nothing else. Then runs need no memory that is not there, and can be a
+ *  graph's. */
+void kernel_cuda_rehearse(struct kernel_cuda *cuda, bool is_on);
+
+/** What computes the product among the functions of the table called since kernel_cuda_use(). */
+struct kernel_cuda_chosen {
+    bool is_product;
+    const char *version; /* "cublasLt:3", until kernel_cuda_close(); NULL: own kernels compute */
+};
+struct kernel_cuda_chosen kernel_cuda_chosen(const struct kernel_cuda *cuda);
+
+struct kernel_cuda_library {
+    bool is_asked;            /* there was a product */
+    const char *name;         /* "cuBLASLt 13.2"; NULL: it is not used, or not asked for */
+    const char *problem;      /* why; or what it could not do for a product; "" */
+    uint64_t workspace_bytes; /* of the device's memory, for all streams */
+    uint32_t timed;           /* proposals and own kernels */
+};
+struct kernel_cuda_library kernel_cuda_library(const struct kernel_cuda *cuda);
+
 /* Times */
 
 /** Room for so many moments, numbered from 0. */

@@ -1,16 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launchers of any.cu. */
+/* Launchers of any.cu but for products. */
 #include "kernels/cuda.h"
 #include "kernels/cuda/launch.h"
-
-static void product_cuda(const struct kernel_product_data *data, const struct kernel_product *shape)
-{
-    struct kernel_product_data pointers = *data;
-    struct kernel_product given = *shape;
-    int64_t count = cuda_product(shape->batch_dims, shape->batch_rank) * shape->m * shape->n;
-
-    cuda_launch_elements(CUDA_KERNEL_product_any, count, (void *[]){&pointers, &given, &count});
-}
 
 static void einsum_cuda(void *y, const void *const *operands, const struct kernel_einsum *shape)
 {
@@ -56,7 +47,6 @@ static void pool_cuda(void *y, int64_t *indices, const void *x, const struct ker
 
 void cuda_table_any(struct kernel_table *table)
 {
-    CUDA_USE(product, product_cuda);
     CUDA_USE(einsum, einsum_cuda);
     CUDA_USE(convolve, convolve_cuda);
     CUDA_USE(conv_transpose, conv_transpose_cuda);

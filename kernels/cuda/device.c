@@ -144,6 +144,7 @@ int kernel_cuda_open(int number, struct kernel_cuda **out_cuda,
         snprintf(out_text, KERNEL_CUDA_TEXT_BYTES, "out of memory");
         return -ENOMEM;
     }
+    cuda->choice.workspace_limit = UINT64_MAX;
     cuda->driver = cuda_driver_open(out_text, KERNEL_CUDA_TEXT_BYTES);
     if (!cuda->driver) {
         free(cuda);
@@ -180,6 +181,7 @@ void kernel_cuda_close(struct kernel_cuda **cuda_ptr)
         (void)driver->cuCtxSetCurrent(cuda->context);
     for (uint32_t i = 0; i < cuda->stream_count; i++)
         (void)driver->cuStreamSynchronize(cuda->streams[i]);
+    product_plans_destroy(cuda);
     cuda_upload_release(cuda);
     cuda_marks_destroy(cuda);
     for (uint32_t i = 0; i < cuda->moment_count; i++)
@@ -301,6 +303,8 @@ void kernel_cuda_use(struct kernel_cuda *cuda, uint32_t mark, bool is_awaited)
     current.cuda = cuda;
     current.mark = mark;
     current.is_awaited = is_awaited;
+    if (cuda)
+        cuda->chosen = (struct kernel_cuda_chosen){0};
     if (cuda && current.context != cuda->context &&
         cuda_checked(cuda, cuda->driver->cuCtxSetCurrent(cuda->context), "using it in a thread") ==
             0)
@@ -314,6 +318,11 @@ int kernel_cuda_fault(struct kernel_cuda *cuda, uint32_t *out_mark)
     if (rc == 0 && *out_mark != 0)
         rc = kernel_cuda_clear(cuda, pointer(cuda->fault), sizeof(*out_mark));
     return rc;
+}
+
+struct kernel_cuda *cuda_current(void)
+{
+    return current.cuda;
 }
 
 struct cuda_fault cuda_fault_place(void)
@@ -336,7 +345,7 @@ void cuda_launch(enum cuda_kernel kernel, struct cuda_size grid, struct cuda_siz
     struct kernel_cuda *cuda = current.cuda;
     char what[64];
 
-    if (cuda->failure != 0)
+    if (cuda->failure != 0 || cuda->is_rehearsing)
         return;
     snprintf(what, sizeof(what), "kernel %s", kernel_names[kernel]);
     if (!cuda->functions[kernel] &&

@@ -13,6 +13,7 @@ struct cuda_range {
 };
 
 struct cuda_upload;
+struct cuda_products;
 
 struct kernel_cuda {
     const struct cuda_driver *driver;
@@ -29,7 +30,11 @@ struct kernel_cuda {
     struct cuda_upload *upload; /* NULL: nothing is being brought in pieces */
     uint64_t fault;             /* address of the word */
     bool has_context, is_capturing;
-    int failure; /* the first; 0: none */
+    bool is_rehearsing; /* nothing is handed over */
+    struct kernel_cuda_choice choice;
+    struct kernel_cuda_chosen chosen; /* by the last function of the table that was called */
+    struct cuda_products *products;   /* NULL: nobody has asked for cuBLASLt yet */
+    int failure;                      /* the first; 0: none */
     char problem[KERNEL_CUDA_TEXT_BYTES];
     char description[160];
 };
@@ -49,5 +54,8 @@ void cuda_marks_destroy(struct kernel_cuda *cuda);
 
 /** upload.c: gives back what kernel_cuda_upload() needed. Nothing of it may be under way. */
 void cuda_upload_release(struct kernel_cuda *cuda);
+
+/** product_plan.c: at the end, before the context goes. */
+void product_plans_destroy(struct kernel_cuda *cuda);
 
 #endif

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launchers of image.cu and product.cu. */
+/* Launchers of image.cu. */
 #include "kernels/cuda.h"
 #include "kernels/cuda/launch.h"
-
-enum { GRID_MAX = 65535 };
 
 static int64_t outputs_of(int64_t batch, int64_t channels, const struct kernel_window *window)
 {
@@ -46,32 +44,10 @@ static void lrn_f32_cuda(float *y, const float *x, const struct kernel_lrn *shap
     cuda_launch_elements(CUDA_KERNEL_lrn_f32, count, (void *[]){&y, &x, &count, &given});
 }
 
-static void gemm_f32_cuda(float *y, const float *a, const float *b, const float *c,
-                          const struct kernel_gemm *shape)
-{
-    int64_t batch = cuda_product(shape->batch_dims, shape->batch_rank);
-    int64_t rows = (shape->m + CUDA_TILE - 1) / CUDA_TILE;
-    int64_t cols = (shape->n + CUDA_TILE - 1) / CUDA_TILE;
-    struct kernel_gemm given = *shape;
-
-    if (batch <= 0 || rows <= 0 || cols <= 0)
-        return;
-    /* A grid has fewer rows of blocks than a matrix may have of tiles. */
-    for (int64_t first = 0; first < rows; first += GRID_MAX) {
-        int64_t now = rows - first < GRID_MAX ? rows - first : GRID_MAX;
-        struct cuda_size grid = {(unsigned)cols, (unsigned)now,
-                                 (unsigned)(batch < GRID_MAX ? batch : GRID_MAX)};
-
-        cuda_launch(CUDA_KERNEL_gemm_f32, grid, (struct cuda_size){CUDA_TILE, CUDA_TILE_ROWS, 1},
-                    (void *[]){&y, &a, &b, &c, &batch, &first, &given});
-    }
-}
-
 void cuda_table_image(struct kernel_table *table)
 {
     CUDA_USE(conv_f32, conv_f32_cuda);
     CUDA_USE(max_pool_f32, max_pool_f32_cuda);
     CUDA_USE(average_pool_f32, average_pool_f32_cuda);
     CUDA_USE(lrn_f32, lrn_f32_cuda);
-    CUDA_USE(gemm_f32, gemm_f32_cuda);
 }

@@ -88,6 +88,12 @@ struct cuda_fault cuda_fault_place(void);
 /** For functions that tell of it: 0, or -1 where this thread waits for that. */
 int cuda_fault_result(void);
 
+/** The calling thread's device. */
+struct kernel_cuda *cuda_current(void);
+
+/** A function of the table. */
+copy_fn cuda_copy;
+
 /** Of all axes. */
 int64_t cuda_product(const int64_t *dims, int rank);
 
@@ -100,6 +106,7 @@ void cuda_table_move(struct kernel_table *table);
 void cuda_table_reduce(struct kernel_table *table);
 void cuda_table_image(struct kernel_table *table);
 void cuda_table_any(struct kernel_table *table);
+void cuda_table_product(struct kernel_table *table);
 void cuda_table_order(struct kernel_table *table);
 void cuda_table_attention(struct kernel_table *table);
 

@@ -47,7 +47,7 @@ static bool is_transpose(const struct kernel_copy *copy, int64_t *out_matrices)
            (rows + CUDA_TILE - 1) / CUDA_TILE <= GRID_MAX;
 }
 
-static void copy_cuda(void *y, const void *x, const struct kernel_copy *shape)
+void cuda_copy(void *y, const void *x, const struct kernel_copy *shape)
 {
     enum cuda_kernel kernel = shape->element_bytes == 1   ? CUDA_KERNEL_copy_1
                               : shape->element_bytes == 2 ? CUDA_KERNEL_copy_2
@@ -166,7 +166,7 @@ static void range_cuda(void *y, const void *start, const void *step, enum kernel
 
 void cuda_table_move(struct kernel_table *table)
 {
-    CUDA_USE(copy, copy_cuda);
+    CUDA_USE(copy, cuda_copy);
     CUDA_USE(fill, fill_cuda);
     CUDA_USE(pad, pad_cuda);
     CUDA_USE(gather, gather_cuda);

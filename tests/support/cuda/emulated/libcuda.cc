@@ -671,6 +671,54 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
     });
 }
 
+/* --- For the doubles of NVIDIA's libraries, which hand work of theirs over --- */
+
+int cuDoubleBefore(const char *function)
+{
+    std::lock_guard<std::recursive_mutex> held(lock);
+
+    return before(function);
+}
+
+void cuDoubleCount(const char *what, int change)
+{
+    std::lock_guard<std::recursive_mutex> held(lock);
+
+    left[what] += change;
+}
+
+int cuDoubleIsDevice(const void *memory, size_t bytes)
+{
+    std::lock_guard<std::recursive_mutex> held(lock);
+
+    return is_device((uint64_t)memory, bytes);
+}
+
+/* Kernels are tried on the host's memory, all at once. */
+int cuDoubleIsReadable(const void *memory)
+{
+    return eager || cuDoubleIsDevice(memory, 1);
+}
+
+/* `work` with a copy of what is at `argument`, as a kernel of this name. */
+int cuDoubleWork(void *handle, const char *name, void (*work)(const void *), const void *argument,
+                 size_t bytes)
+{
+    std::lock_guard<std::recursive_mutex> held(lock);
+    std::vector<char> kept((const char *)argument, (const char *)argument + bytes);
+    uint64_t ns = script_ns(name);
+
+    launched++;
+    return push((stream *)handle, [=, kept = std::move(kept)](stream *on, uint64_t at) {
+        if (sticky)
+            return;
+        opening open;
+
+        work(kept.data());
+        occupy(on, at, ns);
+    });
+}
+
 int cuStreamBeginCapture_v2(void *handle, int)
 {
     ENTER();

@@ -1,0 +1,586 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What computes a product: an algorithm that cuBLASLt proposes for it, or the own kernel. It is
+ * decided once for each shape, by cuBLASLt's first proposal, or by the time of all that it has.
+ */
+#include "kernels/cuda/product.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PROPOSALS = 8, ROUNDS = 3 };
+
+/* What NVIDIA advises for its newest; more is not faster. */
+static const uint64_t WORKSPACE_BYTES = 32 << 20;
+
+struct product_plan {
+    struct product_shape shape;
+    bool is_own;
+    void *product, *a, *b, *c, *y; /* cuBLASLt's; c may be y's */
+    const void *bias;              /* that it was told of */
+    struct lt_algorithm algorithm;
+    size_t workspace_bytes;
+    char version[24];
+};
+
+struct cuda_products {
+    const struct lt_library *library; /* NULL: own kernels compute */
+    void *handle;
+    struct product_plan **plans; /* their versions stay where they are */
+    size_t count, room;
+    struct {
+        void *memory;
+        size_t bytes;
+    } workspaces[KERNEL_CUDA_STREAMS_MAX];
+    size_t workspace_bytes; /* of all, with those that became too small */
+    void *events[2];
+    char name[32];
+    char problem[KERNEL_CUDA_TEXT_BYTES]; /* the first */
+    uint32_t timed;                       /* proposals and own kernels */
+};
+
+/* --- Opening --- */
+
+/* What a function answers, kept where it is the first that fails. */
+static bool is_well(struct cuda_products *products, int status, const char *function)
+{
+    if (status != 0 && products->problem[0] == '\0')
+        snprintf(products->problem, sizeof(products->problem), "%s answers %s", function,
+                 products->library->cublasLtGetStatusName(status));
+    return status == 0;
+}
+
+static void open_library(struct cuda_products *products)
+{
+    size_t version;
+
+    products->library = lt_library_open(products->problem, sizeof(products->problem));
+    if (!products->library)
+        return;
+    if (!is_well(products, products->library->cublasLtCreate(&products->handle),
+                 "cublasLtCreate()")) {
+        products->handle = NULL;
+        products->library = NULL;
+        return;
+    }
+    version = products->library->cublasLtGetVersion();
+    if (version < 120000) /* 13.0 is 130000, and 12.0 120000 */
+        snprintf(products->name, sizeof(products->name), "cuBLASLt");
+    else
+        snprintf(products->name, sizeof(products->name), "cuBLASLt %zu.%zu", version / 10000,
+                 version / 100 % 100);
+}
+
+static struct cuda_products *products_of(struct kernel_cuda *cuda)
+{
+    if (!cuda->products && !cuda->is_capturing) {
+        cuda->products = calloc(1, sizeof(*cuda->products));
+        if (cuda->products)
+            open_library(cuda->products);
+    }
+    return cuda->products;
+}
+
+/* --- What cuBLASLt is told --- */
+
+static const struct {
+    enum kernel_dtype dtype;
+    int type, y_type, compute;
+} types[] = {
+    {KERNEL_F32, LT_R_32F, LT_R_32F, LT_COMPUTE_32F},
+    {KERNEL_F64, LT_R_64F, LT_R_64F, LT_COMPUTE_64F},
+    {KERNEL_F16, LT_R_16F, LT_R_16F, LT_COMPUTE_32F},
+    {KERNEL_BF16, LT_R_16BF, LT_R_16BF, LT_COMPUTE_32F},
+    {KERNEL_I8, LT_R_8I, LT_R_32I, LT_COMPUTE_32I},
+};
+
+static size_t place_of(const struct product_shape *shape)
+{
+    size_t i = 0;
+
+    while ((int32_t)types[i].dtype != shape->dtype)
+        i++;
+    return i;
+}
+
+/* Rows of ours are its columns. */
+static void *make_layout(struct cuda_products *products, int type, int64_t rows,
+                         int64_t line_length, int64_t line, int64_t stride, int64_t batches)
+{
+    const struct lt_library *library = products->library;
+    int32_t count = (int32_t)batches;
+    void *layout = NULL;
+    bool is_made = is_well(products,
+                           library->cublasLtMatrixLayoutCreate(&layout, type, (uint64_t)line_length,
+                                                               (uint64_t)rows, line),
+                           "cublasLtMatrixLayoutCreate()");
+
+    if (is_made && batches > 1)
+        is_made = is_well(products,
+                          library->cublasLtMatrixLayoutSetAttribute(layout, LT_LAYOUT_BATCHES,
+                                                                    &count, sizeof(count)),
+                          "cublasLtMatrixLayoutSetAttribute()") &&
+                  is_well(products,
+                          library->cublasLtMatrixLayoutSetAttribute(layout, LT_LAYOUT_BATCH_STRIDE,
+                                                                    &stride, sizeof(stride)),
+                          "cublasLtMatrixLayoutSetAttribute()");
+    if (is_made)
+        return layout;
+    if (layout)
+        (void)library->cublasLtMatrixLayoutDestroy(layout);
+    return NULL;
+}
+
+static bool make_layouts(struct cuda_products *products, struct product_plan *plan)
+{
+    const struct product_shape *s = &plan->shape;
+    int type = types[place_of(s)].type, y_type = types[place_of(s)].y_type;
+
+    plan->a = make_layout(products, type, s->trans_a ? s->k : s->m, s->trans_a ? s->m : s->k,
+                          s->a_line, s->a_stride, s->batches);
+    if (plan->a)
+        plan->b = make_layout(products, type, s->trans_b ? s->n : s->k, s->trans_b ? s->k : s->n,
+                              s->b_line, s->b_stride, s->batches);
+    if (plan->b)
+        plan->y = make_layout(products, y_type, s->m, s->n, s->y_line, s->y_stride, s->batches);
+    plan->c = plan->y;
+    if (plan->y && s->addend == ADDEND_FULL && s->c_line != s->y_line)
+        plan->c = make_layout(products, y_type, s->m, s->n, s->c_line, 0, 1);
+    return plan->c != NULL;
+}
+
+static bool tell_product(struct cuda_products *products, void *product, int attribute,
+                         const void *value, size_t bytes)
+{
+    return is_well(
+        products,
+        products->library->cublasLtMatmulDescSetAttribute(product, attribute, value, bytes),
+        "cublasLtMatmulDescSetAttribute()");
+}
+
+static bool tell_bias(struct cuda_products *products, struct product_plan *plan, const void *bias)
+{
+    if (plan->bias == bias)
+        return true;
+    plan->bias = bias;
+    return tell_product(products, plan->product, LT_PRODUCT_BIAS, &bias, sizeof(bias));
+}
+
+/* The transposed y is the product of the transposed b and a, in this order. */
+static bool make_product(const struct kernel_cuda *cuda, struct product_plan *plan,
+                         const void *bias)
+{
+    struct cuda_products *products = cuda->products;
+    const struct product_shape *s = &plan->shape;
+    int compute = types[place_of(s)].compute, operation = LT_TRANSPOSED,
+        epilogue = LT_EPILOGUE_BIAS;
+    int scale = compute == LT_COMPUTE_64F   ? LT_R_64F
+                : compute == LT_COMPUTE_32I ? LT_R_32I
+                                            : LT_R_32F;
+
+    if (s->dtype == KERNEL_F32 && cuda->choice.allows_tf32)
+        compute = LT_COMPUTE_TF32;
+    if (!is_well(products,
+                 products->library->cublasLtMatmulDescCreate(&plan->product, compute, scale),
+                 "cublasLtMatmulDescCreate()")) {
+        plan->product = NULL;
+        return false;
+    }
+    if (s->trans_b && !tell_product(products, plan->product, LT_PRODUCT_A_OPERATION, &operation,
+                                    sizeof(operation)))
+        return false;
+    if (s->trans_a && !tell_product(products, plan->product, LT_PRODUCT_B_OPERATION, &operation,
+                                    sizeof(operation)))
+        return false;
+    return s->addend != ADDEND_BIAS || (tell_product(products, plan->product, LT_PRODUCT_EPILOGUE,
+                                                     &epilogue, sizeof(epilogue)) &&
+                                        tell_bias(products, plan, bias));
+}
+
+static void forget(const struct lt_library *library, struct product_plan *plan)
+{
+    if (plan->c && plan->c != plan->y)
+        (void)library->cublasLtMatrixLayoutDestroy(plan->c);
+    if (plan->y)
+        (void)library->cublasLtMatrixLayoutDestroy(plan->y);
+    if (plan->b)
+        (void)library->cublasLtMatrixLayoutDestroy(plan->b);
+    if (plan->a)
+        (void)library->cublasLtMatrixLayoutDestroy(plan->a);
+    if (plan->product)
+        (void)library->cublasLtMatmulDescDestroy(plan->product);
+    plan->a = plan->b = plan->c = plan->y = plan->product = NULL;
+}
+
+static bool tell_preference(struct cuda_products *products, void *preference, uint64_t limit,
+                            const struct product_shape *s)
+{
+    const uint32_t alignments[] = {s->b_alignment, s->a_alignment, s->c_alignment, s->y_alignment};
+    const struct lt_library *library = products->library;
+    bool is_told = is_well(products,
+                           library->cublasLtMatmulPreferenceSetAttribute(
+                               preference, LT_PREFERENCE_WORKSPACE, &limit, sizeof(limit)),
+                           "cublasLtMatmulPreferenceSetAttribute()");
+
+    for (int i = 0; is_told && i < 4; i++)
+        is_told = is_well(
+            products,
+            library->cublasLtMatmulPreferenceSetAttribute(preference, LT_PREFERENCE_ALIGNMENT + i,
+                                                          &alignments[i], sizeof(alignments[i])),
+            "cublasLtMatmulPreferenceSetAttribute()");
+    return is_told;
+}
+
+/* Returns how many it proposes; that it has none is no failure. */
+static int ask(struct cuda_products *products, const struct product_plan *plan, uint64_t limit,
+               int wanted, struct lt_proposal *out_proposals)
+{
+    const struct lt_library *library = products->library;
+    void *preference = NULL;
+    int count = 0, status;
+
+    if (!is_well(products, library->cublasLtMatmulPreferenceCreate(&preference),
+                 "cublasLtMatmulPreferenceCreate()"))
+        return 0;
+    if (tell_preference(products, preference, limit, &plan->shape)) {
+        status = library->cublasLtMatmulAlgoGetHeuristic(products->handle, plan->product, plan->b,
+                                                         plan->a, plan->c, plan->y, preference,
+                                                         wanted, out_proposals, &count);
+        if (status != 0)
+            count = 0;
+        if (status != LT_NOT_SUPPORTED)
+            (void)is_well(products, status, "cublasLtMatmulAlgoGetHeuristic()");
+    }
+    (void)library->cublasLtMatmulPreferenceDestroy(preference);
+    return count;
+}
+
+/* --- Workspaces, one for each stream --- */
+
+/* False where the device has no room for them. */
+static bool take_workspaces(struct kernel_cuda *cuda, size_t bytes)
+{
+    struct cuda_products *products = cuda->products;
+
+    for (uint32_t i = 0; i < cuda->stream_count; i++) {
+        void *memory;
+
+        if (products->workspaces[i].bytes >= bytes)
+            continue;
+        if (cuda->is_capturing || kernel_cuda_alloc(cuda, bytes, &memory) < 0)
+            return false;
+        products->workspaces[i].memory = memory; /* the one before may be in use: until the end */
+        products->workspaces[i].bytes = bytes;
+        products->workspace_bytes += bytes;
+    }
+    return true;
+}
+
+static uint32_t stream_of(const struct kernel_cuda *cuda)
+{
+    uint32_t i = 0;
+
+    while (cuda->streams[i] != cuda->stream)
+        i++;
+    return i;
+}
+
+/* --- Running --- */
+
+/* Returns cuBLASLt's status. */
+static int run_one(struct kernel_cuda *cuda, struct product_plan *plan,
+                   const struct lt_algorithm *algorithm, size_t workspace_bytes,
+                   const struct product_run *run)
+{
+    struct cuda_products *products = cuda->products;
+    const float alpha = (float)run->alpha, beta = (float)run->beta;
+    const int whole_alpha = (int)run->alpha, whole_beta = (int)run->beta;
+    const bool is_double = plan->shape.dtype == KERNEL_F64,
+               is_int8 = plan->shape.dtype == KERNEL_I8;
+    void *workspace = workspace_bytes ? products->workspaces[stream_of(cuda)].memory : NULL;
+
+    return products->library->cublasLtMatmul(products->handle, plan->product,
+                                             is_double ? (const void *)&run->alpha
+                                             : is_int8 ? (const void *)&whole_alpha
+                                                       : &alpha,
+                                             run->b, plan->b, run->a, plan->a,
+                                             is_double ? (const void *)&run->beta
+                                             : is_int8 ? (const void *)&whole_beta
+                                                       : &beta,
+                                             plan->shape.addend == ADDEND_FULL ? run->c : run->y,
+                                             plan->c, run->y, plan->y, algorithm, workspace,
+                                             workspace_bytes, cuda->stream);
+}
+
+static void fail(struct kernel_cuda *cuda, int status)
+{
+    if (status == 0 || cuda->failure != 0)
+        return;
+    cuda->failure = -EIO;
+    snprintf(cuda->problem, sizeof(cuda->problem), "the GPU failed at cublasLtMatmul(): %s",
+             cuda->products->library->cublasLtGetStatusName(status));
+}
+
+void product_run(struct kernel_cuda *cuda, const struct product_call *call)
+{
+    struct product_plan *plan = call->plan;
+
+    if (cuda->is_rehearsing)
+        return;
+    if (cuda->failure == 0 && !take_workspaces(cuda, plan->workspace_bytes) && cuda->failure == 0) {
+        cuda->failure = -ENOMEM;
+        snprintf(cuda->problem, sizeof(cuda->problem),
+                 "the GPU has no room for cuBLASLt's workspace of %zu bytes",
+                 plan->workspace_bytes);
+    }
+    for (int i = 0; cuda->failure == 0 && i < call->count; i++) {
+        if (plan->shape.addend == ADDEND_BIAS &&
+            !tell_bias(cuda->products, plan, call->runs[i].c)) {
+            cuda->failure = -EIO;
+            snprintf(cuda->problem, sizeof(cuda->problem), "%s", cuda->products->problem);
+            return;
+        }
+        fail(cuda, run_one(cuda, plan, &plan->algorithm, plan->workspace_bytes, &call->runs[i]));
+    }
+}
+
+/* --- Choosing --- */
+
+static int make_events(struct kernel_cuda *cuda)
+{
+    for (int i = 0; i < 2; i++)
+        if (cuda->failure == 0 && !cuda->products->events[i])
+            (void)cuda_checked(cuda, cuda->driver->cuEventCreate(&cuda->products->events[i], 0),
+                               "making an event");
+    return cuda->failure;
+}
+
+/* Hands over what is to be timed. Returns a status. */
+static int hand_over(struct kernel_cuda *cuda, const struct product_call *call,
+                     struct product_plan *plan, const struct lt_proposal *proposal)
+{
+    int status = 0;
+
+    if (!proposal)
+        call->own(call->call);
+    for (int i = 0; proposal && status == 0 && i < call->count; i++)
+        status =
+            run_one(cuda, plan, &proposal->algorithm, proposal->workspace_bytes, &call->runs[i]);
+    return status;
+}
+
+/* The shortest of several times, after one that does not count. proposal  NULL: the own kernel
+ * False where it cannot be had. */
+static bool time_one(struct kernel_cuda *cuda, const struct product_call *call,
+                     struct product_plan *plan, const struct lt_proposal *proposal, float *out_ms)
+{
+    const struct cuda_driver *driver = cuda->driver;
+    void *const *events = cuda->products->events;
+    const bool was_rehearsing = cuda->is_rehearsing;
+    float least = 0.0f;
+    int status = 0;
+
+    if (make_events(cuda) < 0)
+        return false;
+    cuda->is_rehearsing = false;
+    for (int round = 0; round <= ROUNDS && status == 0 && cuda->failure == 0; round++) {
+        float ms = 0.0f;
+        int error = driver->cuEventRecord(events[0], cuda->stream);
+
+        if (error == 0)
+            status = hand_over(cuda, call, plan, proposal);
+        if (error == 0)
+            error = driver->cuEventRecord(events[1], cuda->stream);
+        if (error == 0)
+            error = driver->cuEventSynchronize(events[1]);
+        if (error == 0)
+            error = driver->cuEventElapsedTime(&ms, events[0], events[1]);
+        (void)cuda_checked(cuda, error, "timing products");
+        if (round == 1 || (round > 1 && ms < least))
+            least = ms;
+    }
+    cuda->is_rehearsing = was_rehearsing;
+    if (status != 0 || cuda->failure != 0)
+        return false;
+    cuda->products->timed++;
+    *out_ms = least;
+    return true;
+}
+
+/* The own kernel is among them. Returns -1 where it is the fastest. */
+static int fastest(struct kernel_cuda *cuda, const struct product_call *call,
+                   struct product_plan *plan, const struct lt_proposal *proposals, int count)
+{
+    float least = 0.0f, ms;
+    bool has_time = time_one(cuda, call, plan, NULL, &least);
+    int best = -1;
+
+    for (int i = 0; i < count; i++) {
+        if (proposals[i].status != 0 || !take_workspaces(cuda, proposals[i].workspace_bytes) ||
+            !time_one(cuda, call, plan, &proposals[i], &ms) || (has_time && ms >= least))
+            continue;
+        least = ms;
+        has_time = true;
+        best = i;
+    }
+    return best;
+}
+
+static int first_usable(struct kernel_cuda *cuda, const struct lt_proposal *proposals, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (proposals[i].status == 0 && take_workspaces(cuda, proposals[i].workspace_bytes))
+            return i;
+    return -1;
+}
+
+static void name_version(struct cuda_products *products, struct product_plan *plan)
+{
+    int32_t id = 0;
+    size_t written = 0;
+
+    if (products->library->cublasLtMatmulAlgoConfigGetAttribute(&plan->algorithm, LT_ALGORITHM_ID,
+                                                                &id, sizeof(id), &written) == 0)
+        snprintf(plan->version, sizeof(plan->version), "cublasLt:%d", (int)id);
+    else
+        snprintf(plan->version, sizeof(plan->version), "cublasLt");
+}
+
+static void decide(struct kernel_cuda *cuda, struct product_call *call, struct product_plan *plan)
+{
+    struct cuda_products *products = cuda->products;
+    struct lt_proposal proposals[PROPOSALS];
+    uint64_t limit = cuda->choice.workspace_limit < WORKSPACE_BYTES ? cuda->choice.workspace_limit
+                                                                    : WORKSPACE_BYTES;
+    int chosen = -1;
+
+    plan->is_own = true;
+    if (!make_product(cuda, plan, call->runs[0].c) || !make_layouts(products, plan))
+        return;
+    for (int attempt = 0; attempt < 2 && chosen < 0; attempt++) {
+        int count = ask(products, plan, limit, cuda->choice.times ? PROPOSALS : 1, proposals);
+
+        if (cuda->choice.times && count > 0) {
+            chosen = fastest(cuda, call, plan, proposals, count);
+            break;
+        }
+        chosen = first_usable(cuda, proposals, count);
+        if (count == 0 || limit == 0)
+            break;
+        limit = 0; /* where there is no room for a workspace */
+    }
+    if (chosen < 0)
+        return;
+    plan->is_own = false;
+    plan->algorithm = proposals[chosen].algorithm;
+    plan->workspace_bytes = proposals[chosen].workspace_bytes;
+    name_version(products, plan);
+}
+
+static struct product_plan *find(const struct cuda_products *products,
+                                 const struct product_shape *shape)
+{
+    for (size_t i = 0; i < products->count; i++)
+        if (memcmp(&products->plans[i]->shape, shape, sizeof(*shape)) == 0)
+            return products->plans[i];
+    return NULL;
+}
+
+static struct product_plan *make(struct kernel_cuda *cuda, struct product_call *call)
+{
+    struct cuda_products *products = cuda->products;
+    struct product_plan *plan;
+
+    if (products->count == products->room) {
+        size_t room = products->room ? 2 * products->room : 16;
+        struct product_plan **plans =
+            realloc(products->plans, room * sizeof(struct product_plan *));
+
+        if (!plans)
+            return NULL;
+        products->plans = plans;
+        products->room = room;
+    }
+    plan = calloc(1, sizeof(*plan));
+    if (!plan)
+        return NULL;
+    products->plans[products->count++] = plan;
+    plan->shape = call->runs[0].shape;
+    decide(cuda, call, plan);
+    if (plan->is_own)
+        forget(products->library, plan);
+    return plan;
+}
+
+bool product_is_planned(struct kernel_cuda *cuda, struct product_call *call)
+{
+    struct cuda_products *products;
+    struct product_plan *plan = NULL;
+
+    cuda->chosen = (struct kernel_cuda_chosen){.is_product = true};
+    if (cuda->failure != 0 || call->count == 0)
+        return false;
+    products = products_of(cuda);
+    if (!products || !products->library)
+        return false;
+    plan = find(products, &call->runs[0].shape);
+    if (!plan && !cuda->is_capturing)
+        plan = make(cuda, call);
+    if (!plan || plan->is_own)
+        return false;
+    cuda->chosen.version = plan->version;
+    call->plan = plan;
+    return true;
+}
+
+void kernel_cuda_choose_products(struct kernel_cuda *cuda, const struct kernel_cuda_choice *choice)
+{
+    cuda->choice = *choice;
+}
+
+void kernel_cuda_rehearse(struct kernel_cuda *cuda, bool is_on)
+{
+    cuda->is_rehearsing = is_on;
+}
+
+struct kernel_cuda_chosen kernel_cuda_chosen(const struct kernel_cuda *cuda)
+{
+    return cuda->chosen;
+}
+
+struct kernel_cuda_library kernel_cuda_library(const struct kernel_cuda *cuda)
+{
+    const struct cuda_products *products = cuda->products;
+
+    if (!products)
+        return (struct kernel_cuda_library){.problem = ""};
+    return (struct kernel_cuda_library){
+        .is_asked = true,
+        .name = products->library ? products->name : NULL,
+        .problem = products->problem,
+        .workspace_bytes = products->workspace_bytes,
+        .timed = products->timed,
+    };
+}
+
+void product_plans_destroy(struct kernel_cuda *cuda)
+{
+    struct cuda_products *products = cuda->products;
+
+    cuda->products = NULL;
+    if (!products)
+        return;
+    for (size_t i = 0; i < products->count; i++) {
+        forget(products->library, products->plans[i]);
+        free(products->plans[i]);
+    }
+    for (int i = 0; i < 2; i++)
+        if (products->events[i])
+            (void)cuda->driver->cuEventDestroy_v2(products->events[i]);
+    if (products->handle)
+        (void)products->library->cublasLtDestroy(products->handle);
+    free(products->plans);
+    free(products);
+}
