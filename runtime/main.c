@@ -79,6 +79,7 @@ static struct exec_options exec_options_of(const struct run_options *options)
         .device_number = options->cuda_number,
         .streams = options->streams > 0 ? (uint32_t)options->streams : 1,
         .offload = options->offload,
+        .products = &options->products,
     };
 }
 
@@ -463,7 +464,9 @@ static int open_tuning(struct run_options *options, struct diag *diag)
         .out = stderr,
     };
 
-    return run_options_choose_kernels(options) ? tuning_create(&tune, &options->tuning, diag) : 0;
+    return run_options_choose_kernels(options) && !options->cuda
+               ? tuning_create(&tune, &options->tuning, diag)
+               : 0;
 }
 
 /* What was chosen becomes a part of a copy of the model. */

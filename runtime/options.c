@@ -153,6 +153,7 @@ static const char *const timing_takes[] = {
     "cuda",
     "enable-offload-copy",
     "streams",
+    "tf32",
     "range",
     "check-dispatch",
     "check-var-value",
@@ -179,6 +180,7 @@ static const char *const verify_takes[] = {
     "cuda",
     "enable-offload-copy",
     "streams",
+    "tf32",
     "enable-ioc16",
     "fp16",
     "bf16",
@@ -302,6 +304,7 @@ static int check_given(const struct run_options *options, const struct mode *mod
         {"cuda", options->cuda != NULL},
         {"enable-offload-copy", options->offload},
         {"streams", options->streams >= 0},
+        {"tf32", options->tf32},
         {"get-static-mem-info", options->static_mem_info != NULL},
         {"record-comp-seq", options->record_comp_seq},
         {"record-comp-seq2", options->record_comp_seq2},
@@ -551,8 +554,13 @@ static int check_cuda(struct run_options *options, struct diag *diag)
         {is_cuda && (options->cpu_default || options->multithread_default >= 0),
          "--cuda hands work to the GPU from the thread that dispatches: it goes with --multithread "
          "alone, for what the CPU computes"},
-        {is_cuda && (run_options_choose_kernels(options) || options->layout_transform >= 0),
-         "kernels and layouts are chosen among the CPU's: options that do so do not go with --cuda"},
+        {options->tf32 && !is_cuda, "--tf32 is of a GPU: it needs --cuda"},
+        {is_cuda && (options->full_run || options->algo_policy || options->reproducible ||
+                     options->batch_equal || options->shared_batch > 0),
+         "--full-run, policies, --reproducible and --binary-equal-between-batch choose among the CPU's "
+         "kernels: they do not go with --cuda, which has --fast-run and --workspace-limit"},
+        {is_cuda && options->layout_transform >= 0,
+         "--layout-transform chooses for the CPU: it does not go with --cuda"},
         {is_cuda && options->fitting, "--fitting tries options of the CPU: it does not go with "
                                       "--cuda"},
         {is_cuda && options->counters,
@@ -573,6 +581,12 @@ static int check_cuda(struct run_options *options, struct diag *diag)
         return diag_set(diag, -EINVAL, "--cuda takes the number of a GPU, not \"%s\"",
                         options->cuda);
     options->cuda_number = (uint32_t)number;
+    options->products = (struct device_products){
+        .times = options->fast_run,
+        .allows_tf32 = options->tf32,
+        .workspace_limit =
+            options->workspace_limit >= 0 ? (uint64_t)options->workspace_limit : UINT64_MAX,
+    };
     return rc;
 }
 

@@ -4,6 +4,7 @@
 #define OPTRACE_RUNTIME_OPTIONS_H
 
 #include "base/options.h"
+#include "runtime/exec/backend.h"
 #include "runtime/graph/run_limits.h"
 
 /** -1 (and NULL): not given, where another option forbids or replaces it. */
@@ -51,7 +52,8 @@ struct run_options {
     const char *device;   /* in other words */
     const char *cuda;     /* the number as text, "" is 0; NULL: the CPU alone */
     uint32_t cuda_number; /* what run_options_check() makes of it */
-    bool offload;
+    bool offload, tf32;
+    struct device_products products; /* what run_options_check() makes of options */
     int64_t streams;
     int layout_transform; /* 0: cpu; -1 */
     const char *layout_dump;

@@ -58,6 +58,22 @@ extern const struct backend backend_cpu;
 struct device;
 struct kernel_table;
 
+/** How products are chosen on a device. */
+struct device_products {
+    bool times;       /* what a library proposes, and the own kernel; the fastest is taken */
+    bool allows_tf32; /* float32 may be rounded to ten bits behind the point */
+    uint64_t workspace_limit; /* bytes for each stream; UINT64_MAX: none is set */
+};
+
+/** The library of products that a device was asked for. */
+struct device_library {
+    bool is_asked;
+    const char *name;         /* "cuBLASLt 13.2"; NULL: it is not used */
+    const char *problem;      /* why, or what it could not do; "" */
+    uint64_t workspace_bytes; /* of device memory */
+    uint32_t timed;           /* ways to compute products */
+};
+
 /**
  * A device with memory of its own beside the CPU's, to which kernels are handed over. What is handed
  * over is done in order. One thread uses it: the one that dispatches.
@@ -104,6 +120,14 @@ struct device_backend {
     int (*make_marks)(struct device *device, uint32_t count);
     int (*mark)(struct device *device, uint32_t mark);
     int (*follow)(struct device *device, uint32_t mark);
+
+    /* Products: how they are chosen, before anything is computed. While a rehearsal is on, steps decide
+     * what will compute them, and nothing else. Then, of the step that began last: false, it is no
+     * product; out_version  of the library's kernel, as long as the device; NULL: an own one. */
+    void (*choose_products)(struct device *device, const struct device_products *products);
+    void (*rehearse)(struct device *device, bool is_on);
+    bool (*product)(const struct device *device, const char **out_version);
+    struct device_library (*library)(const struct device *device);
 
     /* Moments, numbered from 0: when what was handed over so far is done. Moment 0 is awaited. */
     int (*make_moments)(struct device *device, uint32_t count);

@@ -119,6 +119,35 @@ static int cuda_wait(struct device *device, uint32_t *out_failed)
     return rc;
 }
 
+static void cuda_choose_products(struct device *device, const struct device_products *products)
+{
+    const struct kernel_cuda_choice choice = {products->times, products->allows_tf32,
+                                              products->workspace_limit};
+
+    kernel_cuda_choose_products(device->cuda, &choice);
+}
+
+static void cuda_rehearse(struct device *device, bool is_on)
+{
+    kernel_cuda_rehearse(device->cuda, is_on);
+}
+
+static bool cuda_product(const struct device *device, const char **out_version)
+{
+    struct kernel_cuda_chosen chosen = kernel_cuda_chosen(device->cuda);
+
+    *out_version = chosen.version;
+    return chosen.is_product;
+}
+
+static struct device_library cuda_library(const struct device *device)
+{
+    struct kernel_cuda_library library = kernel_cuda_library(device->cuda);
+
+    return (struct device_library){library.is_asked, library.name, library.problem,
+                                   library.workspace_bytes, library.timed};
+}
+
 static int cuda_make_moments(struct device *device, uint32_t count)
 {
     int rc = kernel_cuda_make_moments(device->cuda, count);
@@ -206,6 +235,10 @@ const struct device_backend device_cuda = {
     .make_marks = cuda_make_marks,
     .mark = cuda_mark,
     .follow = cuda_follow,
+    .choose_products = cuda_choose_products,
+    .rehearse = cuda_rehearse,
+    .product = cuda_product,
+    .library = cuda_library,
     .make_moments = cuda_make_moments,
     .note = cuda_note,
     .await = cuda_await,

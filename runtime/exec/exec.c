@@ -45,9 +45,9 @@ static int allocate(struct exec *exec, struct diag *diag)
     int rc;
 
     exec->input_memory = calloc(graph->input_count + 1, sizeof(*exec->input_memory));
-    /* A device has the arena, parameters and each input once more. */
+    /* A device has the arena, parameters, a workspace, and each input once more. */
     exec->chunks =
-        calloc(2 * (size_t)graph->input_count + bound->step_count + 3, sizeof(*exec->chunks));
+        calloc(2 * (size_t)graph->input_count + bound->step_count + 4, sizeof(*exec->chunks));
     exec->tasks = calloc(bound->step_count + 1, sizeof(*exec->tasks));
     exec->arena = exec->backend->alloc(arena_bytes(exec));
     if (!exec->input_memory || !exec->chunks || !exec->tasks || !exec->arena)
@@ -79,7 +79,7 @@ static int allocate(struct exec *exec, struct diag *diag)
         rc = diag_set(diag, -EIO, "%s", exec->device_backend->problem(exec->device));
     if (rc == 0)
         bound_place(bound, exec->arena, exec->device_arena);
-    return rc;
+    return rc < 0 ? rc : exec_device_rehearse(exec, diag);
 }
 
 /* Inner steps, in the order in which ops/control.h numbers them. */

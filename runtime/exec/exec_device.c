@@ -11,6 +11,8 @@ enum { ALIGNMENT = 256 };
 
 int exec_device_open(struct exec *exec, const struct exec_options *options, struct diag *diag)
 {
+    int rc;
+
     if (!options->device)
         return 0;
     if (!options->device->open)
@@ -20,7 +22,10 @@ int exec_device_open(struct exec *exec, const struct exec_options *options, stru
              options->device_number);
     exec->offloads = options->offload;
     exec->zero = ot_clock_read_triple();
-    return options->device->open(options->device_number, &exec->device, diag);
+    rc = options->device->open(options->device_number, &exec->device, diag);
+    if (rc == 0 && options->products)
+        options->device->choose_products(exec->device, options->products);
+    return rc;
 }
 
 void exec_device_close(struct exec *exec)
@@ -180,6 +185,40 @@ int exec_device_allocate(struct exec *exec, struct diag *diag)
     if (rc == 0)
         rc = bring_inputs(exec, diag);
     return rc < 0 ? rc : prepare_outputs(exec, diag);
+}
+
+int exec_device_rehearse(struct exec *exec, struct diag *diag)
+{
+    const struct device_backend *backend = exec->device_backend;
+    struct device_library library;
+
+    if (!exec->device)
+        return 0;
+    backend->rehearse(exec->device, true);
+    for (uint32_t i = 0; i < exec->bound->step_count; i++) {
+        struct bound_step *step = &exec->bound->steps[i];
+        const char *version;
+
+        if (!step->info.on_device || step->copied != PLAN_NONE)
+            continue;
+        if (backend->begin_step(exec->device, i) == 0)
+            (void)bound_step_run(step);
+        if (backend->problem(exec->device)[0] != '\0')
+            return diag_set(diag, -EIO, "node \"%s\" (%s): %s", step->info.name, step->info.type,
+                            backend->problem(exec->device));
+        if (!backend->product(exec->device, &version))
+            continue;
+        exec->product_steps++;
+        exec->library_steps += version != NULL;
+        if (version)
+            step->info.implementation = step->call.version = version;
+    }
+    backend->rehearse(exec->device, false);
+    library = backend->library(exec->device);
+    if (library.workspace_bytes > 0)
+        exec->chunks[exec->chunk_count++] = (struct exec_chunk){
+            EXEC_MEMORY_DEVICE, NULL, (size_t)library.workspace_bytes, "the workspace of products"};
+    return 0;
 }
 
 int exec_device_put_input(struct exec *exec, uint32_t index)
@@ -379,9 +418,16 @@ bool exec_device_constant(const struct exec *exec, const struct value *value, si
 struct exec_device_facts exec_device_facts(const struct exec *exec)
 {
     struct exec_device_facts facts = {0};
+    struct device_library library;
 
     if (!exec->device)
         return facts;
+    library = exec->device_backend->library(exec->device);
+    facts.product_steps = exec->product_steps;
+    facts.library_steps = exec->library_steps;
+    facts.library = library.name;
+    facts.library_problem = library.is_asked && library.problem[0] != '\0' ? library.problem : NULL;
+    facts.timed = library.timed;
     facts.name = exec->device_name;
     facts.description = exec->device_backend->describe(exec->device);
     facts.parameter_bytes = exec->device_constant_bytes;

@@ -12,6 +12,7 @@
 #include "runtime/modes/tell.h"
 #include "runtime/modes/verify.h"
 #include "runtime/modes/verify_print.h"
+#include "runtime/exec/backend.h"
 #include "runtime/modes/verify_tolerance.h"
 #include "runtime/onnx/tensor.h"
 #include "runtime/session/session.h"
@@ -149,6 +150,7 @@ static int run_once(struct data_set *set)
 static int run_session(struct data_set *set)
 {
     const struct verify_config *config = set->config;
+    const struct device_products *products = config->exec.products;
     struct session_config session_config = {
         .inputs = &set->inputs, .exec = config->exec, .passes = config->passes};
     bool tells = set->is_first && set->thread == 0;
@@ -165,7 +167,9 @@ static int run_session(struct data_set *set)
                            pass_half_count(set->session->graph, config->passes.half) > 0
                                ? config->passes.half
                                : DTYPE_NONE,
-                           config->exec.kernels || config->exec.layouts);
+                           config->exec.kernels || config->exec.layouts || products->times);
+    if (products->allows_tf32 && exec_device_facts(set->session->exec).library_steps > 0)
+        verify_tolerance_allow_tf32(&set->tolerance);
     if (tells)
         run_tell_device(set->session->exec, config->exec.streams);
     if (tells && config->exec.is_recorded)

@@ -67,23 +67,35 @@ int verify_tolerance_read(const struct verify_config *config,
     return rc;
 }
 
-void verify_tolerance_widen(struct verify_tolerance *tolerance, enum dtype stored, bool is_chosen)
+/* To what a type can hold, which is not said by options. */
+static void widen_to(struct verify_tolerance *tolerance, enum dtype type,
+                     enum tolerance_source source)
 {
-    struct storage_tolerance storage = compare_storage_tolerance(stored);
+    struct storage_tolerance storage = compare_storage_tolerance(type);
 
-    tolerance->stored = stored;
     if (tolerance->rtol_source != TOLERANCE_OPTION && storage.rtol > tolerance->rtol) {
         tolerance->rtol = storage.rtol;
-        tolerance->rtol_source = TOLERANCE_STORAGE;
+        tolerance->rtol_source = source;
     }
-    if (tolerance->atol_source == TOLERANCE_OPTION)
-        return;
-    tolerance->atol_share = is_chosen ? COMPARE_ATOL_SHARE : 0;
-    tolerance->share_source = TOLERANCE_CHOICE;
-    if (storage.atol_share > tolerance->atol_share) {
+    if (tolerance->atol_source != TOLERANCE_OPTION && storage.atol_share > tolerance->atol_share) {
         tolerance->atol_share = storage.atol_share;
-        tolerance->share_source = TOLERANCE_STORAGE;
+        tolerance->share_source = source;
     }
+}
+
+void verify_tolerance_widen(struct verify_tolerance *tolerance, enum dtype stored, bool is_chosen)
+{
+    tolerance->stored = stored;
+    if (tolerance->atol_source != TOLERANCE_OPTION) {
+        tolerance->atol_share = is_chosen ? COMPARE_ATOL_SHARE : 0;
+        tolerance->share_source = TOLERANCE_CHOICE;
+    }
+    widen_to(tolerance, stored, TOLERANCE_STORAGE);
+}
+
+void verify_tolerance_allow_tf32(struct verify_tolerance *tolerance)
+{
+    widen_to(tolerance, DTYPE_F16, TOLERANCE_TF32);
 }
 
 struct tolerance verify_tolerance_of(const struct verify_tolerance *tolerance,
@@ -127,6 +139,9 @@ static void print_source(const struct part *part, enum dtype stored, FILE *out)
     case TOLERANCE_CHOICE:
         fputs(" (kernels are chosen)", out);
         break;
+    case TOLERANCE_TF32:
+        fputs(" (products by TF32)", out);
+        break;
     case TOLERANCE_STORAGE:
         text_print(out, " (tensors are stored in %s)", dtype_name(stored));
         break;
@@ -165,7 +180,7 @@ static const char *source_name(enum tolerance_source source)
     static const char *const names[] = {
         [TOLERANCE_DEFAULT] = "default", [TOLERANCE_DATA_JSON] = "data.json",
         [TOLERANCE_OPTION] = "option",   [TOLERANCE_CHOICE] = "choice",
-        [TOLERANCE_STORAGE] = "storage",
+        [TOLERANCE_STORAGE] = "storage", [TOLERANCE_TF32] = "tf32",
     };
 
     return names[source];

@@ -14,6 +14,7 @@ enum tolerance_source {
     TOLERANCE_OPTION,
     TOLERANCE_CHOICE, /* of kernels */
     TOLERANCE_STORAGE,
+    TOLERANCE_TF32,
 };
 
 struct verify_tolerance {
@@ -41,6 +42,9 @@ int verify_tolerance_read(const struct verify_config *config,
  *            fast they were, and the verdict must not
  */
 void verify_tolerance_widen(struct verify_tolerance *tolerance, enum dtype stored, bool is_chosen);
+
+/** Likewise to what comes of operands of products that are rounded as float16 rounds. */
+void verify_tolerance_allow_tf32(struct verify_tolerance *tolerance);
 
 /** For one output. */
 struct tolerance verify_tolerance_of(const struct verify_tolerance *tolerance,
