@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A device: opening it, its memory, its stream, moments and graphs, launching kernels. */
+/* A device: opening it, its stream, moments and graphs, launching kernels. */
 #include "kernels/cuda.h"
 
 #include <errno.h>
@@ -212,79 +212,7 @@ const char *kernel_cuda_problem(const struct kernel_cuda *cuda)
     return cuda->problem;
 }
 
-/* --- Memory --- */
-
-static void *pointer(uint64_t address)
-{
-    return (void *)(uintptr_t)address;
-}
-
-static uint64_t address_of(const void *memory)
-{
-    return (uint64_t)(uintptr_t)memory;
-}
-
-int kernel_cuda_alloc(struct kernel_cuda *cuda, size_t bytes, void **out_memory)
-{
-    struct cuda_range range = {.bytes = bytes ? bytes : 1};
-    int error;
-
-    if (cuda->failure != 0)
-        return cuda->failure;
-    if (cuda->range_count == cuda->range_room) {
-        size_t room = cuda->range_room ? 2 * cuda->range_room : 16;
-        struct cuda_range *ranges = realloc(cuda->ranges, room * sizeof(*ranges));
-
-        if (!ranges)
-            return -ENOMEM;
-        cuda->ranges = ranges;
-        cuda->range_room = room;
-    }
-    error = cuda->driver->cuMemAlloc_v2(&range.address, range.bytes);
-    if (error == CUDA_OUT_OF_MEMORY)
-        return -ENOMEM;
-    if (error != 0)
-        return cuda_checked(cuda, error, "allocating memory");
-    cuda->ranges[cuda->range_count++] = range;
-    *out_memory = pointer(range.address);
-    return 0;
-}
-
-size_t kernel_cuda_room(struct kernel_cuda *cuda)
-{
-    size_t room = 0, all;
-
-    return cuda->driver->cuMemGetInfo_v2(&room, &all) == 0 ? room : 0;
-}
-
-int kernel_cuda_clear(struct kernel_cuda *cuda, void *to, size_t bytes)
-{
-    if (cuda->failure != 0 || bytes == 0)
-        return cuda->failure;
-    return cuda_checked(cuda, cuda->driver->cuMemsetD8Async(address_of(to), 0, bytes, cuda->stream),
-                        "clearing memory");
-}
-
-int kernel_cuda_put(struct kernel_cuda *cuda, void *to, const void *from, size_t bytes)
-{
-    if (cuda->failure != 0 || bytes == 0)
-        return cuda->failure;
-    return cuda_checked(
-        cuda, cuda->driver->cuMemcpyHtoDAsync_v2(address_of(to), from, bytes, cuda->stream),
-        "a copy to it");
-}
-
-int kernel_cuda_get(struct kernel_cuda *cuda, void *to, const void *from, size_t bytes)
-{
-    if (cuda->failure != 0 || bytes == 0)
-        return cuda->failure;
-    (void)cuda_checked(
-        cuda, cuda->driver->cuMemcpyDtoHAsync_v2(to, address_of(from), bytes, cuda->stream),
-        "a copy from it");
-    if (cuda->failure != 0)
-        return cuda->failure;
-    return cuda_checked(cuda, cuda->driver->cuStreamSynchronize(cuda->stream), "running kernels");
-}
+/* --- Waiting --- */
 
 int kernel_cuda_wait(struct kernel_cuda *cuda)
 {
@@ -313,10 +241,10 @@ void kernel_cuda_use(struct kernel_cuda *cuda, uint32_t mark, bool is_awaited)
 
 int kernel_cuda_fault(struct kernel_cuda *cuda, uint32_t *out_mark)
 {
-    int rc = kernel_cuda_get(cuda, out_mark, pointer(cuda->fault), sizeof(*out_mark));
+    int rc = kernel_cuda_get(cuda, out_mark, cuda_pointer(cuda->fault), sizeof(*out_mark));
 
     if (rc == 0 && *out_mark != 0)
-        rc = kernel_cuda_clear(cuda, pointer(cuda->fault), sizeof(*out_mark));
+        rc = kernel_cuda_clear(cuda, cuda_pointer(cuda->fault), sizeof(*out_mark));
     return rc;
 }
 
@@ -327,7 +255,7 @@ struct kernel_cuda *cuda_current(void)
 
 struct cuda_fault cuda_fault_place(void)
 {
-    return (struct cuda_fault){pointer(current.cuda->fault), current.mark ? current.mark : 1};
+    return (struct cuda_fault){cuda_pointer(current.cuda->fault), current.mark ? current.mark : 1};
 }
 
 int cuda_fault_result(void)
@@ -386,7 +314,7 @@ void cuda_launch_lines(enum cuda_kernel kernel, int64_t count, void **arguments)
 struct cuda_scalar cuda_scalar_of(const void *value, size_t bytes)
 {
     const struct kernel_cuda *cuda = current.cuda;
-    const uint64_t address = address_of(value);
+    const uint64_t address = cuda_address_of(value);
     struct cuda_scalar scalar = {NULL, 0};
 
     for (size_t i = 0; i < cuda->range_count; i++)

@@ -41,6 +41,16 @@ struct kernel_cuda {
 
 enum { CUDA_NAME_BYTES = 96 };
 
+static inline void *cuda_pointer(uint64_t address)
+{
+    return (void *)(uintptr_t)address;
+}
+
+static inline uint64_t cuda_address_of(const void *memory)
+{
+    return (uint64_t)(uintptr_t)memory;
+}
+
 /* problem.c: an error of the driver's as an errno, and what the driver calls it. */
 int cuda_errno_of(int error);
 const char *cuda_name_of(const struct cuda_driver *driver, int error, char out[CUDA_NAME_BYTES]);
