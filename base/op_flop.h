@@ -55,7 +55,9 @@
  *     RMSNormalization        4 * elems(x), and 4 for each row
  *     MeanVarianceNormalization   5 * elems(x); LpNormalization 3 * elems(x)
  *     LRN                     elems(y) * (2 * size + 4)
- *     ReduceSum, Max, Min, Prod, ArgMax, CumSum, Hardmax   elems(x)
+ *     ReduceSum, Max, Min, Prod, ArgMax, CumSum, CumProd, Hardmax   elems(x)
+ *     NegativeLogLikelihoodLoss   2 * elems(labels), with weights 3; SoftmaxCrossEntropyLoss
+ *                             5 * elems(x) more
  *     ReduceMean, LogSum      elems(x) + elems(y);  L1, SumSquare  2 * elems(x)
  *     ReduceL2, LogSumExp, GlobalLpPool   2 * elems(x) + elems(y)
  *     QuantizeLinear          3 * elems(y); back 2 * elems(y); Dynamic 5 * elems(x)

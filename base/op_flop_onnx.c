@@ -197,6 +197,17 @@ static double norm_along(const struct op_flop_call *call)
     return times(of_input(call), 3);
 }
 
+/* Of each label the number of its class, turned round and summed up; a weight is a factor. */
+static double class_loss(const struct op_flop_call *call)
+{
+    return times(elements(input(call, 1)), is_given(call, 2) ? 3 : 2);
+}
+
+static double cross_entropy(const struct op_flop_call *call)
+{
+    return plus(times(of_input(call), 5), class_loss(call));
+}
+
 /* Its scale has the shape of what is normalised together. */
 static double rows_of(const struct op_flop_call *call)
 {
@@ -530,6 +541,7 @@ static const struct row {
     {"Attention", attention},
     {"AveragePool", pool},
     {"BatchNormalization", batch_norm},
+    {"BitCast", nothing},
     {"BitShift", elementwise},
     {"BitwiseAnd", elementwise},
     {"BitwiseNot", elementwise},
@@ -551,6 +563,7 @@ static const struct row {
     {"ConvTranspose", conv_transpose},
     {"Cos", elementwise},
     {"Cosh", elementwise},
+    {"CumProd", of_input},
     {"CumSum", of_input},
     {"DFT", dft},
     {"DepthToSpace", nothing},
@@ -611,6 +624,7 @@ static const struct row {
     {"Mod", elementwise},
     {"Mul", elementwise},
     {"Neg", elementwise},
+    {"NegativeLogLikelihoodLoss", class_loss},
     {"NonMaxSuppression", scores_of},
     {"NonZero", of_input},
     {"Not", elementwise},
@@ -662,6 +676,7 @@ static const struct row {
     {"Size", nothing},
     {"Slice", nothing},
     {"Softmax", softmax},
+    {"SoftmaxCrossEntropyLoss", cross_entropy},
     {"Softplus", elementwise},
     {"Softsign", elementwise},
     {"SpaceToDepth", nothing},

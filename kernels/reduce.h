@@ -80,25 +80,47 @@ enum kernel_along_op {
     ALONG_L1_NORM, /* x / (sum of |x|); 0 when that is 0 */
     ALONG_L2_NORM, /* x / sqrt(sum of x^2); 0 when that is 0 */
     ALONG_SUM,     /* the running sum */
+    ALONG_PRODUCT, /* the running product */
 };
 
 struct kernel_along {
     enum kernel_along_op op;
     enum kernel_dtype dtype;
     int64_t outer, axis, inner;
-    bool is_exclusive, is_reverse; /* of the running sum: without the element; from the end */
+    bool is_exclusive, is_reverse; /* of what runs: without the element; from the end */
 };
 
 /** y, x: [outer, axis, inner], along the middle axis. Softmax and norms are for reals.
  *  Versions of ALONG_LOG_SOFTMAX agree with ref to 2e-6 of the largest of |x| and |y|. */
 typedef void along_fn(void *y, const void *x, const struct kernel_along *shape);
 
+enum kernel_loss { LOSS_EACH, LOSS_SUM, LOSS_MEAN };
+
+/** Of samples [batch, inner], each with a number per class. */
+struct kernel_class_loss {
+    enum kernel_dtype dtype;      /* real, of all but the labels */
+    enum kernel_dtype label_type; /* i32 or i64 */
+    enum kernel_loss reduction;
+    bool takes_scores; /* x holds scores, of which the log of their softmax is taken first */
+    bool has_ignored;
+    int64_t ignored; /* a label that counts 0, and is not counted where the sum is divided */
+    int64_t batch, classes, inner;
+};
+
+/** The loss of x [batch, classes, inner], logarithms of probabilities: -x[label] * weights[label] for each
+ *  label of [batch, inner], their sum, or that by the sum of the weights. weights [classes] may be NULL,
+ *  which are 1; log_prob, which may be NULL, gets what was taken of scores. Returns 0, or -1 when a
+ *  label is no class. The sum is taken in f64. */
+typedef int class_loss_fn(void *y, void *log_prob, const void *x, const void *labels,
+                          const void *weights, const struct kernel_class_loss *shape);
+
 /* See KERNEL_DECLARE(). */
 #define REDUCE_KERNELS(KERNEL)                                                                     \
     KERNEL(reduce, EACH);                                                                          \
     KERNEL(arg_reduce, EACH);                                                                      \
     KERNEL(normalize, EACH);                                                                       \
-    KERNEL(along, EACH)
+    KERNEL(along, EACH);                                                                           \
+    KERNEL(class_loss, REF)
 REDUCE_KERNELS(KERNEL_DECLARE);
 
 #endif

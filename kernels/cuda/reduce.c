@@ -33,7 +33,7 @@ static void along(void *y, const void *x, const struct kernel_along *shape, bool
 
     if (shape->axis == 0)
         return;
-    if (shape->op == ALONG_SUM || shape->op == ALONG_HARDMAX)
+    if (shape->op == ALONG_SUM || shape->op == ALONG_PRODUCT || shape->op == ALONG_HARDMAX)
         cuda_launch_elements(CUDA_KERNEL_along_thread, lines, (void *[]){&y, &x, &given});
     else
         cuda_launch_lines(CUDA_KERNEL_along_block, lines, (void *[]){&y, &x, &is_plain, &given});

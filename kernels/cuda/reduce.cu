@@ -265,11 +265,11 @@ static __device__ void hardmax_line(void *y, const void *x, const struct kernel_
         set_f64(y, s->dtype, base + k * s->inner, k == best);
 }
 
-static __device__ void sum_line(void *y, const void *x, const struct kernel_along *s, int64_t base)
+static __device__ void run_line(void *y, const void *x, const struct kernel_along *s, int64_t base)
 {
-    bool is_real = is_real_type(s->dtype);
-    uint64_t integer = 0;
-    double real = 0.0;
+    bool is_real = is_real_type(s->dtype), is_product = s->op == ALONG_PRODUCT;
+    uint64_t integer = is_product;
+    double real = is_product;
 
     for (int64_t k = 0; k < s->axis; k++) {
         int64_t at = base + (s->is_reverse ? s->axis - 1 - k : k) * s->inner;
@@ -277,10 +277,12 @@ static __device__ void sum_line(void *y, const void *x, const struct kernel_alon
         uint64_t integer_before = integer;
 
         if (is_real) {
-            real += get_f64(x, s->dtype, at);
+            real = is_product ? real * get_f64(x, s->dtype, at) : real + get_f64(x, s->dtype, at);
             set_f64(y, s->dtype, at, s->is_exclusive ? real_before : real);
         } else {
-            integer += (uint64_t)get_i64(x, s->dtype, at);
+            uint64_t whole = (uint64_t)get_i64(x, s->dtype, at);
+
+            integer = is_product ? integer * whole : integer + whole;
             set_i64(y, s->dtype, at, (int64_t)(s->is_exclusive ? integer_before : integer));
         }
     }
@@ -291,10 +293,10 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     along_thread(void *y, const void *x, struct kernel_along shape)
 {
     for (int64_t line = grid_index(); line < shape.outer * shape.inner; line += grid_step()) {
-        if (shape.op == ALONG_SUM)
-            sum_line(y, x, &shape, line_base(&shape, line));
-        else
+        if (shape.op == ALONG_HARDMAX)
             hardmax_line(y, x, &shape, line_base(&shape, line));
+        else
+            run_line(y, x, &shape, line_base(&shape, line));
     }
 }
 KERNEL_EXPORT(along_thread)

@@ -134,21 +134,20 @@ static void norm_line(void *y, const void *x, const struct kernel_along *s, int6
                     sum != 0.0 ? line_get(x, s, base, k) / sum : 0.0);
 }
 
-static void sum_line(void *y, const void *x, const struct kernel_along *s, int64_t base)
+static void run_line(void *y, const void *x, const struct kernel_along *s, int64_t base)
 {
-    bool is_real = kernel_dtype_is_real(s->dtype);
-    uint64_t integer = 0;
-    double real = 0.0;
+    bool is_real = kernel_dtype_is_real(s->dtype), is_product = s->op == ALONG_PRODUCT;
+    uint64_t integer = is_product;
+    double real = is_product;
 
     for (int64_t k = 0; k < s->axis; k++) {
         int64_t at = base + (s->is_reverse ? s->axis - 1 - k : k) * s->inner;
-        double real_before = real;
+        double real_before = real, number = is_real ? ref_get_f64(x, s->dtype, at) : 0.0;
         uint64_t integer_before = integer;
+        uint64_t whole = is_real ? 0 : (uint64_t)ref_get_i64(x, s->dtype, at);
 
-        if (is_real)
-            real += ref_get_f64(x, s->dtype, at);
-        else
-            integer += (uint64_t)ref_get_i64(x, s->dtype, at);
+        real = is_product ? real * number : real + number;
+        integer = is_product ? integer * whole : integer + whole;
         if (is_real)
             ref_set_f64(y, s->dtype, at, s->is_exclusive ? real_before : real);
         else
@@ -170,7 +169,8 @@ void along_ref(void *y, const void *x, const struct kernel_along *shape)
             hardmax_line(y, x, shape, base);
             break;
         case ALONG_SUM:
-            sum_line(y, x, shape, base);
+        case ALONG_PRODUCT:
+            run_line(y, x, shape, base);
             break;
         default:
             norm_line(y, x, shape, base);

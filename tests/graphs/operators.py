@@ -319,6 +319,14 @@ def make_cumsum(b):
           exclusive=b.rng.choice([None, 0, 1]), reverse=b.rng.choice([None, 0, 1]))
 
 
+@maker("CumProd", since=26, weight=0.5)
+def make_cumprod(b):
+    x = b.pick((F32, I32, I64), ranks=(1, 2, 3, 4))
+    rank = b.array(x).ndim
+    b.add("CumProd", [x, b.param(b.rng.randint(-rank, rank - 1), b.rng.choice([I64, I32]))],
+          exclusive=b.rng.choice([None, 0, 1]), reverse=b.rng.choice([None, 0, 1]))
+
+
 @maker("MeanVarianceNormalization", since=9, weight=0.4)
 def make_mvn(b):
     x = b.pick((F32,), rank=4, test=lambda a: a.size > 8)

@@ -652,8 +652,6 @@ def make_back_and_forth(b):
     b.add("DequantizeLinear", [b.add("QuantizeLinear", [x, scale, zero]), scale, zero])
 
 
-
-
 @maker("DFT", since=17, weight=0.6)
 def make_dft(b):
     shape = [b.rng.randint(1, 3), b.rng.randint(1, 40), b.rng.choice([1, 2])]
@@ -702,3 +700,17 @@ def make_col2im(b):
     x = b.fresh(F32, [b.rng.randint(1, 2), b.rng.randint(1, 3) * block[0] * block[1], count])
     b.add("Col2Im", [x, b.leaf(numpy.array(image, I64), constant=True), b.leaf(numpy.array(block, I64), constant=True)],
           strides=strides, dilations=dilations, pads=pads)
+
+
+@maker("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss", since=12, weight=0.4)
+def make_loss(b):
+    op = b.rng.choice(["NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"])
+    shape = b.dims(b.rng.randint(2, 4))
+    x = b.fresh(F32, shape)
+    labels = numpy.array([b.rng.randrange(shape[1]) for _ in range(int(numpy.prod(shape)) // max(shape[1], 1))], I64)
+    inputs = [x, b.leaf(labels.reshape([shape[0], *shape[2:]]).astype(b.rng.choice([I64, I32])))]
+    if b.rng.random() < 0.5:
+        inputs.append(b.fresh(F32, [shape[1]], low=0.1, high=2.0))
+    outputs = [True, True] if op == "SoftmaxCrossEntropyLoss" and b.rng.random() < 0.5 else 1
+    b.add(op, inputs, outputs, reduction=b.rng.choice([None, "none", "sum", "mean"]),
+          ignore_index=b.rng.choice([None, None, -100, 0]))

@@ -173,10 +173,32 @@ def places():
     return g
 
 
+def losses():
+    """CumProd, BitCast and losses: the first two are newer than what random graphs are made of."""
+    g = Group(26)
+    for array in (g.real(3, 4, 5), np.arange(1, 25, dtype=np.int64).reshape(2, 3, 4)):
+        x, number = g.feed(array), 7 if array.dtype == np.int64 else 1
+        for axis in (0, -1):
+            for flags in ((0, 0), (0, 1), (1, 0), (1, 1)):
+                g.add("CumProd", [x, g.constant(np.int64(axis))], (number,), exclusive=flags[0], reverse=flags[1])
+    g.add("BitCast", [g.feed(g.real(7))], (TensorProto.INT32,), to=TensorProto.INT32)
+    for shape, ignored in (((5, 4), None), ((2, 3, 4), 1), ((2, 3, 2, 2), -100)):
+        x, weights = g.feed(g.real(*shape)), g.constant(np.abs(g.real(shape[1])))
+        labels = g.random.integers(0, shape[1], (shape[0], *shape[2:]))
+        if ignored == -100:
+            labels.flat[0] = ignored
+        y = g.feed(labels)
+        keep = {} if ignored is None else {"ignore_index": ignored}
+        for reduction in ("none", "sum", "mean"):
+            g.add("NegativeLogLikelihoodLoss", [x, y], reduction=reduction, **keep)
+            g.add("SoftmaxCrossEntropyLoss", [x, y, weights], (1, 1), reduction=reduction, **keep)
+    return g
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    for make in (stored, signal, places):
+    for make in (stored, signal, places, losses):
         make().write(pathlib.Path(sys.argv[1]) / f"standard_{make.__name__}")
 
 

@@ -237,7 +237,7 @@ static void check_normalize_groups(struct test *test, const struct kernel_table 
 /* Each line alone gives what it gives among others. */
 static void check_along(struct test *test, const struct kernel_table *table)
 {
-    struct kernel_along s = {.op = (enum kernel_along_op)test_range(test, 0, ALONG_SUM),
+    struct kernel_along s = {.op = (enum kernel_along_op)test_range(test, 0, ALONG_PRODUCT),
                              .dtype = KERNEL_F32,
                              .outer = test_range(test, 0, 4),
                              .axis = test_range(test, 0, 40),
@@ -270,7 +270,106 @@ static void check_along(struct test *test, const struct kernel_table *table)
         test_compare_bytes(test, got, want, count * sizeof(*got));
 }
 
+/* What one sample adds, by the chances of its classes. */
+static double loss_of(const float *x, int64_t label, const struct kernel_class_loss *s)
+{
+    double sum = 0.0;
+
+    if (!s->takes_scores)
+        return -(double)x[label * s->inner];
+    for (int64_t c = 0; c < s->classes; c++)
+        sum += exp((double)x[c * s->inner]);
+    return -log(exp((double)x[label * s->inner]) / sum);
+}
+
+static void random_loss(struct test *test, struct kernel_class_loss *s)
+{
+    *s = (struct kernel_class_loss){.dtype = KERNEL_F32,
+                                    .label_type = test_chance(test, 2) ? KERNEL_I32 : KERNEL_I64,
+                                    .reduction = (enum kernel_loss)test_range(test, 0, LOSS_MEAN),
+                                    .takes_scores = test_chance(test, 2),
+                                    .has_ignored = test_chance(test, 2),
+                                    .ignored = test_range(test, -1, 3),
+                                    .batch = test_range(test, 0, 5),
+                                    .classes = test_range(test, 1, 9),
+                                    .inner = test_chance(test, 2) ? 1 : test_range(test, 0, 6)};
+    test_describe(test, "loss of %lldx%lldx%lld, reduction %d, scores %d", (long long)s->batch,
+                  (long long)s->classes, (long long)s->inner, (int)s->reduction, s->takes_scores);
+}
+
+static bool is_loss(const struct kernel_class_loss *s, const float *x, const float *weights,
+                    const int64_t *labels, float *want)
+{
+    double sum = 0.0, of_weights = 0.0;
+
+    for (int64_t i = 0; i < s->batch * s->inner; i++) {
+        bool is_ignored = s->has_ignored && labels[i] == s->ignored;
+        double weight, loss;
+
+        if (!is_ignored && (labels[i] < 0 || labels[i] >= s->classes))
+            return false;
+        weight = is_ignored ? 0.0 : weights ? (double)weights[labels[i]] : 1.0;
+        loss = is_ignored
+                   ? 0.0
+                   : weight * loss_of(x + i / s->inner * s->classes * s->inner + i % s->inner,
+                                      labels[i], s);
+        if (s->reduction == LOSS_EACH)
+            want[i] = (float)loss;
+        sum += loss;
+        of_weights += weight;
+    }
+    if (s->reduction != LOSS_EACH)
+        want[0] = (float)(s->reduction == LOSS_SUM ? sum : sum / of_weights);
+    return true;
+}
+
+static void check_class_loss(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_class_loss s;
+    size_t samples, count, outputs;
+    float *x, *weights, *want, *got, *log_prob;
+    int64_t *labels;
+    void *given;
+    bool is_right;
+    int rc = 0;
+
+    random_loss(test, &s);
+    samples = (size_t)(s.batch * s.inner);
+    count = samples * (size_t)s.classes;
+    outputs = s.reduction == LOSS_EACH ? samples : 1;
+    x = test_input(test, count);
+    weights = test_chance(test, 2) ? test_input(test, (size_t)s.classes) : NULL;
+    labels = test_input_bytes(test, samples * sizeof(*labels));
+    given = test_input_bytes(test, samples * kernel_dtype_bytes(s.label_type));
+    for (size_t i = 0; i < samples; i++)
+        labels[i] = test_range(test, test_chance(test, 40) ? -2 : 0, s.classes - 1);
+    cast_ref(given, s.label_type, labels, KERNEL_I64, samples);
+    want = test_output(test, outputs * sizeof(*want));
+    got = test_output(test, outputs * sizeof(*got));
+    log_prob = s.takes_scores ? test_output(test, count * sizeof(*log_prob)) : NULL;
+    is_right = is_loss(&s, x, weights, labels, want);
+    TEST_RUN(test, TEST_NEW, rc = table->class_loss.fn(got, log_prob, x, given, weights, &s));
+    if (!is_right || rc < 0) {
+        if (is_right || rc == 0)
+            test_fail(test, "labels that %s classes: %d returned", is_right ? "are" : "are no", rc);
+        return;
+    }
+    test_compare(test, got, want, outputs,
+                 &(struct test_tolerance){.absolute = 1e-5, .relative = 1e-5});
+    for (size_t i = 0; log_prob && i < samples; i++) {
+        const float *line =
+            log_prob + i / (size_t)s.inner * (size_t)(s.classes * s.inner) + i % (size_t)s.inner;
+        double sum = 0.0;
+
+        for (int64_t c = 0; c < s.classes; c++)
+            sum += exp((double)line[c * s.inner]);
+        if (!(fabs(sum - 1.0) < 1e-5))
+            test_fail(test, "chances of sample %zu are %g together", i, sum);
+    }
+}
+
 const struct test_op test_ops_reduce[] = {
+    {"class_loss", check_class_loss, offsetof(struct kernel_table, class_loss)},
     {"along", check_along, offsetof(struct kernel_table, along)},
     {"arg_reduce", check_arg_reduce, offsetof(struct kernel_table, arg_reduce)},
     {"arg_reduce_reals", check_arg_reals, offsetof(struct kernel_table, arg_reduce)},

@@ -35,7 +35,7 @@ static const char refused[] =
     "\n"
     "With exit status 3 and a sentence that names the node, its operator and its operator set:\n"
     "\n"
-    "- operators that the table lacks: strings, training and loss operators,\n"
+    "- operators that the table lacks: strings, training operators,\n"
     "  probabilities of support vector classifiers;\n"
     "- sequences and optionals whose parts are not known before the model runs, a Scan that collects "
     "along\n"

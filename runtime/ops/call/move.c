@@ -124,6 +124,19 @@ int call_bind_view(const struct call_request *request, struct call *call)
     return 0;
 }
 
+/* A copy of the bytes: no view, whose type would be that of its input. */
+int call_bind_bit_cast(const struct call_request *request, struct call *call)
+{
+    struct tensor_view y = request->outputs[0];
+    struct call_request untyped = *request;
+
+    if (dtype_bytes(request->inputs[0].dtype) != dtype_bytes(y.dtype))
+        return call_refuse(request, -EINVAL, "input and output differ in their bytes");
+    y.dtype = request->inputs[0].dtype;
+    untyped.outputs = &y;
+    return call_bind_view(&untyped, call);
+}
+
 int call_bind_concat(const struct call_request *request, struct call *call)
 {
     const struct shape *y = &request->outputs[0].shape;

@@ -210,10 +210,10 @@ int call_bind_lp_norm(const struct call_request *request, struct call *call)
     return bind_along(request, call, &kind, node_int(request->node, "axis", -1), false);
 }
 
-int call_bind_cum_sum(const struct call_request *request, struct call *call)
+int call_bind_cumulative(const struct call_request *request, struct call *call)
 {
     struct kernel_along kind = {
-        .op = ALONG_SUM,
+        .op = strcmp(request->node->op_type, "CumSum") == 0 ? ALONG_SUM : ALONG_PRODUCT,
         .is_exclusive = node_int(request->node, "exclusive", 0) != 0,
         .is_reverse = node_int(request->node, "reverse", 0) != 0,
     };

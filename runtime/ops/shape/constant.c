@@ -38,6 +38,24 @@ int shape_cast(struct infer *infer)
     return infer_output(infer, 0, (enum dtype)to, infer_shape(infer, 0));
 }
 
+/* The bytes of an element stay as they are. Those of small types are not the file's here, and a bool
+ * has two values. */
+int shape_bit_cast(struct infer *infer)
+{
+    int64_t to = node_int(infer->node, "to", 0);
+    enum dtype from = infer_dtype(infer, 0);
+
+    if (to <= 0 || to >= DTYPE_END || dtype_bytes((enum dtype)to) == 0)
+        return infer_unsupported(infer, "it casts to type %" PRId64, to);
+    if (dtype_file_bits((enum dtype)to) != dtype_file_bits(from))
+        return infer_fail(infer, "%s and %s have not as many bits", dtype_name(from),
+                          dtype_name((enum dtype)to));
+    if ((enum dtype)to != from && (to == DTYPE_BOOL || dtype_file_bits(from) < 8))
+        return infer_unsupported(infer, "it casts from %s to %s", dtype_name(from),
+                                 dtype_name((enum dtype)to));
+    return infer_output(infer, 0, (enum dtype)to, infer_shape(infer, 0));
+}
+
 /* The one attribute of a Constant that holds its value, as a tensor over the attribute's memory. */
 static int constant_view(const struct node *node, struct tensor_view *out_view)
 {

@@ -96,7 +96,7 @@ int shape_channels(struct infer *infer)
 }
 
 /* The axis is an input. */
-int shape_cum_sum(struct infer *infer)
+int shape_cumulative(struct infer *infer)
 {
     int64_t *axis;
     size_t count;
