@@ -116,7 +116,9 @@ static bool has_fixed_batch(const struct call_request *request)
 
     for (int i = 0; i < (int)request->node->input_count; i++) {
         const struct tensor_view *x = &request->inputs[i];
-        bool is_shared = i == 1 || x->shape.rank != y->rank || x->shape.dims[0] != y->dims[0] ||
+        bool is_stack = is_product(request->node) && x->shape.rank > 2; /* of matrices */
+        bool is_shared = (i == 1 && !is_stack) || x->shape.rank != y->rank ||
+                         x->shape.dims[0] != y->dims[0] ||
                          (x->shape.dims[0] == 1 && i != 0 && i != residual);
 
         if (x->data && !is_shared)
