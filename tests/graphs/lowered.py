@@ -374,10 +374,52 @@ def trees():
     return g
 
 
+def ensembles():
+    """Trees of the newer operator, whose leaves stand apart; some nodes test for members."""
+    g = Group(learning=5)
+    x = np.round(g.real(40, 3) * 2) / 2
+    x[1, 0] = x[7, 2] = np.nan
+    x = g.feed(x.astype(np.float32))
+
+    def leaf(leaves):
+        leaves.append((int(g.random.integers(3)), float(np.float32(g.random.normal()))))
+        return 1, len(leaves) - 1
+
+    def branch(lists, members, leaves, modes, depth):
+        """Appends a node with all that is in it, and tells its place."""
+        place, mode = len(lists), int(g.random.choice(modes))
+        lists.append(None)
+        if mode == 6:
+            members += [float(v) for v in g.random.integers(1, 4, g.random.integers(1, 4))] + [np.nan]  # all that ONNX Runtime takes
+        split = float(np.round(g.random.normal() * 2) / 2)
+        below = [leaf(leaves) if depth > 2 or g.random.random() < 0.3 else (0, branch(lists, members, leaves, modes, depth + 1))
+                 for _ in range(2)]
+        lists[place] = (int(g.random.integers(3)), mode, split, *below[0], *below[1], int(g.random.integers(2)))
+        return place
+
+    def add(modes, trees, **attributes):
+        lists, members, leaves = [], [], []
+        roots = [branch(lists, members, leaves, modes, 0) for _ in range(trees)]
+        feature, mode, split, yes_leaf, yes, no_leaf, no, nan = zip(*lists)
+        tensors = {"nodes_modes": (2, mode), "nodes_splits": (1, split), "leaf_weights": (1, [w for _, w in leaves])}
+        if members:
+            tensors["membership_values"] = (1, members)
+        g.add("TreeEnsemble", [x], (1,), LEARNING, n_targets=3, tree_roots=roots, nodes_featureids=feature, nodes_trueleafs=yes_leaf,
+              nodes_truenodeids=yes, nodes_falseleafs=no_leaf, nodes_falsenodeids=no, nodes_missing_value_tracks_true=nan,
+              leaf_targetids=[t for t, _ in leaves], **{k: helper.make_tensor(k, t, [len(v)], v) for k, (t, v) in tensors.items()}, **attributes)
+
+    for way in range(4):
+        add([0], 4, aggregate_function=way)
+        add(range(6), 3, aggregate_function=way)
+    add([0, 6], 3)
+    add(range(7), 5)
+    return g
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    for make in (layers, attention, quantised, linear, grouped, sequences, scans, learning, trees, drawn):
+    for make in (layers, attention, quantised, linear, grouped, sequences, scans, learning, trees, ensembles, drawn):
         make().write(pathlib.Path(sys.argv[1]) / f"lowered_{make.__name__}")
 
 

@@ -109,6 +109,18 @@ void lower_string(struct lower *l, const char *name, const char *s)
         check(l, node_set_string(l->made, name, s, strlen(s)));
 }
 
+void lower_floats(struct lower *l, const char *name, const float *floats, size_t count)
+{
+    if (l->rc == 0)
+        check(l, node_set_floats(l->made, name, floats, count));
+}
+
+void lower_strings(struct lower *l, const char *name, const char *const *strings, size_t count)
+{
+    if (l->rc == 0)
+        check(l, node_set_strings(l->made, name, strings, count));
+}
+
 bool lower_is_listed(const char *list, const char *word)
 {
     size_t length = strlen(word);

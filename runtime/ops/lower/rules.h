@@ -33,7 +33,7 @@ struct lower_rule {
 /** Ends with one whose type is NULL. */
 extern const struct lower_rule lower_layers[], lower_attentions[], lower_quantised[],
     lower_linear[], lower_groups[], lower_learning[], lower_scans[], lower_sequences[],
-    lower_trees[], lower_signals[], lower_windows[];
+    lower_trees[], lower_ensembles[], lower_signals[], lower_windows[];
 
 /** Whether a word stands in a list with spaces between its words. */
 bool lower_is_listed(const char *list, const char *word);
@@ -57,7 +57,9 @@ void lower_many(struct lower *l, const char *op_type, struct value *const *input
 void lower_int(struct lower *l, const char *name, int64_t i);
 void lower_float(struct lower *l, const char *name, float f);
 void lower_ints(struct lower *l, const char *name, const int64_t *ints, size_t count);
+void lower_floats(struct lower *l, const char *name, const float *floats, size_t count);
 void lower_string(struct lower *l, const char *name, const char *s);
+void lower_strings(struct lower *l, const char *name, const char *const *strings, size_t count);
 /** Those of the old node, of these names, with spaces between them. */
 void lower_copy(struct lower *l, const char *names);
 /** One of them under another name. */
