@@ -125,6 +125,19 @@ struct kernel_cuda_library {
 };
 struct kernel_cuda_library kernel_cuda_library(const struct kernel_cuda *cuda);
 
+/* What the device can do at best. */
+
+struct kernel_cuda_peak {
+    double f32_flops;    /* fused multiply-adds of float32 per second, each counted as two */
+    double copy_bytes_s; /* bytes per second that are read and written as memory is copied */
+    size_t copy_bytes;   /* of which: 256 MiB, or a quarter of what was free */
+    uint32_t processors;
+};
+
+/** The best of several rounds each. Nothing else may be handed over; takes a second or less, and
+ *  memory until kernel_cuda_close(). Returns 0 or what the device has failed with. */
+int kernel_cuda_measure(struct kernel_cuda *cuda, struct kernel_cuda_peak *out_peak);
+
 /* Times */
 
 /** Room for so many moments, numbered from 0. */

@@ -337,7 +337,9 @@ static void warn(const struct diag *diag)
 static int run_calibrate(const struct run_options *options)
 {
     struct diag diag = {0};
-    int rc = calibrate(options->json, stdout, &diag);
+    int rc = options->cuda ? calibrate_device(&device_cuda, options->cuda_number, options->json,
+                                              stdout, &diag)
+                           : calibrate(options->json, stdout, &diag);
 
     return rc < 0 ? complain(exit_status(rc), &diag) : EXIT_OK;
 }

@@ -212,7 +212,7 @@ static const char *const perf_takes[] = {
     "enable-ioc16", "fp16",       "bf16", "iter", "warmup-iter", "input",     "input-dim",
     "batch",        "batch-size", "seed", "json", "detailed",    INPUT_WORDS, NULL};
 
-static const char *const calibrate_takes[] = {"json", "trace", NULL};
+static const char *const calibrate_takes[] = {"cuda", "json", "trace", NULL};
 
 enum mode_index {
     MODE_TIMING,

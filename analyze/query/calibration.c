@@ -17,6 +17,8 @@ static void set_value(struct calibration *out_calibration, const char *name, dou
         {"calibration.bytes_per_s_1_thread", &out_calibration->one.bytes_per_s},
         {"calibration.flop_per_s_all_threads", &out_calibration->all.flop_per_s},
         {"calibration.bytes_per_s_all_threads", &out_calibration->all.bytes_per_s},
+        {"calibration.device_flop_per_s", &out_calibration->device.flop_per_s},
+        {"calibration.device_bytes_per_s", &out_calibration->device.bytes_per_s},
     };
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
@@ -31,7 +33,8 @@ int query_calibration(struct store *store, const char *host, struct calibration 
     sqlite3_stmt *statement = NULL;
     int rc;
 
-    *out_calibration = (struct calibration){STORE_NULL, NAN, {NAN, NAN}, {NAN, NAN}};
+    *out_calibration =
+        (struct calibration){STORE_NULL, NAN, {NAN, NAN}, {NAN, NAN}, {NAN, NAN}, STORE_NULL};
     rc = query_prepare(store,
                        "SELECT o.name, c.value, s.session_id FROM op o"
                        "  JOIN counter c ON c.op_id = o.op_id"
@@ -45,7 +48,10 @@ int query_calibration(struct store *store, const char *host, struct calibration 
         const char *name = (const char *)sqlite3_column_text(statement, 0);
 
         set_value(out_calibration, name ? name : "", sqlite3_column_double(statement, 1));
-        out_calibration->session_id = query_int(statement, 2);
+        if (name && strncmp(name, "calibration.device_", 19) == 0)
+            out_calibration->device_session_id = query_int(statement, 2);
+        else
+            out_calibration->session_id = query_int(statement, 2);
         rc = 0;
     }
     sqlite3_finalize(statement);

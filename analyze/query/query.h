@@ -211,6 +211,8 @@ struct calibration {
     int64_t session_id; /* where it was measured; STORE_NULL: nowhere */
     double threads;     /* of `all` */
     struct calibrated_peaks one, all;
+    struct calibrated_peaks device; /* a GPU's */
+    int64_t device_session_id;
 };
 
 /** The last one of a host (NULL: one that has no name), of what load_and_run --calibrate and others

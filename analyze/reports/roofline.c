@@ -8,6 +8,7 @@
 
 #include "analyze/reports/report.h"
 #include "analyze/reports/roofline_machine.h"
+#include "base/amount.h"
 
 struct roofline_line {
     const struct op_row *op;
@@ -124,10 +125,12 @@ static void hold_against(struct roofline_lines *lines, const struct roofline_mac
         struct roofline_line *line = &lines->items[i];
         double seconds = line->time_ns / 1e9;
 
-        if (!machine->threads || roofline_is_of_host(line->op))
+        const struct roofline_peaks *peaks = roofline_peaks_of(machine, line->op);
+
+        if (peaks)
             line->roofline =
                 roofline_of(line->roofline.flop_per_s * seconds,
-                            line->roofline.bytes_per_s * seconds, line->time_ns, &machine->peaks);
+                            line->roofline.bytes_per_s * seconds, line->time_ns, peaks);
     }
 }
 
@@ -178,7 +181,15 @@ static void emit_machine(const struct report *report, const struct roofline_line
 static void note_machine(const struct report *report, const struct roofline_machine *machine)
 {
     const struct roofline_peaks *peaks = &machine->peaks;
+    char rate[AMOUNT_BYTES];
 
+    if (machine->threads && machine->device_session_id != STORE_NULL)
+        out_note(
+            report->out, OUT_NOTE_PLAIN,
+            "Operators of the GPU are held against what it can do at best, measured in session "
+            "%lld: %.1f GFLOP/s of float32, %s/s read and written.",
+            (long long)machine->device_session_id, machine->device.flop_per_s / 1e9,
+            amount_format_bytes(rate, sizeof(rate), machine->device.bytes_per_s));
     if (isnan(peaks->flop_per_s) && isnan(peaks->bytes_per_s))
         out_note(report->out, OUT_NOTE_PLAIN,
                  "What this machine can do at best is not known: load_and_run --calibrate measures "
@@ -235,7 +246,8 @@ static int emit(const struct report *report, struct roofline_lines *lines, struc
     if (rc < 0)
         return rc;
     if (isnan(machine.peaks.flop_per_s) && isnan(machine.peaks.bytes_per_s) &&
-        report->options->format == OUT_FORMAT_TABLE && !report->options->wiki && lines->count) {
+        machine.device_session_id == STORE_NULL && report->options->format == OUT_FORMAT_TABLE &&
+        !report->options->wiki && lines->count) {
         note_machine(report, &machine); /* a table of unknown bounds would say less */
         return ONE_SENTENCE;
     }

@@ -12,6 +12,16 @@ bool roofline_is_of_host(const struct op_row *op)
     return !op->device || strncmp(op->device, "cpu", 3) == 0;
 }
 
+const struct roofline_peaks *roofline_peaks_of(const struct roofline_machine *machine,
+                                               const struct op_row *op)
+{
+    if (!machine->threads || roofline_is_of_host(op))
+        return &machine->peaks;
+    return machine->device_session_id != STORE_NULL && strncmp(op->device, "cuda", 4) == 0
+               ? &machine->device
+               : NULL;
+}
+
 bool roofline_is_timed(const struct op_row *op)
 {
     return op->cost[OP_DEVICE].calls || roofline_is_of_host(op);
@@ -45,6 +55,8 @@ int roofline_find_machine(const struct report *report, double fastest_flop_per_s
         .threads = peaks == &calibration.one ? "1 thread" : "all threads",
         .host = host ? host : "it",
         .session_id = calibration.session_id,
+        .device = {calibration.device.flop_per_s, calibration.device.bytes_per_s},
+        .device_session_id = calibration.device_session_id,
     };
     if (!isnan(options->peak_flops))
         out_machine->peaks.flop_per_s = options->peak_flops;

@@ -8,13 +8,19 @@
 
 struct roofline_machine {
     struct roofline_peaks peaks;
-    const char *threads; /* "1 thread", "all threads"; NULL: given on the command line */
-    const char *host;    /* where they were measured; "it" when that has no name */
-    int64_t session_id;  /* when; STORE_NULL: never */
+    const char *threads;          /* "1 thread", "all threads"; NULL: given on the command line */
+    const char *host;             /* where they were measured; "it" when that has no name */
+    int64_t session_id;           /* when; STORE_NULL: never */
+    struct roofline_peaks device; /* of the GPU of this host, unless peaks are given */
+    int64_t device_session_id;
 };
 
 /** Peaks of a CPU say nothing of another device. */
 bool roofline_is_of_host(const struct op_row *op);
+
+/** Those that hold for an operator: given ones for all, else its device's; NULL: none are known. */
+const struct roofline_peaks *roofline_peaks_of(const struct roofline_machine *machine,
+                                               const struct op_row *op);
 
 /** Whether it is known how long it computes: of an op that says that it is a device's, what it takes on
  *  the host is no more than what launches it, and the device's kernels have the FLOP themselves. */

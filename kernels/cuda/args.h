@@ -24,6 +24,7 @@ enum {
     CUDA_TILE = 32,        /* rows and columns of a product that a block makes */
     CUDA_TILE_ROWS = 8,    /* of threads in it */
     CUDA_SHORT_LINE = 64,  /* up to which a thread works on a line alone */
+    CUDA_PEAK_CHAINS = 8,  /* of multiply-adds in a thread */
     CUDA_RESIDENT = 2,     /* blocks at least that a processor holds: without a number the compiler
                               spills registers where it could have more of them */
 };

@@ -13,7 +13,8 @@ enum {
     CUDA_INVALID_IMAGE = 200,
     CUDA_NO_BINARY = 209,
     CUDA_UNSUPPORTED_PTX = 222,
-    CUDA_MAJOR = 75, /* attributes of a device */
+    CUDA_PROCESSORS = 16, /* attributes of a device */
+    CUDA_MAJOR = 75,
     CUDA_MINOR = 76,
     CUDA_OWN_STREAM = 1, /* does not wait for the default one */
     CUDA_EVENT_WITHOUT_TIME = 2,

@@ -6,5 +6,6 @@
 #include "kernels/cuda/image.cu"
 #include "kernels/cuda/move.cu"
 #include "kernels/cuda/order.cu"
+#include "kernels/cuda/peak.cu"
 #include "kernels/cuda/product.cu"
 #include "kernels/cuda/reduce.cu"

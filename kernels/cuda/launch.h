@@ -55,7 +55,9 @@
     X(present_any)                                                                                 \
     X(rotary_any)                                                                                  \
     X(cache_write_any)                                                                             \
-    X(quantize_dynamic_u8)
+    X(quantize_dynamic_u8)                                                                         \
+    X(peak_copy)                                                                                   \
+    X(peak_multiply_add)
 
 enum cuda_kernel {
 #define CUDA_KERNEL_ID(name) CUDA_KERNEL_##name,

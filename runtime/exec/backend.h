@@ -65,6 +65,14 @@ struct device_products {
     uint64_t workspace_limit; /* bytes for each stream; UINT64_MAX: none is set */
 };
 
+/** What a device can do at best. */
+struct device_peak {
+    double flop_per_s;  /* multiply-adds of float32, each counted as two */
+    double bytes_per_s; /* read and written by a copy of so many: */
+    size_t copied_bytes;
+    uint32_t processors;
+};
+
 /** The library of products that a device was asked for. */
 struct device_library {
     bool is_asked;
@@ -128,6 +136,9 @@ struct device_backend {
     void (*rehearse)(struct device *device, bool is_on);
     bool (*product)(const struct device *device, const char **out_version);
     struct device_library (*library)(const struct device *device);
+
+    /** Of a device that nothing else is handed over to. */
+    int (*measure)(struct device *device, struct device_peak *out_peak);
 
     /* Moments, numbered from 0: when what was handed over so far is done. Moment 0 is awaited. */
     int (*make_moments)(struct device *device, uint32_t count);

@@ -148,6 +148,17 @@ static struct device_library cuda_library(const struct device *device)
                                    library.workspace_bytes, library.timed};
 }
 
+static int cuda_measure(struct device *device, struct device_peak *out_peak)
+{
+    struct kernel_cuda_peak peak;
+    int rc = kernel_cuda_measure(device->cuda, &peak);
+
+    if (rc == 0)
+        *out_peak = (struct device_peak){peak.f32_flops, peak.copy_bytes_s, peak.copy_bytes,
+                                         peak.processors};
+    return rc;
+}
+
 static int cuda_make_moments(struct device *device, uint32_t count)
 {
     int rc = kernel_cuda_make_moments(device->cuda, count);
@@ -239,6 +250,7 @@ const struct device_backend device_cuda = {
     .rehearse = cuda_rehearse,
     .product = cuda_product,
     .library = cuda_library,
+    .measure = cuda_measure,
     .make_moments = cuda_make_moments,
     .note = cuda_note,
     .await = cuda_await,

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "kernels/peak.h"
+#include "runtime/exec/backend.h"
 #include "runtime/session/trace.h"
 
 enum {
@@ -141,4 +142,87 @@ int calibrate(bool json, FILE *out, struct diag *diag)
     else
         print_text(&calibration, status, out);
     return rc < 0 ? diag_set(diag, rc, "cannot write the result: %s", strerror(-rc)) : 0;
+}
+
+/* --- Of a device --- */
+
+static int print_device_json(const char *device, const char *description,
+                             const struct device_peak *peak, const char *status, FILE *out)
+{
+    struct json_writer json;
+    int rc;
+
+    json_init_file(&json, out);
+    json_set_indent(&json, 1);
+    json_begin_object(&json);
+    json_key(&json, "version");
+    json_int(&json, 1);
+    json_key(&json, "device");
+    json_string(&json, device);
+    json_key(&json, "description");
+    json_string(&json, description);
+    member(&json, "processors", (double)peak->processors);
+    member(&json, "flop_per_s", peak->flop_per_s);
+    member(&json, "bytes_per_s", peak->bytes_per_s);
+    member(&json, "copied_bytes", (double)peak->copied_bytes);
+    json_key(&json, "trace");
+    json_string(&json, status);
+    json_end_object(&json);
+    rc = json_finish(&json);
+    json_deinit(&json);
+    return rc;
+}
+
+static void print_device_text(const char *device, const char *description,
+                              const struct device_peak *peak, const char *status, FILE *out)
+{
+    char rate[AMOUNT_BYTES], size[AMOUNT_BYTES];
+
+    text_print(out, "%s: %s, %u processors\n", device, description, peak->processors);
+    text_print(out, "f32 multiply-adds: %.1f GFLOP/s\n", peak->flop_per_s / 1e9);
+    text_print(out, "copying %s of its memory: %s/s are read and written\n",
+               amount_format_bytes(size, sizeof(size), (double)peak->copied_bytes),
+               amount_format_bytes(rate, sizeof(rate), peak->bytes_per_s));
+    text_print(out, "%s\n", status);
+}
+
+static int tell_device(const struct device_backend *backend, const struct device *device,
+                       uint32_t number, const struct device_peak *peak, bool json, FILE *out,
+                       struct diag *diag)
+{
+    char name[24], status[300];
+    int rc = trace_begin(diag);
+
+    if (rc < 0)
+        return rc;
+    snprintf(name, sizeof(name), "%s:%u", backend->name, number);
+    trace_value("calibration.device_flop_per_s", peak->flop_per_s);
+    trace_value("calibration.device_bytes_per_s", peak->bytes_per_s);
+    trace_status(status, sizeof(status));
+    if (json)
+        rc = print_device_json(name, backend->describe(device), peak, status, out);
+    else
+        print_device_text(name, backend->describe(device), peak, status, out);
+    return rc < 0 ? diag_set(diag, rc, "cannot write the result: %s", strerror(-rc)) : 0;
+}
+
+int calibrate_device(const struct device_backend *backend, uint32_t number, bool json, FILE *out,
+                     struct diag *diag)
+{
+    struct device_peak peak;
+    struct device *device;
+    int rc;
+
+    if (!backend->open)
+        return diag_set(diag, -ENOTSUP, "--%s: this build leaves GPUs out", backend->name);
+    rc = backend->open(number, &device, diag);
+    if (rc < 0)
+        return rc;
+    rc = backend->measure(device, &peak);
+    if (rc < 0)
+        rc = diag_set(diag, -EIO, "%s", backend->problem(device));
+    else
+        rc = tell_device(backend, device, number, &peak, json, out, diag);
+    backend->close(&device);
+    return rc;
 }

@@ -129,7 +129,7 @@ def check_errors(folder):
         expect(done.returncode == 4 and re.search(sentence, done.stderr),
                f"{environment} {flags}: {done.returncode} {done.stderr}")
         expect(not path.exists() or is_clean(left_of(path)), f"{environment}: {path} has more")
-    for words in (("--cuda=x",), ("--device", "cuda"), ("--cpu",), ("--calibrate",), ("--full-run",), ("--reproducible",), ("--counters", "cycles"), ("--cpu-default",)):
+    for words in (("--cuda=x",), ("--device", "cuda"), ("--cpu",), ("--full-run",), ("--reproducible",), ("--counters", "cycles"), ("--cpu-default",)):
         done = run(LINEAR, "--no-trace", *words)
         expect(done.returncode == 2 and len(done.stderr.splitlines()) == 2,
                f"{words}: {done.returncode} {done.stderr}")
