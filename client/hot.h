@@ -8,12 +8,9 @@
 #include <string.h>
 
 #include "base/fetch.h"
+#include "base/hints.h"
 #include "client/ring.h"
 #include "client/thread.h"
-
-#define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
-#define COLD                __attribute__((noinline, cold))
-#define HOT                 __attribute__((hot)) /* beside others: fewer pages after a rest */
 
 /** Records ahead of the head whose line is asked for. A tight loop writes one in some 25 ns; a line
  *  that the daemon has read since, or that fell out of the cache, takes 100 ns or more to come. */

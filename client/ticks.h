@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/clock.h"
+#include "base/hints.h"
 
 struct ot_session;
 
@@ -18,7 +19,7 @@ uint64_t ot_ticks_monotonic(void) __attribute__((cold));
 
 static inline uint64_t ot_ticks(void)
 {
-    if (__builtin_expect(__atomic_load_n(&ot_tick_clock, __ATOMIC_RELAXED) == OT_TICKS_TSC, 1))
+    if (LIKELY(__atomic_load_n(&ot_tick_clock, __ATOMIC_RELAXED) == OT_TICKS_TSC))
         return ot_clock_ticks();
     return ot_ticks_monotonic();
 }

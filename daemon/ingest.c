@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/hints.h"
 #include "daemon/share.h"
 
 /* Beside those of the contract: its op was beyond the share of its session. */
@@ -85,7 +86,7 @@ static inline int convert_times(struct ingest *ingest, const struct ot_wire_reco
     uint64_t start = record->start_ticks, end = has_end ? record->end_ticks : start;
     uint64_t kern = has_end ? record->kern_ticks : 0;
 
-    if (__builtin_expect(record->flags & OT_RECORD_REALTIME, 0)) {
+    if (UNLIKELY(record->flags & OT_RECORD_REALTIME)) {
         out_resolved->start_ns = (int64_t)start;
         out_resolved->kern_ns = kern ? (int64_t)kern : STORE_NULL;
         out_resolved->end_ns = (int64_t)end;
@@ -93,7 +94,7 @@ static inline int convert_times(struct ingest *ingest, const struct ot_wire_reco
                : start == 0                            ? OT_LOSS_PAST
                                                        : 0;
     }
-    if (__builtin_expect(start < clock->ticks_min || end > clock->ticks_max, 0))
+    if (UNLIKELY(start < clock->ticks_min || end > clock->ticks_max))
         return place_odd_times(clock, (const uint64_t[3]){start, kern, end}, out_resolved);
     out_resolved->start_ns = tick_clock_look_ns(clock, start);
     out_resolved->kern_ns = kern ? tick_clock_look_ns(clock, kern) : STORE_NULL;
@@ -248,7 +249,7 @@ put_record(struct ingest *ingest, const struct ot_wire_record *record, struct re
 
     if (reason != 0)
         return reason;
-    if (__builtin_expect(resolved->op_id == SHARE_OP_REFUSED, 0))
+    if (UNLIKELY(resolved->op_id == SHARE_OP_REFUSED))
         return LOST_DEFINITIONS;
     switch (record->kind) {
     case OT_RECORD_SPAN:
@@ -285,7 +286,7 @@ size_t ingest_records(struct ingest *ingest, const struct ot_wire_record *record
         }
         if (reason == 0)
             reason = put_record(ingest, &records[i], &resolved);
-        if (__builtin_expect(reason != 0, 0))
+        if (UNLIKELY(reason != 0))
             refuse(ingest, &records[i], (uint32_t)reason);
     }
     ingest->session->event_count += i - (ingest->session->lost_count - lost_before);

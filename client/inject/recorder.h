@@ -14,15 +14,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/hints.h"
 #include "client/optrace.h"
 #include "client/record.h"
 
-#define LIKELY(condition)   __builtin_expect(!!(condition), 1)
-#define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
-#define NOINLINE            __attribute__((noinline))
-#define HOT                 __attribute__((hot)) /* beside others: fewer pages after a rest */
-#define OT_HOOK             __attribute__((visibility("default")))
-#define OT_TLS              _Thread_local __attribute__((tls_model("initial-exec")))
+#define OT_HOOK __attribute__((visibility("default")))
+#define OT_TLS  _Thread_local __attribute__((tls_model("initial-exec")))
 
 struct recorder {
     const uint32_t *level; /* while closed: of a level that is always off */
