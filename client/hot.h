@@ -7,20 +7,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/fetch.h"
 #include "base/hints.h"
 #include "client/ring.h"
 #include "client/thread.h"
-
-/** Records ahead of the head whose line is asked for. A tight loop writes one in some 25 ns; a line
- *  that the daemon has read since, or that fell out of the cache, takes 100 ns or more to come. */
-enum { OT_AHEAD = 16 };
-
-/** Ask for the line of a record to come, to be written. */
-static inline void ot_fetch_ahead(const struct ot_wire_record *record)
-{
-    ot_fetch_to_write(record + OT_AHEAD);
-}
 
 /** One deeper, in ot_hot.state. */
 #define OT_DEPTH_ONE (UINT64_C(1) << 48)

@@ -234,6 +234,41 @@ HOT int ot_record_span(uint32_t op, uint64_t lane_run, uint64_t start, uint64_t 
     return 0;
 }
 
+HOT struct ot_spans ot_spans_reserve(void)
+{
+    struct ot_hot *hot = &ot_hot;
+    const uint64_t head = ot_ring_head(hot->state), at = head & hot->mask;
+    uint64_t count = RECORDS_PER_LOOK - head % RECORDS_PER_LOOK;
+    struct ot_wire_record *first;
+
+    if (UNLIKELY(optrace_level() == OPTRACE_OFF || head >= hot->stop || is_look_due(hot)))
+        return (struct ot_spans){NULL, NULL};
+    if (count > hot->stop - head)
+        count = hot->stop - head;
+    if (count > hot->mask + 1 - at)
+        count = hot->mask + 1 - at;
+    first = &hot->ring->records[at];
+    return (struct ot_spans){first, first + count};
+}
+
+HOT void ot_spans_commit(uint32_t count)
+{
+    ot_publish(&ot_hot, ot_hot.state + count);
+}
+
+HOT void ot_spans_fetch(void)
+{
+    const struct ot_hot *hot = &ot_hot;
+    const struct ot_wire_record *record;
+
+    if (hot->state == OT_STATE_NONE)
+        return;
+    record = &hot->ring->records[hot->state & hot->mask];
+    ot_fetch_to_write(&hot->ring->state);
+    for (unsigned i = 0; i < OT_AHEAD; i++)
+        ot_fetch_to_write(record + i);
+}
+
 uint64_t optrace_ticks(void)
 {
     ot_ticks_choose_clock();

@@ -43,6 +43,24 @@ static int record_shortly(uint32_t run, uint64_t end)
     return ot_record_span(op, ot_lane_run(lane, run), START, end, CORRELATION);
 }
 
+/* As many as there is room for now, or one where there is none; ends that tell them apart. Returns how
+ * many, or an error. */
+static int record_in_room(uint32_t count, uint64_t end)
+{
+    struct ot_spans spans = ot_spans_reserve();
+    uint32_t put = 0;
+
+    if (!spans.next) {
+        const int rc = record_shortly(0, end);
+
+        return rc < 0 ? rc : 1;
+    }
+    for (; put < count && spans.next < spans.end; put++)
+        ot_spans_put(&spans, op, ot_lane_run(lane, 0), START, end + put, CORRELATION);
+    ot_spans_commit(put);
+    return (int)put;
+}
+
 /* The first of a thread goes the slow way, those after it the fast one. */
 static void it_is_what_the_long_way_makes(void **state)
 {
@@ -89,6 +107,67 @@ static void what_does_not_fit_is_dropped_and_counted(void **state)
     client_place_drain(place, CLIENT_PLACE_RECORDS - CLIENT_PLACE_OWN + 1);
 }
 
+/* Around the ring several times, with other records between: each is there once, and in turn. */
+static void what_is_put_into_room_comes_in_turn(void **state)
+{
+    enum { ALL = CLIENT_PLACE_RECORDS * 5, PART = 37, BETWEEN = 11 };
+    struct client_place *place = *state;
+    uint64_t next = 0, in_room = 0;
+
+    while (next < ALL) {
+        const int put = record_in_room(PART, START + next);
+
+        assert_true(put > 0);
+        in_room += put > 1 ? (uint64_t)put : 0;
+        next += (uint64_t)put;
+        if (next % BETWEEN == 0)
+            CHECK_OK(record_as_event(0, START + next++));
+        ot_spans_fetch();
+        CHECK_OK(optrace_flush(WAIT_MS));
+    }
+    assert_true(in_room > ALL / 2);
+    client_place_drain(place, next);
+    for (uint64_t i = 0; i < next; i++) {
+        const struct ot_wire_record record = client_place_record(place, i);
+
+        CHECK_U64(record.end_ticks, START + i);
+        assert_int_equal(record.flags, OT_RECORD_REALTIME);
+        assert_int_equal(record.lane_id, lane);
+        assert_int_equal(record.op_id, op);
+        CHECK_U64(record.correlation, CORRELATION);
+        CHECK_U64(record.kern_ticks | record.bytes | record.address, 0);
+    }
+}
+
+/* Nor is there room beyond what fits, and nobody sees what was not committed. */
+static void there_is_no_more_room_than_fits(void **state)
+{
+    struct client_place *place = *state;
+    uint64_t fitted = 0;
+    struct ot_spans spans;
+    int put;
+
+    client_place_set_idle(place, true);
+    while ((put = record_in_room(UINT32_MAX, END)) > 0)
+        fitted += (uint64_t)put;
+    assert_int_equal(put, -ENOBUFS);
+    CHECK_U64(fitted, CLIENT_PLACE_RECORDS - CLIENT_PLACE_OWN);
+    assert_null(ot_spans_reserve().next);
+    CHECK_U64(client_place_ring(place, 0)->gaps[1].lost_count, 1);
+    client_place_set_idle(place, false);
+    client_place_drain(place, fitted);
+    CHECK_OK(record_shortly(0, END));
+    do {
+        CHECK_OK(record_shortly(0, END));
+        fitted++;
+        spans = ot_spans_reserve();
+    } while (!spans.next);
+    ot_spans_put(&spans, op, ot_lane_run(lane, 0), START, INT64_MAX, CORRELATION);
+    CHECK_OK(record_shortly(0, END)); /* in its place */
+    client_place_drain(place, fitted + 2);
+    CHECK_U64(client_place_record(place, fitted + 1).end_ticks, END);
+}
+
 static void set_level(struct client_place *place, uint32_t level)
 {
     const struct ot_wire_control control = {
@@ -133,6 +212,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(it_is_what_the_long_way_makes),
         CASE(what_does_not_fit_is_dropped_and_counted),
+        CASE(what_is_put_into_room_comes_in_turn),
+        CASE(there_is_no_more_room_than_fits),
         CASE(the_daemon_is_heard),
     };
 
