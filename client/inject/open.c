@@ -67,14 +67,32 @@ static int record_span(uint32_t op, uint64_t lane_run, uint64_t start, uint64_t 
     return recorder.record(&event);
 }
 
+static struct ot_spans reserve_none(void)
+{
+    return (struct ot_spans){NULL, NULL};
+}
+
+static void commit_none(uint32_t count)
+{
+    (void)count;
+}
+
+static void fetch_none(void)
+{
+}
+
 static void open_once(void)
 {
+    static const struct recorder_spans spans_own = {ot_record_span, ot_spans_reserve,
+                                                    ot_spans_commit, ot_spans_fetch};
+    static const struct recorder_spans spans_theirs = {record_span, reserve_none, commit_none,
+                                                       fetch_none};
     struct recorder chosen;
     const bool is_theirs = find_theirs(&chosen);
 
     if (!is_theirs)
         chosen = own;
-    recorder_record_span = is_theirs ? record_span : ot_record_span;
+    recorder_spans = is_theirs ? spans_theirs : spans_own;
     recorder_prepare();
     recorder = (struct recorder){.level = &recorder_closed_level,
                                  .look = chosen.look,

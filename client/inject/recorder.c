@@ -9,8 +9,7 @@
 const uint32_t recorder_closed_level = OPTRACE_OFF;
 
 struct recorder recorder = {.level = &recorder_closed_level};
-int (*recorder_record_span)(uint32_t op, uint64_t lane_run, uint64_t start, uint64_t end,
-                            uint64_t correlation);
+struct recorder_spans recorder_spans;
 OT_TLS uint32_t recorder_idle;
 uint32_t recorder_primitives;
 uint32_t recorder_forks;

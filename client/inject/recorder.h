@@ -45,9 +45,16 @@ struct recorder {
 };
 extern struct recorder recorder;
 
-/** record() of a span of a device, as ot_record_span() has it. NULL while the recorder is closed. */
-extern int (*recorder_record_span)(uint32_t op, uint64_t lane_run, uint64_t start, uint64_t end,
-                                   uint64_t correlation);
+/** The ways of client/record.h. Where the recorder is the program's, record() alone does it: there is never
+ *  room. NULL while the recorder is closed. */
+struct recorder_spans {
+    int (*record)(uint32_t op, uint64_t lane_run, uint64_t start, uint64_t end,
+                  uint64_t correlation);
+    struct ot_spans (*reserve)(void);
+    void (*commit)(uint32_t count);
+    void (*fetch)(void);
+};
+extern struct recorder_spans recorder_spans;
 extern const uint32_t recorder_closed_level;
 
 /** Calls until the next recorder_look() of this thread. For recorder_is_on() alone. */

@@ -22,7 +22,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { NO_LANES = 1, NO_OPS = 2, HEAD = 2, NOTE_BYTES = 16, NAME_ID = 24, DATA_ID = 7 };
+enum { NO_LANES = 1, NO_OPS = 2, HEAD = 2, NOTE_BYTES = 16, NAME_ID = 24, DATA_ID = 7, ROOM = 20 };
 
 int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, void **record);
 
@@ -106,8 +106,37 @@ struct recorder recorder = {.level = &level_on,
                             .mark = mark,
                             .run_set = set_run,
                             .flush = flush};
-int (*recorder_record_span)(uint32_t op, uint64_t lane_run, uint64_t start, uint64_t end,
-                            uint64_t correlation) = take_span;
+
+/* --- Its ring: now there is more room, now less, and none before each third time --- */
+
+static struct ot_wire_record ring[ROOM + OT_AHEAD];
+static uint32_t room, committed, times;
+
+static struct ot_spans reserve(void)
+{
+    expect(times == 0 || committed <= room);
+    room = ++times % 3 == 0 ? 0 : times * 7 % ROOM + 1;
+    committed = 0;
+    return room ? (struct ot_spans){ring, ring + room} : (struct ot_spans){NULL, NULL};
+}
+
+static void commit(uint32_t count)
+{
+    expect(count > 0 && count <= room - committed);
+    for (uint32_t end = committed + count; committed < end; committed++) {
+        const struct ot_wire_record *record = &ring[committed];
+
+        expect(record->kind == OT_RECORD_SPAN && record->flags == OT_RECORD_REALTIME);
+        take_span(record->op_id, ot_lane_run(record->lane_id, record->run), record->start_ticks,
+                  record->end_ticks, record->correlation);
+    }
+}
+
+static void fetch(void)
+{
+}
+
+struct recorder_spans recorder_spans = {take_span, reserve, commit, fetch};
 
 bool recorder_look(void)
 {

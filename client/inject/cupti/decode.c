@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/fetch.h"
+#include "base/hints.h"
 #include "client/inject/cupti/private.h"
 #include "client/inject/recorder.h"
 
@@ -29,8 +30,8 @@ struct known {
     const char *place;
     uint64_t sizes[4]; /* as in the record, from `grid` on */
     uint32_t device, registers;
-    uint64_t buffer;
-    uint32_t op, has_node;
+    uint64_t compared;     /* in_buffer(), when it was; and 1 more where it is apart */
+    uint32_t op, is_apart; /* by a node, or as it has no op: not by record_known() */
 };
 
 struct known_more {
@@ -44,7 +45,7 @@ static _Alignas(4096) struct {
     pthread_mutex_t lock;
     uint64_t buffer_count;
     uint64_t record_count, invalid_count; /* of a buffer */
-    struct {
+    struct lane_of_stream {
         uint32_t device, context, stream, number; /* 0: none */
     } lanes[RECENT_LANES];
     uint32_t kernel_count;
@@ -56,6 +57,8 @@ static _Alignas(4096) struct {
 /* Of the latest calls. Written on the threads that call, read when the records come. */
 static uint64_t calls[CALLS]; /* upper half of the correlation, whether it computes, run */
 static struct cupti_work works[CALLS];
+
+#define FUNCTION(name) ((const void *)(uintptr_t)(name))
 
 #define CALL_COMPUTES (UINT64_C(1) << 32)
 
@@ -108,14 +111,19 @@ static NOINLINE uint32_t find_lane(uint32_t device, uint32_t context, uint32_t s
     return seen.lanes[at].number;
 }
 
-static inline uint32_t lane_of(uint32_t device, uint32_t context, uint32_t stream)
+static inline size_t lane_place(uint32_t device, uint32_t context, uint32_t stream)
 {
-    const size_t at = (stream + context * 5 + device * 3) % RECENT_LANES;
-    const uint32_t number = seen.lanes[at].number;
+    return (stream + context * 5 + device * 3) % RECENT_LANES;
+}
 
-    if (LIKELY(number != 0 && seen.lanes[at].stream == stream &&
-               seen.lanes[at].context == context && seen.lanes[at].device == device))
-        return number;
+static uint32_t lane_of(uint32_t device, uint32_t context, uint32_t stream)
+{
+    const size_t at = lane_place(device, context, stream);
+    const struct lane_of_stream *lane = &seen.lanes[at];
+
+    if (LIKELY(lane->number != 0 && lane->stream == stream && lane->context == context &&
+               lane->device == device))
+        return lane->number;
     return find_lane(device, context, stream, at);
 }
 
@@ -145,16 +153,21 @@ static inline uint64_t word_of(const void *field)
     return word;
 }
 
-/* All of it, and then one branch: they are the same nearly always. */
-static inline bool is_known(const struct known *known, const struct cupti_kernel *record,
-                            const char *name)
+/* 0: it is. All of it, and then one branch: they are the same nearly always. */
+static inline uint64_t difference(const struct known *known, const struct cupti_kernel *record,
+                                  const char *name)
 {
-    return (((uintptr_t)known->place ^ (uintptr_t)name) |
-            (known->sizes[0] ^ word_of(&record->grid[0])) |
-            (known->sizes[1] ^ word_of(&record->grid[2])) |
-            (known->sizes[2] ^ word_of(&record->block[1])) |
-            (known->sizes[3] ^ word_of(&record->static_shared)) |
-            (known->registers ^ record->registers) | (known->device ^ record->device)) == 0;
+    return ((uintptr_t)known->place ^ (uintptr_t)name) |
+           (known->sizes[0] ^ word_of(&record->grid[0])) |
+           (known->sizes[1] ^ word_of(&record->grid[2])) |
+           (known->sizes[2] ^ word_of(&record->block[1])) |
+           (known->sizes[3] ^ word_of(&record->static_shared)) |
+           (known->registers ^ record->registers) | (known->device ^ record->device);
+}
+
+static inline uint64_t in_buffer(void)
+{
+    return seen.buffer_count * 2;
 }
 
 static bool is_node(const struct cupti_node *a, const struct cupti_node *b)
@@ -184,8 +197,8 @@ static void make_known(size_t at, const struct cupti_kernel *record, const char 
     memcpy(known->sizes, record->grid, sizeof(known->sizes));
     known->device = record->device;
     known->registers = record->registers;
-    known->has_node = node->origin || node->work.flop || node->work.bytes;
     known->op = cupti_op_of_kernel(name, &launch);
+    known->is_apart = !known->op || node->origin || node->work.flop || node->work.bytes;
 }
 
 /* The first one of a buffer, or of all. */
@@ -197,18 +210,18 @@ static NOINLINE HOT uint32_t kernel_op_slowly(const struct cupti_kernel *record,
     if (*place == 0)
         *place = (uint16_t)++seen.kernel_count;
     known = &seen.kernels[*place];
-    if (!is_known(known, record, name) || !is_node(&seen.more[*place].node, node) ||
-        (known->buffer != seen.buffer_count && strcmp(seen.more[*place].name, name) != 0))
+    if (difference(known, record, name) || !is_node(&seen.more[*place].node, node) ||
+        ((known->compared | 1) != (in_buffer() | 1) && strcmp(seen.more[*place].name, name) != 0))
         make_known(*place, record, name, node);
-    known->buffer = seen.buffer_count;
+    known->compared = in_buffer() | known->is_apart;
     return known->op;
 }
 
 /* `of`: what it is told apart by beside. */
 static inline uint16_t *place_of(const struct cupti_kernel *record, const char *name, size_t of)
 {
-    return &seen.places[((uintptr_t)name / 8 + (uint32_t)record->grid[0] * 31 +
-                         (uint32_t)record->block[0] * 7 + of) %
+    return &seen.places[((uintptr_t)name / 8 + (uint32_t)record->grid[0] * 9 +
+                         (uint32_t)record->block[0] * 5 + of) %
                         KERNELS];
 }
 
@@ -226,17 +239,12 @@ static NOINLINE uint32_t node_op(const struct cupti_kernel *record, struct cupti
                             place_of(record, name, (uintptr_t)node.origin / 16 * 13));
 }
 
-static inline uint32_t kernel_op(const struct cupti_kernel *record)
+static uint32_t kernel_op(const struct cupti_kernel *record)
 {
     static const struct cupti_node none = {NULL, {0, 0}};
     const char *name = name_of(record);
-    uint16_t *place = place_of(record, name, 0);
-    const struct known *known = &seen.kernels[*place];
 
-    if (LIKELY(is_known(known, record, name) && known->buffer == seen.buffer_count &&
-               !known->has_node))
-        return known->op;
-    return kernel_op_slowly(record, name, &none, place);
+    return kernel_op_slowly(record, name, &none, place_of(record, name, 0));
 }
 
 /* --- Records --- */
@@ -254,10 +262,15 @@ static NOINLINE void say_invalid(uint64_t start, uint64_t end)
         cupti_say("records of the device whose times are none were left out");
 }
 
-static inline bool has_times(uint64_t start, uint64_t end)
+static inline bool are_times(uint64_t start, uint64_t end)
+{
+    return (int64_t)start > 0 && (int64_t)end >= (int64_t)start;
+}
+
+static bool has_times(uint64_t start, uint64_t end)
 {
     seen.record_count++;
-    if (LIKELY((int64_t)start > 0 && (int64_t)end >= (int64_t)start))
+    if (LIKELY(are_times(start, end)))
         return true;
     say_invalid(start, end);
     return false;
@@ -272,7 +285,8 @@ static void put(struct optrace_event *event, uint32_t correlation)
         recorder.record(event);
 }
 
-static inline void put_kernel(const struct cupti *cupti, const struct cupti_kernel *record)
+/* Any kernel. */
+static void put_kernel(const struct cupti *cupti, const struct cupti_kernel *record)
 {
     const uint64_t call = call_of(record->correlation);
     uint32_t op, lane;
@@ -290,8 +304,8 @@ static inline void put_kernel(const struct cupti *cupti, const struct cupti_kern
         op = kernel_op(record);
     lane = lane_of(record->device, record->context, record->stream);
     if (LIKELY(lane && op))
-        recorder_record_span(op, ot_lane_run(lane, (uint32_t)call), record->start, record->end,
-                             record->correlation);
+        recorder_spans.record(op, ot_lane_run(lane, (uint32_t)call), record->start, record->end,
+                              record->correlation);
 }
 
 static void put_copy(const struct cupti_memcpy *record, uint32_t correlation,
@@ -398,12 +412,19 @@ static NOINLINE void put_other(const struct cupti *cupti, const void *record, ui
     }
 }
 
-static inline void put_record(const struct cupti *cupti, const void *record)
+static inline uint32_t kind_of(const void *record)
 {
     uint32_t kind;
 
     memcpy(&kind, record, sizeof(kind));
-    if (LIKELY(kind == CUPTI_KERNEL))
+    return kind;
+}
+
+static NOINLINE HOT void put_record(const struct cupti *cupti, const void *record)
+{
+    const uint32_t kind = kind_of(record);
+
+    if (kind == CUPTI_KERNEL)
         put_kernel(cupti, record);
     else
         put_other(cupti, record, kind);
@@ -419,37 +440,94 @@ static inline size_t known_bytes(const struct cupti *cupti, const uint8_t *at, c
 
     if (UNLIKELY((size_t)(end - at) < sizeof(uint64_t)))
         return 0;
-    memcpy(&kind, at, sizeof(kind));
+    kind = kind_of(at);
     bytes = kind < CUPTI_KINDS ? cupti->record_bytes[kind] : 0;
     return bytes <= (size_t)(end - at) ? bytes : 0;
 }
 
 /* What others wrote comes in the time of some records: lines of records, to be written, as they are
- * made 0; and the call of a kernel to come, as it is where all of them are as long as this one. */
-static inline void fetch_ahead(const uint8_t *at, size_t bytes, const uint8_t *end)
+ * made 0; and the call of a kernel to come, as it is where that is one. There are so many bytes. */
+static inline void fetch_ahead(const uint8_t *at, size_t bytes)
 {
-    const uint8_t *record = at + RECORDS_AHEAD * bytes;
-    uint32_t correlation;
+    const struct cupti_kernel *kernel = (const void *)(at + CALLS_AHEAD * bytes);
 
-    ot_fetch_to_write(record);
-    ot_fetch_to_write(record + CACHE_LINE);
-    ot_fetch_to_write(record + 2 * CACHE_LINE);
-    ot_fetch_to_write(record + 3 * CACHE_LINE);
-    record = at + CALLS_AHEAD * bytes + offsetof(struct cupti_kernel, correlation);
-    if (record + sizeof(correlation) > end)
-        return;
-    memcpy(&correlation, record, sizeof(correlation));
-    __builtin_prefetch(&calls[correlation % CALLS]);
+    at += RECORDS_AHEAD * bytes;
+    ot_fetch_to_write(at);
+    ot_fetch_to_write(at + CACHE_LINE);
+    ot_fetch_to_write(at + 2 * CACHE_LINE);
+    ot_fetch_to_write(at + 3 * CACHE_LINE);
+    __builtin_prefetch(&calls[kernel->correlation % CALLS]);
 }
 
-/* After so many. */
-static inline void look(void)
+/* Room in the ring of this thread; what lies before `first` is committed. */
+struct room {
+    struct ot_wire_record *first;
+    struct ot_spans spans;
+};
+
+/* Before the thread records in another way, too. */
+static inline void commit(struct room *room)
+{
+    const uint32_t count = (uint32_t)(room->spans.next - room->first);
+
+    if (count == 0)
+        return;
+    room->first = room->spans.next;
+    seen.record_count += count;
+    recorder_spans.commit(count);
+}
+
+/* It may be another ring from now on. */
+static inline void leave(struct room *room)
+{
+    commit(room);
+    *room = (struct room){NULL, {NULL, NULL}};
+}
+
+static inline void put_span(struct room *room, uint32_t op, uint64_t lane_run,
+                            const struct cupti_kernel *record)
+{
+    if (UNLIKELY(room->spans.next == room->spans.end)) {
+        commit(room);
+        room->spans = recorder_spans.reserve();
+        room->first = room->spans.next;
+        if (UNLIKELY(!room->first)) {
+            seen.record_count++;
+            recorder_spans.record(op, lane_run, record->start, record->end, record->correlation);
+            return;
+        }
+    }
+    ot_spans_put(&room->spans, op, lane_run, record->start, record->end, record->correlation);
+}
+
+/* One that was compared in this buffer, on a lane that is known. False: it is for put_kernel(). */
+static inline bool put_known_kernel(struct room *room, const struct cupti_kernel *record)
+{
+    const uint64_t call = call_of(record->correlation);
+    const struct known *known = &seen.kernels[*place_of(record, record->name, 0)];
+    const struct lane_of_stream *lane =
+        &seen.lanes[lane_place(record->device, record->context, record->stream)];
+
+    if (UNLIKELY((difference(known, record, record->name) | (known->compared ^ in_buffer()) |
+                  (word_of(&lane->device) ^ word_of(&record->device)) |
+                  (lane->stream ^ record->stream) | record->graph_node | (call & CALL_COMPUTES)) !=
+                 0))
+        return false;
+    if (UNLIKELY(lane->number == 0 || !are_times(record->start, record->end)))
+        return false;
+    put_span(room, known->op, ot_lane_run(lane->number, (uint32_t)call), record);
+    return true;
+}
+
+/* After so many. Whether it waited: the ring may be another one now. */
+static inline bool look(void)
 {
     if (!cupti_pace_is_due(RECORDS_PER_LOOK))
-        return;
+        return false;
     pthread_mutex_unlock(&seen.lock);
     cupti_pace_wait();
     pthread_mutex_lock(&seen.lock);
+    return true;
 }
 
 /* The records of a buffer up to the first one whose length is for CUPTI to say. The last one read stays,
@@ -459,30 +537,46 @@ struct walk {
     uint8_t *last, *next, *cleared;
 };
 
-static void put_known(const struct cupti *cupti, struct walk *walk, const uint8_t *end)
+static inline void put_known(const struct cupti *cupti, struct walk *walk, const uint8_t *end)
 {
+    const size_t kernel_bytes = cupti->record_bytes[CUPTI_KERNEL];
+    const size_t ahead_bytes = kernel_bytes ? (CALLS_AHEAD + 1) * kernel_bytes : SIZE_MAX;
+    struct room room = {NULL, {NULL, NULL}};
     uint32_t count = 0;
-    size_t bytes;
 
-    while ((bytes = known_bytes(cupti, walk->next, end)) > 0) {
-        fetch_ahead(walk->next, bytes, end);
-        put_record(cupti, walk->next);
-        walk->last = walk->next;
+    for (;;) {
+        uint8_t *at = walk->next;
+        size_t bytes = kernel_bytes;
+        bool is_put = false;
+
+        if (LIKELY((size_t)(end - at) >= ahead_bytes && kind_of(at) == CUPTI_KERNEL)) {
+            fetch_ahead(at, kernel_bytes);
+            is_put = put_known_kernel(&room, (const void *)at);
+        } else if ((bytes = known_bytes(cupti, at, end)) == 0) {
+            break;
+        }
+        if (UNLIKELY(!is_put)) {
+            leave(&room);
+            put_record(cupti, at);
+        }
+        walk->last = at;
         walk->next += bytes;
         if (++count % RECORDS_PER_LOOK != 0)
             continue;
         memset(walk->cleared, 0, (size_t)(walk->last - walk->cleared));
         walk->cleared = walk->last;
-        look();
+        commit(&room);
+        if (look())
+            leave(&room);
     }
+    commit(&room);
 }
 
 /* One that CUPTI has found, of whatever kind: what is not ours to read is passed over. */
 static NOINLINE void put_found(const struct cupti *cupti, const uint8_t *at, const uint8_t *end)
 {
-    uint32_t kind;
+    const uint32_t kind = kind_of(at);
 
-    memcpy(&kind, at, sizeof(kind));
     if (cupti->is_short) {
         at = cupti_short_expand(at, (size_t)(end - at));
     } else if (known_bytes(cupti, at, end) == 0) {
@@ -517,23 +611,69 @@ static int put_asked(const struct cupti *cupti, uint8_t *buffer, size_t valid, v
     return rc;
 }
 
+/* Instructions come as slowly as data after a rest; here they come together. */
+static inline void fetch_code(const void *function, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += CACHE_LINE)
+        __builtin_prefetch((const char *)function + i);
+}
+
+static inline void fetch_functions(void)
+{
+    fetch_code(FUNCTION(cupti_decode), 26 * CACHE_LINE);
+    fetch_code(FUNCTION(kernel_op_slowly), 8 * CACHE_LINE);
+    fetch_code(FUNCTION(put_record), 11 * CACHE_LINE);
+    fetch_code(FUNCTION(pthread_mutex_lock), 2 * CACHE_LINE);
+    fetch_code(FUNCTION(strcmp), 4 * CACHE_LINE);
+    fetch_code(FUNCTION(recorder_spans.reserve), 3 * CACHE_LINE);
+    fetch_code(FUNCTION(recorder_spans.record), 3 * CACHE_LINE);
+}
+
 HOT void cupti_decode_soon(const struct cupti *cupti, const uint8_t *buffer, size_t valid)
 {
     const uint8_t *at = buffer, *end = buffer + valid;
     size_t bytes;
 
+    if (!recorder_is_open())
+        return;
+    fetch_functions();
     ot_fetch_to_write(&seen.lock);
-    __builtin_prefetch(&seen.kernels[1]);
+    ot_fetch_to_write(&cupti_calls_of_thread);
     __builtin_prefetch(recorder.level);
     for (int i = 0; i < RECORDS_FIRST && (bytes = known_bytes(cupti, at, end)) > 0; i++) {
         const struct cupti_kernel *record = (const void *)at;
 
         at += bytes;
+        __builtin_prefetch(&seen.kernels[i + 1]);
+        __builtin_prefetch(&seen.more[i + 1]);
         if (cupti->is_short || record->kind != CUPTI_KERNEL || !record->name)
             continue;
         __builtin_prefetch(record->name);
         __builtin_prefetch(record->name + CACHE_LINE);
+        __builtin_prefetch(place_of(record, record->name, 0));
         __builtin_prefetch(&calls[record->correlation % CALLS]);
+    }
+    recorder_spans.fetch();
+}
+
+/* The same of the names that those are compared with, which these places know. */
+static inline void fetch_names(const struct cupti *cupti, const uint8_t *at, const uint8_t *end)
+{
+    const size_t bytes = cupti->record_bytes[CUPTI_KERNEL];
+
+    if (bytes == 0)
+        return;
+    for (int i = 0; i < RECORDS_FIRST && (size_t)(end - at) >= bytes; i++, at += bytes) {
+        const struct cupti_kernel *record = (const void *)at;
+        const char *name;
+
+        if (record->kind != CUPTI_KERNEL)
+            return;
+        name = seen.more[*place_of(record, record->name, 0)].name;
+        if (!name)
+            continue;
+        __builtin_prefetch(name);
+        __builtin_prefetch(name + CACHE_LINE);
     }
 }
 
@@ -550,8 +690,10 @@ HOT size_t cupti_decode(const struct cupti *cupti, uint8_t *buffer, size_t valid
     mine = recorder.run_set(0);
     pthread_mutex_lock(&seen.lock);
     seen.buffer_count++;
-    if (!cupti->is_short)
+    if (!cupti->is_short) {
+        fetch_names(cupti, buffer, end);
         put_known(cupti, &walk, end);
+    }
     if (walk.next < end)
         rc = put_asked(cupti, buffer, valid, walk.last);
     cupti_watch_records(seen.record_count, seen.invalid_count);
