@@ -367,12 +367,9 @@ static int step_rows(struct store *store, const struct row_ranges *ranges, struc
 /* What was not handed over as parts. */
 static int take_rest(struct taking *taking)
 {
-    int rc;
+    int rc = span_bins_move(&taking->bins, taking->answer);
 
-    if (!taking->parts)
-        return span_bins_move(&taking->bins, taking->answer);
-    rc = span_bins_cut(&taking->bins, INT64_MAX, taking->answer);
-    return rc ? rc : hand_over(taking);
+    return rc || !taking->parts ? rc : hand_over(taking);
 }
 
 static int read_all(struct store *store, const struct row_ranges *ranges, struct taking *taking)
