@@ -18,7 +18,8 @@ enum {
     HAS_BYTES = 1 << 6,
     IS_HIDDEN = 1 << 7,
     HAS_ROW = 1 << 8,
-    NUMBERS_MAX = 14,
+    IS_FRAME = 1 << 9,
+    NUMBERS_MAX = 15,
 };
 
 int packed_begin(void *user, const struct spans_answer *spans)
@@ -42,6 +43,7 @@ void packed_deinit(struct packed_spans *packed)
         bytes_deinit(&packed->lanes[i].rows);
     free(packed->lanes);
     free(packed->lanes_until);
+    array_deinit(&packed->frames);
     *packed = (struct packed_spans){0};
 }
 
@@ -95,6 +97,8 @@ static unsigned flags_of(const struct taking *taking, const struct packed_lane *
         flags |= IS_HIDDEN;
     if (taking->rows[span_place(taking->part, span)])
         flags |= HAS_ROW;
+    if (span->frame)
+        flags |= IS_FRAME;
     return flags;
 }
 
@@ -140,6 +144,8 @@ static int take_span(struct taking *taking, struct packed_lane *lane, const stru
         at = bytes_number(at, bytes_fold(span->bytes));
     if (flags & HAS_ROW)
         at = bytes_number(at, taking->rows[span_place(taking->part, span)]);
+    if (flags & IS_FRAME)
+        at = bytes_number(at, taking->packed->frames.count - 1);
     bytes_commit(&lane->rows, at);
     lane->last.start_ns = span->start_ns;
     lane->last.op = span->op;
@@ -148,6 +154,41 @@ static int take_span(struct taking *taking, struct packed_lane *lane, const stru
         taking->packed->lanes_until[span->op] = span->lane + 1;
     lane->count++;
     return 0;
+}
+
+/* One that is here again has no row of bytes: it is open still where the next ones are read. */
+static int take_frame(struct taking *taking, const struct span *span)
+{
+    struct packed_spans *packed = taking->packed;
+    const struct packed_frame added = {span->start_ns, span->dur_ns, span->self_ns, span->lane,
+                                       taking->rows[span_place(taking->part, span)]};
+    int rc;
+
+    for (size_t i = 0; i < packed->frames.count && span->frame == SPAN_FRAME_AGAIN; i++) {
+        struct packed_frame *frame = &packed->frames.items[i];
+
+        if (frame->lane != span->lane || frame->start_ns != span->start_ns ||
+            frame->dur_ns != span->dur_ns)
+            continue;
+        frame->self_ns += span->self_ns;
+        return frame->row == added.row ? 0 : SPAN_PARTS_WHOLE;
+    }
+    rc = array_push(&packed->frames, added);
+    return rc ? rc : take_span(taking, &packed->lanes[span->lane], span);
+}
+
+/* How many spans of each lane were there before; those that are here again come first on theirs. */
+static void count_before(struct taking *taking, uint32_t *before)
+{
+    const struct spans_answer *part = taking->part;
+
+    for (size_t i = 0; i < taking->packed->lane_count; i++) {
+        const struct span *first = &part->spans.items[part->ranges[i].first];
+
+        before[i] = (uint32_t)taking->packed->lanes[i].count;
+        for (size_t k = 0; k < part->ranges[i].count && first[k].frame == SPAN_FRAME_AGAIN; k++)
+            before[i]--; /* below 0 is right, too */
+    }
 }
 
 int packed_take(void *user, struct spans_answer *part)
@@ -159,15 +200,20 @@ int packed_take(void *user, struct spans_answer *part)
     int rc = before ? export_rows_init(&rows, part) : -ENOMEM;
 
     taking.rows = rows.row;
+    if (rc == 0)
+        count_before(&taking, before);
     for (size_t i = 0; i < packed->lane_count && rc == 0; i++) {
         struct packed_lane *lane = &packed->lanes[i];
 
-        before[i] = (uint32_t)lane->count;
         if (rows.count[i] > lane->row_count)
             lane->row_count = rows.count[i];
     }
-    for (size_t i = 0; i < part->spans.count && rc == 0; i++)
-        rc = take_span(&taking, &packed->lanes[part->spans.items[i].lane], &part->spans.items[i]);
+    for (size_t i = 0; i < part->spans.count && rc == 0; i++) {
+        const struct span *span = &part->spans.items[i];
+
+        rc = span->frame ? take_frame(&taking, span)
+                         : take_span(&taking, &packed->lanes[span->lane], span);
+    }
     export_rows_deinit(&rows);
     free(before);
     return rc;
@@ -270,6 +316,8 @@ bool packed_next(struct packed_reader *reader)
     span->bytes = flags & HAS_BYTES ? bytes_unfold(bytes_next_number(&at)) : STORE_NULL;
     span->is_shown = !(flags & IS_HIDDEN);
     span->row = flags & HAS_ROW ? (uint32_t)bytes_next_number(&at) : 0;
+    if (flags & IS_FRAME)
+        span->self_ns = reader->packed->frames.items[bytes_next_number(&at)].self_ns;
     bytes_pass(&reader->rows, at);
     return open_span(reader);
 }

@@ -43,9 +43,16 @@ struct packed_lane {
     } last;                           /* what the next one is told against */
 };
 
+/* A span that was in several parts. */
+struct packed_frame {
+    int64_t start_ns, dur_ns, self_ns;
+    uint32_t lane, row;
+};
+
 struct packed_spans {
     struct packed_lane *lanes;
     size_t lane_count, count;
+    ARRAY_OF(struct packed_frame) frames;
     struct progress *progress; /* says how far reading them again is; or NULL */
     uint32_t *lanes_until; /* beside ops: behind the last lane that has a span of it; 0: none has */
 };
@@ -54,7 +61,7 @@ struct packed_spans {
  *
  *  packed  a struct packed_spans, as struct span_parts hands it on */
 int packed_begin(void *packed, const struct spans_answer *spans);
-/** Returns 0 or -ENOMEM. */
+/** Returns 0, SPAN_PARTS_WHOLE or -ENOMEM. */
 int packed_take(void *packed, struct spans_answer *part);
 void packed_finish(struct packed_spans *packed);
 /** One that never ended, which is in no lane and has no place. */

@@ -139,6 +139,16 @@ static int put_rows(struct stack_lines *stacks, const struct average_rows *rows)
     return rc;
 }
 
+/* Whether a line is of a span that is in several parts, of which none has all of its time. */
+static bool has_frame(const struct stack_lines *stacks, const struct spans_answer *part)
+{
+    for (size_t i = 0; i < part->spans.count; i++) {
+        if (part->spans.items[i].frame && stacks->lines[part->spans.items[i].op])
+            return true;
+    }
+    return false;
+}
+
 int stacks_take(void *user, struct spans_answer *part)
 {
     struct stack_lines *stacks = user;
@@ -146,7 +156,7 @@ int stacks_take(void *user, struct spans_answer *part)
     bool depends = false;
     int rc = stacks->is_whole ? 0 : averages_depend_on_others(part, &depends);
 
-    if (rc == 0 && depends) {
+    if (rc == 0 && (depends || (!stacks->is_whole && has_frame(stacks, part)))) {
         stacks->is_whole = true;
         return SPAN_PARTS_WHOLE;
     }

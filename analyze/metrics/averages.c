@@ -96,8 +96,11 @@ static void add_to_line(struct average_line *line, const struct average_rows *ro
     const struct average_cost *cost = &rows->costs[place];
     int64_t flop = rows->spans->ops.items[span->op].computation_flop;
 
-    line->calls++;
-    line->cpu_ns += (double)span->dur_ns; /* NaN stays NaN */
+    if (span->frame == SPAN_FRAME_AGAIN)
+        flop = STORE_NULL;
+    else
+        line->calls++;
+    line->cpu_ns += span->frame == SPAN_FRAME_AGAIN ? 0 : (double)span->dur_ns; /* NaN stays NaN */
     line->self_cpu_ns += (double)cost->self_cpu_ns;
     line->recording_ns += rows->recording_ns ? rows->recording_ns[place] : NAN;
     line->device_ns += (double)cost->device_ns;
@@ -130,8 +133,39 @@ static void add_totals(const struct average_rows *rows, struct averages *out_ave
         if (span_is_device(spans, span))
             continue;
         add_to_total(&out_averages->self_cpu_ns, rows->costs[i].self_cpu_ns);
-        out_averages->negative_count += span->is_shown && rows->costs[i].self_cpu_ns < 0;
+        out_averages->negative_count +=
+            !span->frame && span->is_shown && rows->costs[i].self_cpu_ns < 0;
     }
+}
+
+static int add_frame(struct average_groups *groups, const struct span *span, int64_t self_cpu_ns)
+{
+    const struct average_frame added = {span->start_ns, span->dur_ns, self_cpu_ns, span->lane,
+                                        span->is_shown};
+
+    for (size_t i = 0; i < groups->frames.count; i++) {
+        struct average_frame *frame = &groups->frames.items[i];
+
+        if (frame->lane != span->lane || frame->start_ns != span->start_ns ||
+            frame->dur_ns != span->dur_ns)
+            continue;
+        frame->self_cpu_ns += self_cpu_ns;
+        return 0;
+    }
+    return array_push(&groups->frames, added);
+}
+
+static int add_frames(struct average_groups *groups, const struct average_rows *rows)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < rows->spans->spans.count && rc == 0; i++) {
+        const struct span *span = &rows->spans->spans.items[i];
+
+        if (span->frame && rows->row[i] == i)
+            rc = add_frame(groups, span, rows->costs[i].self_cpu_ns);
+    }
+    return rc;
 }
 
 static int add_rows(struct grouping *grouping)
@@ -218,6 +252,9 @@ int average_groups_add(struct average_groups *groups, const struct spans_answer 
         rc = average_rows_add_recording(&rows, options->costs);
     if (rc == 0) {
         add_totals(&rows, averages);
+        rc = add_frames(groups, &rows);
+    }
+    if (rc == 0) {
         rc = options->by_module ? averages_by_module(&rows, averages)
                                 : group(&rows, options, groups, averages);
     }
@@ -230,8 +267,11 @@ int average_groups_add(struct average_groups *groups, const struct spans_answer 
 }
 
 /* Where no device took part, no line has a time there. */
-void average_groups_finish(struct averages *averages)
+void average_groups_finish(const struct average_groups *groups, struct averages *averages)
 {
+    for (size_t i = 0; i < groups->frames.count; i++)
+        averages->negative_count +=
+            groups->frames.items[i].is_shown && groups->frames.items[i].self_cpu_ns < 0;
     for (size_t i = 0; i < averages->lines.count && !averages->has_device; i++)
         averages->lines.items[i].device_ns = averages->lines.items[i].self_device_ns = NAN;
 }
@@ -243,6 +283,7 @@ void average_groups_deinit(struct average_groups *groups)
         groups->line_of[side] = NULL;
     }
     place_map_deinit(&groups->lines);
+    array_deinit(&groups->frames);
 }
 
 int averages_make(const struct spans_answer *spans, const struct memory_row_array *memory,
@@ -253,7 +294,7 @@ int averages_make(const struct spans_answer *spans, const struct memory_row_arra
 
     *out_averages = (struct averages){.self_cpu_ns = NAN, .self_device_ns = NAN};
     rc = average_groups_add(&groups, spans, memory, options, out_averages);
-    average_groups_finish(out_averages);
+    average_groups_finish(&groups, out_averages);
     average_groups_deinit(&groups);
     return rc;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyze/metrics/averages_rows.h"
 #include "analyze/query/lane_use.h"
@@ -35,6 +36,20 @@ struct memory_row_array *averages_memory(struct averages_parts *parts)
     return &parts->memory;
 }
 
+/* Whether it would be one with the frame that it lies in, were it alone there. */
+static bool is_as_frame_around(const struct spans_answer *spans, const struct span *span)
+{
+    const struct span *items = spans->spans.items;
+    uint32_t around = span->parent;
+
+    while (around != SPAN_NONE && ((spans->op_kinds[items[around].op] != SPAN_OP &&
+                                    spans->op_kinds[items[around].op] != SPAN_LABEL) ||
+                                   span_end_ns(&items[around]) <= span->start_ns))
+        around = items[around].parent;
+    return around != SPAN_NONE && items[around].frame &&
+           strcmp(span_op(spans, span)->name, span_op(spans, &items[around])->name) == 0;
+}
+
 int averages_depend_on_others(const struct spans_answer *spans, bool *out_value)
 {
     struct lane_use *uses;
@@ -47,8 +62,9 @@ int averages_depend_on_others(const struct spans_answer *spans, bool *out_value)
     for (size_t i = 0; i < spans->spans.count && !*out_value; i++) {
         const struct span *span = &spans->spans.items[i];
 
-        *out_value = spans->op_kinds[span->op] == SPAN_LABEL && !uses[span->lane].has_op &&
-                     spans->lanes.items[span->lane].native_id == STORE_NULL;
+        *out_value = (spans->op_kinds[span->op] == SPAN_LABEL && !uses[span->lane].has_op &&
+                      spans->lanes.items[span->lane].native_id == STORE_NULL) ||
+                     is_as_frame_around(spans, span);
     }
     free(uses);
     return 0;
@@ -72,7 +88,7 @@ int averages_add(struct averages_parts *parts, const struct spans_answer *spans)
 
 void averages_finish(struct averages_parts *parts, struct averages *out_averages)
 {
-    average_groups_finish(&parts->sums);
+    average_groups_finish(&parts->groups, &parts->sums);
     *out_averages = parts->sums;
     parts->sums = (struct averages){0};
 }

@@ -121,10 +121,11 @@ static void charge_host(struct average_rows *rows, const uint32_t *holders,
             continue;
         }
         if (rows->row[i] != SPAN_NONE) {
-            rows->costs[i].self_cpu_ns += items[i].dur_ns;
+            rows->costs[i].self_cpu_ns += items[i].frame == SPAN_FRAME_AGAIN ? 0 : items[i].dur_ns;
             rows->parent[i] = parent == SPAN_NONE ? SPAN_NONE : rows->row[parent];
         }
-        if (holder != SPAN_NONE && rows->row[holder] != SPAN_NONE)
+        if (holder != SPAN_NONE && rows->row[holder] != SPAN_NONE &&
+            items[i].frame != SPAN_FRAME_AGAIN)
             rows->costs[rows->row[holder]].self_cpu_ns -= items[i].dur_ns;
     }
 }
@@ -209,7 +210,8 @@ int average_rows_add_recording(struct average_rows *rows, const struct recording
         struct recording_overhead_rate rate;
         uint32_t around;
 
-        if (span_is_device(spans, span) || spans->op_kinds[span->op] == SPAN_MARK)
+        if (span_is_device(spans, span) || spans->op_kinds[span->op] == SPAN_MARK ||
+            span->frame == SPAN_FRAME_AGAIN)
             continue;
         rate = recording_overhead_of(costs, spans, span);
         if (rows->row[i] == i) {

@@ -32,8 +32,8 @@ void average_rows_deinit(struct average_rows *rows);
 /** Whether some op is a label. */
 bool averages_have_labels(const struct spans_answer *spans);
 
-/** Whether a label of this part is a row depends on what else there is on its lane, maybe in another
- *  part. Returns 0 or -ENOMEM. */
+/** Whether what is a row in this part depends on others: a label on what else there is on its lane,
+ *  and what is called as the frame around it on what else is in that. Returns 0 or -ENOMEM. */
 int averages_depend_on_others(const struct spans_answer *spans, bool *out_value);
 
 /** Fill in recording_ns. Returns 0 or -ENOMEM. */
@@ -47,10 +47,18 @@ int averages_by_module(const struct average_rows *rows, struct averages *out_ave
 int average_rows_add_memory(struct average_rows *rows, const struct memory_row_array *memory,
                             bool runs_only);
 
+/* A row that is in several parts. */
+struct average_frame {
+    int64_t start_ns, dur_ns, self_cpu_ns;
+    uint32_t lane;
+    bool is_shown;
+};
+
 /* Lines by what tells them apart, over parts: {0}, average_groups_add(), average_groups_deinit(). */
 struct average_groups {
     struct place_map lines;
     uint32_t *line_of[OP_SIDES]; /* of each op: its line, or PLACE_NONE */
+    ARRAY_OF(struct average_frame) frames;
 };
 
 /** Add the spans of a part to the lines of `averages`, which is {0} but for NaN before the first, and
@@ -58,7 +66,7 @@ struct average_groups {
 int average_groups_add(struct average_groups *groups, const struct spans_answer *spans,
                        const struct memory_row_array *memory,
                        const struct averages_options *options, struct averages *averages);
-void average_groups_finish(struct averages *averages);
+void average_groups_finish(const struct average_groups *groups, struct averages *averages);
 void average_groups_deinit(struct average_groups *groups);
 
 #endif

@@ -171,9 +171,8 @@ int query_row_limits(struct store *store, const struct row_ranges *ranges,
                      struct row_limits *limits, struct diag *diag)
 {
     sqlite3_stmt *statement = NULL;
-    int64_t later_ns = INT64_MAX;
     int rc = query_prepare(store,
-                           "SELECT last_rowid, start_ns FROM event_batch"
+                           "SELECT first_rowid, last_rowid, start_ns FROM event_batch"
                            " WHERE first_rowid BETWEEN ?1 AND ?2 ORDER BY first_rowid",
                            &statement, diag);
 
@@ -182,18 +181,24 @@ int query_row_limits(struct store *store, const struct row_ranges *ranges,
         sqlite3_bind_int64(statement, 2, ranges->items[i].last);
         while (rc == 0 && (rc = query_step(store, statement, diag)) == 1)
             rc = array_push(limits,
-                            ((struct row_limit){query_int(statement, 0), query_int(statement, 1)}));
+                            ((struct row_limit){query_int(statement, 0), query_int(statement, 1),
+                                                query_int(statement, 2), INT64_MAX}));
         sqlite3_reset(statement);
     }
     sqlite3_finalize(statement);
-    /* From when a batch begins to when those behind it do. */
-    for (size_t i = limits->count; i-- > 0;) {
-        int64_t start_ns = limits->items[i].later_ns;
-
-        limits->items[i].later_ns = later_ns;
-        later_ns = start_ns < later_ns ? start_ns : later_ns;
-    }
     return rc;
+}
+
+void row_limits_look_ahead(struct row_limits *limits)
+{
+    int64_t later_ns = INT64_MAX;
+
+    for (size_t i = limits->count; i-- > 0;) {
+        struct row_limit *limit = &limits->items[i];
+
+        limit->later_ns = later_ns;
+        later_ns = limit->start_ns < later_ns ? limit->start_ns : later_ns;
+    }
 }
 
 struct rows_read rows_read_begin(const struct row_ranges *ranges, struct progress *progress)

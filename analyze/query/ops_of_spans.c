@@ -99,7 +99,7 @@ int ops_sums_add(struct ops_sums *sums, const struct spans_answer *spans)
         const struct span *span = &spans->spans.items[i];
         enum op_side side = spans->lanes.items[span->lane].side;
 
-        if (!span->is_shown)
+        if (!span->is_shown || span->frame == SPAN_FRAME_AGAIN)
             continue;
         if (!sums->without_percentiles)
             rc = store_histogram_count_one(&sums->durations[span->op].of[side],

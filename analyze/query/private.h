@@ -178,15 +178,20 @@ static inline void rows_read_add(struct rows_read *rows)
 int query_event_ranges(struct store *store, const struct scan *scan, struct row_ranges *out_ranges,
                        struct diag *diag);
 
-/* Rows up to `last`; those of the batches behind it begin at `later_ns` or after it. */
+/* The rows of a batch. */
 struct row_limit {
-    int64_t last, later_ns; /* later_ns INT64_MAX: there are no others */
+    int64_t first, last;
+    int64_t start_ns; /* of the first of them to begin */
+    int64_t later_ns; /* those of the batches behind it begin then or later; INT64_MAX: there are no
+                         others, or it was not looked for */
 };
 struct row_limits ARRAY_FIELDS(struct row_limit);
 
 /** A limit for each batch of those ranges, in the order of rows. */
 int query_row_limits(struct store *store, const struct row_ranges *ranges,
                      struct row_limits *out_limits, struct diag *diag);
+/** Fill in later_ns. */
+void row_limits_look_ahead(struct row_limits *limits);
 
 /* event_pages.c */
 

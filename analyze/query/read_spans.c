@@ -6,6 +6,7 @@
 
 #include "analyze/query/private.h"
 #include "analyze/query/span_bins.h"
+#include "analyze/query/span_frames.h"
 #include "analyze/query/span_tree.h"
 
 static enum span_kind kind_of(const struct op_row *op)
@@ -145,6 +146,7 @@ struct taking {
 
     const struct span_parts *parts; /* or NULL: all spans at once */
     bool is_whole;                  /* there is no way to cut them */
+    struct frames frames;           /* which are not in bins */
     struct row_limits limits;
     size_t limit;                          /* place of that of the row at hand */
     size_t next_try;                       /* so many spans are to be cut */
@@ -190,17 +192,22 @@ static bool keys_grow(struct taking *taking)
     return true;
 }
 
-/* Hands over the spans of the answer. */
-static int hand_over(struct taking *taking)
+/* Hands over the spans of the answer, which begin until a time. */
+static int hand_over(struct taking *taking, int64_t until_ns)
 {
     struct spans_answer *answer = taking->answer;
     int64_t start_ns = answer->start_ns, end_ns = answer->end_ns;
     bool has_bounds = taking->cut_ns > INT64_MIN;
-    int rc;
+    int rc, frame_count;
 
     if (!taking->is_whole && !keys_grow(taking))
         return SPAN_PARTS_WHOLE;
+    frame_count = frames_put(&taking->frames, taking->cut_ns, until_ns, answer);
+    if (frame_count < 0)
+        return frame_count;
     rc = span_tree_build(answer, answer->basis.is_flat);
+    if (rc == 0 && frame_count)
+        frames_add_self(&taking->frames, answer);
     if (rc == 0)
         rc = taking->parts->take(taking->parts->user, answer);
     if (has_bounds) {
@@ -226,7 +233,7 @@ static int try_to_cut(struct taking *taking, int64_t later_ns)
     }
     rc = span_bins_cut(&taking->bins, cut_ns, taking->answer);
     if (rc == 0)
-        rc = hand_over(taking);
+        rc = hand_over(taking, cut_ns);
     taking->cut_ns = cut_ns;
     return rc;
 }
@@ -265,6 +272,7 @@ static int begin_parts(struct taking *taking)
 {
     scan_restart(taking->scan);
     span_bins_clear(&taking->bins);
+    frames_restart(&taking->frames);
     taking->answer->unfinished.count = 0;
     taking->answer->spans.count = 0;
     taking->answer->clipped_count = 0;
@@ -317,6 +325,11 @@ static int add_row(struct taking *taking, const struct event_row *row)
     span.lane = id_map_find(&scan->lane_map, row->event.lane_id);
     span.op = id_map_find(&scan->op_map, row->event.op_id);
     span.run = find_run(scan, taking->first_runs, span.lane, row->event.run);
+    if (frames_is_next(&taking->frames, row->rowid)) {
+        taking->frames.reached++;
+        taking->taken++;
+        return taken == TAKEN_WHOLE ? 0 : SPAN_PARTS_WHOLE;
+    }
     if (taken == TAKEN_WHOLE) {
         taking->taken++;
         if (span.start_ns < taking->cut_ns)
@@ -369,7 +382,9 @@ static int take_rest(struct taking *taking)
 {
     int rc = span_bins_move(&taking->bins, taking->answer);
 
-    return rc || !taking->parts ? rc : hand_over(taking);
+    if (rc == 0 && taking->parts)
+        rc = hand_over(taking, INT64_MAX);
+    return rc == 0 && !frames_are_sound(&taking->frames) ? SPAN_PARTS_WHOLE : rc;
 }
 
 static int read_all(struct store *store, const struct row_ranges *ranges, struct taking *taking)
@@ -387,6 +402,23 @@ static int read_all(struct store *store, const struct row_ranges *ranges, struct
     return rc ? rc : take_rest(taking);
 }
 
+/* Where parts may be cut. */
+static int find_limits(struct store *store, const struct row_ranges *ranges, struct taking *taking)
+{
+    int rc = query_row_limits(store, ranges, &taking->limits, taking->diag);
+
+    if (rc == 0 && taking->parts->takes_frames)
+        rc = frames_find(store, taking->scan, taking->answer, &taking->limits, &taking->frames,
+                         taking->diag);
+    for (size_t i = 0; i < taking->frames.items.count && rc == 0; i++) {
+        struct frame *frame = &taking->frames.items.items[i];
+
+        frame->span.run = find_run(taking->scan, taking->first_runs, frame->span.lane, frame->run);
+    }
+    row_limits_look_ahead(&taking->limits);
+    return rc;
+}
+
 static int read_spans(struct store *store, struct taking *taking)
 {
     struct row_ranges ranges = {0};
@@ -395,16 +427,18 @@ static int read_spans(struct store *store, struct taking *taking)
     if (rc == 0)
         rc = query_event_ranges(store, taking->scan, &ranges, taking->diag);
     if (rc == 0 && taking->parts && !taking->is_whole)
-        rc = query_row_limits(store, &ranges, &taking->limits, taking->diag);
+        rc = find_limits(store, &ranges, taking);
     taking->rows = rows_read_begin(&ranges, taking->rows.progress);
     if (rc == 0)
         rc = read_all(store, &ranges, taking);
     if (rc == SPAN_PARTS_WHOLE) {
         taking->is_whole = true;
+        taking->frames.items.count = 0;
         rc = read_all(store, &ranges, taking);
     }
     progress_end(taking->rows.progress);
     span_bins_deinit(&taking->bins);
+    frames_deinit(&taking->frames);
     array_deinit(&taking->limits);
     array_deinit(&ranges);
     return rc;

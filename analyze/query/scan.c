@@ -249,6 +249,24 @@ static bool has_sane_times(const struct scan_event *event)
             (event->kern_ns >= 0 && event->kern_ns <= event->dur_ns));
 }
 
+bool scan_takes(const struct scan *scan, const struct scan_event *event)
+{
+    uint32_t lane = id_map_find(&scan->lane_map, event->lane_id), op, run = ID_MAP_NONE;
+    const struct scan_session *session;
+
+    if (lane == ID_MAP_NONE)
+        return false;
+    session = &scan->sessions[scan->lanes[lane].session];
+    op = id_map_find(&scan->op_map, event->op_id);
+    if (event->start_ns < session->from_ns || event->start_ns >= session->until_ns ||
+        op == ID_MAP_NONE || event->dur_ns == STORE_NULL || scan->op_kinds[op] == SCAN_OP_SKIPPED ||
+        !has_sane_times(event))
+        return false;
+    if (event->run != STORE_NULL)
+        run = id_map_find(&session->run_map, event->run);
+    return run == ID_MAP_NONE ? session->all_events : session->runs[run].selected;
+}
+
 void scan_add(struct scan *scan, const struct scan_event *event)
 {
     uint32_t lane_place = id_map_find(&scan->lane_map, event->lane_id), op;

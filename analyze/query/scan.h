@@ -131,6 +131,9 @@ int scan_prepare(struct scan *scan);
 
 void scan_add(struct scan *scan, const struct scan_event *event);
 
+/** Whether scan_add() would count it, but for sums that would become too large. */
+bool scan_takes(const struct scan *scan, const struct scan_event *event);
+
 /** Count the executions of an op on a lane that somebody has summed up. Takes their durations.
  *  Returns 0 or -ENOMEM. */
 int scan_add_sums(struct scan *scan, struct scan_sums *sums);

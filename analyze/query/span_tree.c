@@ -60,15 +60,15 @@ static void nest(struct spans_answer *answer)
         span->parent = find_parent(answer, span, open);
         if (span->parent != SPAN_NONE) {
             span->depth = items[span->parent].depth + 1;
-            if (counts_for_parent(answer, span)) {
+            if (counts_for_parent(answer, span) && span->frame != SPAN_FRAME_AGAIN) {
                 items[span->parent].self_ns -= span->dur_ns;
-                is_clipped |= items[span->parent].self_ns < 0;
+                is_clipped |= items[span->parent].self_ns < 0 && !items[span->parent].frame;
             }
         }
         open = (uint32_t)i;
     }
     for (size_t i = 0; i < answer->spans.count && is_clipped; i++) {
-        if (items[i].self_ns < 0) {
+        if (items[i].self_ns < 0 && !items[i].frame) {
             items[i].self_ns = 0;
             answer->clipped_count++;
         }
@@ -124,7 +124,8 @@ static int find_own(struct spans_answer *answer)
             answer->own_ns[around] -= span->dur_ns;
     }
     for (size_t i = 0; i < answer->spans.count; i++)
-        answer->own_ns[i] = answer->own_ns[i] < 0 ? 0 : answer->own_ns[i];
+        answer->own_ns[i] =
+            answer->own_ns[i] < 0 && !answer->spans.items[i].frame ? 0 : answer->own_ns[i];
     return 0;
 }
 
@@ -260,7 +261,7 @@ static int begin(struct spans_answer *answer)
             answer->start_ns = span->start_ns;
         if (i == 0 || end_of(span) > answer->end_ns)
             answer->end_ns = end_of(span);
-        span->self_ns = span->dur_ns;
+        span->self_ns = span->frame == SPAN_FRAME_AGAIN ? 0 : span->dur_ns;
         span->parent = span->launch = span->next = SPAN_NONE;
         span->depth = 0;
         span->is_shown = true;

@@ -29,6 +29,15 @@ enum span_kind {
     SPAN_MARK,  /* a point in time */
 };
 
+/* A label that lasts for longer than a part: each part that it reaches into has it, so that what lies
+ * in it nests in it. Its self_ns is its duration in the first of them and 0 in the others, without
+ * what lies in it in that part; over all parts these add up to what it is. */
+enum span_frame {
+    SPAN_NO_FRAME,
+    SPAN_FRAME_FIRST,
+    SPAN_FRAME_AGAIN, /* it was in an earlier part: nothing of it counts but that self_ns */
+};
+
 struct span {
     int64_t start_ns; /* ns since 1970 */
     int64_t dur_ns;   /* >= 0 */
@@ -42,7 +51,8 @@ struct span {
     uint32_t launch;     /* of a device span: the host span that launched it; of a launching host
                             span: the first device span it launched; else SPAN_NONE */
     uint32_t next;       /* of a device span: the next one of the same launch, or SPAN_NONE */
-    uint32_t depth : 31; /* 0: inside of nothing */
+    uint32_t depth : 29; /* 0: inside of nothing */
+    uint32_t frame : 2;  /* enum span_frame */
     bool is_shown : 1;   /* true, unless span_filter() found that nobody asked for it */
     uint32_t order;      /* in the order of the store: an inner span before its outer one */
 };
@@ -111,6 +121,8 @@ struct span_parts {
 
     bool is_whole;     /* all in one part, whatever there is */
     size_t span_count; /* about so many in a part; 0: as many as are handled best */
+    bool takes_frames; /* spans may be in several parts, by enum span_frame: else labels around all
+                          are reason for one part */
 };
 
 /**

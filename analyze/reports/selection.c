@@ -181,7 +181,8 @@ static int take_filtered(void *user, struct spans_answer *spans)
     struct filtering *filtering = user;
     int rc = span_filter_add(&filtering->filtered, spans);
 
-    filtering->count += spans->spans.count;
+    for (size_t i = 0; i < spans->spans.count; i++)
+        filtering->count += spans->spans.items[i].frame != SPAN_FRAME_AGAIN;
     for (size_t i = 0; i < spans->spans.count && !filtering->is_any_shown && rc == 0; i++)
         filtering->is_any_shown = spans->spans.items[i].is_shown;
     return rc ? rc : filtering->parts->take(filtering->parts->user, spans);
@@ -192,8 +193,10 @@ int report_query_span_parts(const struct report *report, struct report_selection
                             struct diag *diag)
 {
     struct filtering filtering = {.parts = parts, .filter = &selection->filter};
-    const struct span_parts to = {
-        .user = &filtering, .begin = begin_filtering, .take = take_filtered};
+    const struct span_parts to = {.user = &filtering,
+                                  .begin = begin_filtering,
+                                  .take = take_filtered,
+                                  .takes_frames = parts->takes_frames};
     int rc = query_span_parts(report->source->store, &selection->question, &to, out_answer, diag);
 
     if (rc == 0)
@@ -261,7 +264,7 @@ int report_query_ops(const struct report *report, struct report_selection *selec
 {
     const struct ops_question *question = &selection->question;
     struct ops_sums sums = {0};
-    const struct report_parts parts = {&sums, begin_sums, add_sums};
+    const struct report_parts parts = {&sums, begin_sums, add_sums, true};
     struct spans_answer spans;
     int rc;
 

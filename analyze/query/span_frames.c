@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Few batches are read twice, or there are no frames. */
+#include "analyze/query/span_frames.h"
+
+enum {
+    FRAMES_MAX = 64,
+    EARLY_MAX = 64,
+    BEHIND = 2,      /* a batch is late that begins before one so far in front of it */
+    READ_AT_MOST = 8 /* this part of all rows is read for them */
+};
+
+struct finding {
+    const struct scan *scan;
+    const struct spans_answer *answer;
+    struct frames *frames;
+    ARRAY_OF(struct span) early; /* that began before the batches in front, and are no frames */
+};
+
+static bool is_frame(const struct finding *finding, uint32_t lane, uint32_t op,
+                     const struct event_row *row)
+{
+    const struct scan_lane *on = &finding->scan->lanes[lane];
+
+    return on->side == SCAN_HOST && !finding->scan->sessions[on->session].flat &&
+           finding->answer->op_kinds[op] == SPAN_LABEL && row->correlation == STORE_NULL &&
+           row->bytes == STORE_NULL;
+}
+
+/* A row that begins before `until_ns`. Returns whether it is a frame. */
+static int look_at(struct finding *finding, const struct event_row *row)
+{
+    const uint32_t lane = id_map_find(&finding->scan->lane_map, row->event.lane_id);
+    const uint32_t op = id_map_find(&finding->scan->op_map, row->event.op_id);
+    const struct frame frame = {.rowid = row->rowid,
+                                .run = row->event.run,
+                                .span = {
+                                    .start_ns = row->event.start_ns,
+                                    .dur_ns = row->event.dur_ns,
+                                    .kern_ns = row->event.kern_ns,
+                                    .correlation = STORE_NULL,
+                                    .bytes = STORE_NULL,
+                                    .op = op,
+                                    .lane = lane,
+                                }};
+    int rc;
+
+    if (!is_frame(finding, lane, op, row))
+        return finding->early.count > EARLY_MAX ? 0 : array_push(&finding->early, frame.span);
+    rc = array_push(&finding->frames->items, frame);
+    return rc ? rc : 1;
+}
+
+/* Returns 0 or a negative errno; *out_start_ns is when what is no frame begins. */
+static int read_batch(struct finding *finding, sqlite3_stmt *statement, struct store *store,
+                      int64_t until_ns, int64_t *out_start_ns, struct diag *diag)
+{
+    int rc = 0;
+
+    *out_start_ns = INT64_MAX;
+    while (rc == 0 && (rc = query_step(store, statement, diag)) == 1) {
+        const struct event_row row = {
+            .event = {query_int(statement, 0), query_int(statement, 1), query_int(statement, 2),
+                      query_int(statement, 3), query_int(statement, 4), query_int(statement, 5)},
+            .correlation = query_int(statement, 6),
+            .bytes = query_int(statement, 7),
+            .rowid = query_int(statement, 8),
+        };
+
+        rc = 0;
+        if (!scan_takes(finding->scan, &row.event))
+            continue;
+        if (row.event.start_ns < until_ns)
+            rc = look_at(finding, &row);
+        if (rc == 0 && row.event.start_ns < *out_start_ns)
+            *out_start_ns = row.event.start_ns;
+        rc = rc < 0 ? rc : 0;
+    }
+    sqlite3_reset(statement);
+    return rc;
+}
+
+/* Whether two are on one lane at the very same time, whose order is not known here. */
+static bool has_twins(const struct finding *finding)
+{
+    const struct frames *frames = finding->frames;
+
+    for (size_t i = 0; i < frames->items.count; i++) {
+        const struct span *span = &frames->items.items[i].span;
+
+        for (size_t k = 0; k < i + finding->early.count; k++) {
+            const struct span *other =
+                k < i ? &frames->items.items[k].span : &finding->early.items[k - i];
+
+            if (other->lane == span->lane && other->start_ns == span->start_ns &&
+                other->dur_ns == span->dur_ns)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Returns 0, or 1 when it is not worth while, or a negative errno. */
+static int find(struct finding *finding, struct store *store, struct row_limits *limits,
+                struct diag *diag)
+{
+    int64_t all = 0, read = 0, before_ns = INT64_MIN;
+    sqlite3_stmt *statement = NULL;
+    int rc = query_prepare(store,
+                           "SELECT lane_id, op_id, run, start_ns, dur_ns, kern_ns, correlation,"
+                           "       bytes, rowid FROM event WHERE rowid BETWEEN ?1 AND ?2",
+                           &statement, diag);
+
+    for (size_t i = 0; i < limits->count; i++)
+        all += limits->items[i].last - limits->items[i].first + 1;
+    for (size_t i = BEHIND; i < limits->count && rc == 0; i++) {
+        struct row_limit *limit = &limits->items[i];
+
+        if (limits->items[i - BEHIND].start_ns > before_ns)
+            before_ns = limits->items[i - BEHIND].start_ns;
+        if (limit->start_ns >= before_ns)
+            continue;
+        read += limit->last - limit->first + 1;
+        if (read > all / READ_AT_MOST)
+            break;
+        sqlite3_bind_int64(statement, 1, limit->first);
+        sqlite3_bind_int64(statement, 2, limit->last);
+        rc = read_batch(finding, statement, store, before_ns, &limit->start_ns, diag);
+    }
+    sqlite3_finalize(statement);
+    if (rc == 0 && (read > all / READ_AT_MOST || finding->frames->items.count > FRAMES_MAX ||
+                    finding->early.count > EARLY_MAX || has_twins(finding)))
+        rc = 1;
+    return rc;
+}
+
+int frames_find(struct store *store, const struct scan *scan, const struct spans_answer *answer,
+                struct row_limits *limits, struct frames *frames, struct diag *diag)
+{
+    struct finding finding = {.scan = scan, .answer = answer, .frames = frames};
+    ARRAY_OF(int64_t) starts = {0};
+    int rc = array_reserve(&starts, limits->count + 1);
+
+    for (size_t i = 0; i < limits->count && rc == 0; i++)
+        starts.items[starts.count++] = limits->items[i].start_ns;
+    if (rc == 0)
+        rc = find(&finding, store, limits, diag);
+    if (rc == 1) {
+        frames->items.count = 0;
+        for (size_t i = 0; i < starts.count; i++)
+            limits->items[i].start_ns = starts.items[i];
+        rc = 0;
+    }
+    array_deinit(&starts);
+    array_deinit(&finding.early);
+    return rc;
+}
+
+void frames_restart(struct frames *frames)
+{
+    frames->reached = 0;
+    for (size_t i = 0; i < frames->items.count; i++) {
+        frames->items.items[i].is_handed = false;
+        frames->items.items[i].self_ns = 0;
+    }
+}
+
+int frames_put(struct frames *frames, int64_t from_ns, int64_t until_ns, struct spans_answer *part)
+{
+    int count = 0;
+
+    for (size_t i = 0; i < frames->items.count; i++) {
+        struct frame *frame = &frames->items.items[i];
+        struct span span = frame->span;
+
+        /* What takes no time at its end lies in it still. */
+        if (span.start_ns >= until_ns || span.start_ns + span.dur_ns < from_ns)
+            continue;
+        span.frame = frame->is_handed ? SPAN_FRAME_AGAIN : SPAN_FRAME_FIRST;
+        span.order = SPAN_NONE; /* behind all that lie in it */
+        frame->is_handed = true;
+        if (array_push(&part->spans, span) < 0)
+            return -ENOMEM;
+        count++;
+    }
+    return count;
+}
+
+void frames_add_self(struct frames *frames, const struct spans_answer *part)
+{
+    for (size_t i = 0; i < part->spans.count; i++) {
+        const struct span *span = &part->spans.items[i];
+
+        for (size_t k = 0; k < frames->items.count && span->frame; k++) {
+            struct frame *frame = &frames->items.items[k];
+
+            if (frame->span.lane == span->lane && frame->span.start_ns == span->start_ns &&
+                frame->span.dur_ns == span->dur_ns)
+                frame->self_ns += span->self_ns;
+        }
+    }
+}
+
+bool frames_are_sound(const struct frames *frames)
+{
+    bool is_sound = frames->reached == frames->items.count;
+
+    for (size_t i = 0; i < frames->items.count; i++)
+        is_sound &= frames->items.items[i].self_ns >= 0;
+    return is_sound;
+}
+
+void frames_deinit(struct frames *frames)
+{
+    array_deinit(&frames->items);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Labels around much of a recording. A store tells of a span when it ends: one that was open from
+ * the beginning would keep all else from being cut into parts. They are found before, in the few
+ * batches that begin before the ones in front of them, and put into each part that they reach into.
+ */
+#ifndef OPTRACE_ANALYZE_QUERY_SPAN_FRAMES_H
+#define OPTRACE_ANALYZE_QUERY_SPAN_FRAMES_H
+
+#include "analyze/query/private.h"
+#include "analyze/query/spans.h"
+
+struct frame {
+    int64_t rowid, run; /* run: its number, or STORE_NULL */
+    struct span span;   /* without run and order */
+    bool is_handed;     /* to some part */
+    int64_t self_ns;    /* in the parts so far */
+};
+
+struct frames {
+    ARRAY_OF(struct frame) items; /* by rowid */
+    size_t reached;               /* the rows of so many have come */
+};
+
+/**
+ * Finds them, and moves the start_ns of their batches behind them.
+ *
+ * answer  has ops and lanes
+ *
+ * Returns 0 or a negative errno with a sentence; frames_deinit() is right after either.
+ */
+int frames_find(struct store *store, const struct scan *scan, const struct spans_answer *answer,
+                struct row_limits *limits, struct frames *frames, struct diag *diag);
+/** As before the first part. */
+void frames_restart(struct frames *frames);
+
+/** Whether that row is the next of them. */
+static inline bool frames_is_next(const struct frames *frames, int64_t rowid)
+{
+    return frames->reached < frames->items.count &&
+           frames->items.items[frames->reached].rowid == rowid;
+}
+
+/** Adds to the spans of a part from one time until another those that reach into it. Returns how
+ *  many, or -ENOMEM. */
+int frames_put(struct frames *frames, int64_t from_ns, int64_t until_ns, struct spans_answer *part);
+/** Once the part's tree is built. */
+void frames_add_self(struct frames *frames, const struct spans_answer *part);
+/** After the last part: whether all came as rows, and what is in them did not take longer than they
+ *  did. Else parts were not what they should be. */
+bool frames_are_sound(const struct frames *frames);
+void frames_deinit(struct frames *frames);
+
+#endif

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Labels around much of a recording, which end in it late, do not keep it from being cut: what is
+ * made of such parts is what is made of all spans at once. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/export/packed.h"
+#include "analyze/metrics/averages.h"
+#include "analyze/query/ops_of_spans.h"
+#include "analyze/query/span_filter.h"
+#include "tests/support/check.h"
+#include "tests/support/span_scene.h"
+#include "tests/support/store_support.h"
+#include "tests/support/temp.h"
+
+enum { SEEDS = 30, PART = 200, ALL = 7, HALF = 4 };
+
+/* Ops 7 and 4 are labels around many of the others, a thread has some that begin in one and end
+ * behind it, and batches are short. */
+static const char scene_sql[] =
+    "UPDATE lane SET kind = 'thread', device = NULL, native_id = 101 WHERE lane_id = 3;"
+    "UPDATE event SET op_id = 3 WHERE op_id IN (4, 7);"
+    "UPDATE event SET lane_id = 3 WHERE lane_id = 1 AND op_id = 5;"
+    "UPDATE op_row SET type = 'label', name = 'all' WHERE op_id = 7;"
+    "UPDATE op_row SET type = 'label', name = 'half' WHERE op_id = 4;"
+    "UPDATE op_row SET type = 'label', name = 'short' WHERE op_id = 8;"
+    "UPDATE op_row SET type = 'cpu_op', name = 'MulBackward0' WHERE op_id = 5;"
+    "UPDATE op_row SET type = 'phase' WHERE op_id = 6;"
+    "UPDATE op_row SET type = 'python_function' WHERE op_id = 2;";
+static const char batches_sql[] =
+    "DELETE FROM event_batch;"
+    "INSERT INTO event_batch SELECT min(rowid), max(rowid), min(start_ns),"
+    " max(start_ns + dur_ns), max(dur_ns), 1, 1, '[1,2,3]' FROM event GROUP BY (rowid - 1) / 50";
+
+/* What is known of a span, whatever part it is in; self times of one that is in several are added. */
+struct said {
+    int64_t start_ns, dur_ns, lane, op, depth, parent_ns, is_shown, self_ns;
+};
+
+struct gathered {
+    struct filter *filter;
+    struct span_filter_parts filtered;
+    ARRAY_OF(struct said) spans;
+    struct averages_parts *averages;
+    struct ops_sums sums;
+    struct packed_spans packed;
+    size_t part_count, again_count;
+};
+
+static int begin(void *user, const struct spans_answer *spans)
+{
+    static const struct averages_options options = {.by_shape = false};
+    struct gathered *gathered = user;
+
+    gathered->part_count = gathered->again_count = 0;
+    gathered->spans.count = 0;
+    CHECK_OK(averages_begin(&options, &gathered->averages));
+    CHECK_OK(ops_sums_begin(spans, &gathered->sums));
+    CHECK_OK(packed_begin(&gathered->packed, spans));
+    return span_filter_begin(&gathered->filtered, spans, gathered->filter);
+}
+
+static bool is_same(const struct said *said, const struct span *span)
+{
+    return said->start_ns == span->start_ns && said->dur_ns == span->dur_ns &&
+           said->lane == span->lane && said->op == span->op;
+}
+
+static void say(struct gathered *gathered, const struct spans_answer *spans,
+                const struct span *span)
+{
+    const struct said said = {
+        .start_ns = span->start_ns,
+        .dur_ns = span->dur_ns,
+        .lane = span->lane,
+        .op = span->op,
+        .depth = span->depth,
+        .parent_ns = span->parent == SPAN_NONE ? -1 : spans->spans.items[span->parent].start_ns,
+        .is_shown = span->is_shown,
+        .self_ns = span->self_ns,
+    };
+
+    for (size_t i = 0; i < gathered->spans.count && span->frame == SPAN_FRAME_AGAIN; i++) {
+        struct said *before = &gathered->spans.items[i];
+
+        if (!is_same(before, span))
+            continue;
+        before->self_ns += span->self_ns;
+        CHECK_U64((uint64_t)before->is_shown, (uint64_t)said.is_shown);
+        CHECK_U64((uint64_t)before->depth, (uint64_t)said.depth);
+        CHECK_U64((uint64_t)before->parent_ns, (uint64_t)said.parent_ns);
+        gathered->again_count++;
+        return;
+    }
+    assert_true(span->frame != SPAN_FRAME_AGAIN);
+    CHECK_OK(array_push(&gathered->spans, said));
+}
+
+static int take(void *user, struct spans_answer *spans)
+{
+    struct gathered *gathered = user;
+    int rc;
+
+    CHECK_OK(span_filter_add(&gathered->filtered, spans));
+    for (size_t i = 0; i < spans->spans.count; i++)
+        say(gathered, spans, &spans->spans.items[i]);
+    gathered->part_count++;
+    CHECK_OK(ops_sums_add(&gathered->sums, spans));
+    rc = packed_take(&gathered->packed, spans);
+    return rc ? rc : averages_add(gathered->averages, spans);
+}
+
+static int compare_said(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct said));
+}
+
+static void gather(struct store *store, struct filter *filter, bool is_whole,
+                   struct gathered *out_gathered, struct spans_answer *out_answer)
+{
+    const int64_t session_id = 1;
+    const struct ops_question question = {
+        .session_ids = &session_id, .session_count = 1, .totals = true, .warmups = true};
+    const struct span_parts parts = {out_gathered, begin, take, is_whole, PART, true};
+    struct diag diag = {0};
+
+    *out_gathered = (struct gathered){.filter = filter};
+    CHECK_OK(query_span_parts(store, &question, &parts, out_answer, &diag));
+    span_filter_finish(&out_gathered->filtered, out_answer);
+    span_filter_deinit(&out_gathered->filtered);
+    packed_finish(&out_gathered->packed);
+    qsort(out_gathered->spans.items, out_gathered->spans.count, sizeof(*out_gathered->spans.items),
+          compare_said);
+}
+
+static void check_same(double value, double expected)
+{
+    if (isnan(expected))
+        assert_true(isnan(value));
+    else
+        CHECK_NEAR(value, expected, 0);
+}
+
+static void compare_averages(struct gathered *parts, struct gathered *whole)
+{
+    struct averages got, expected;
+
+    averages_finish(parts->averages, &got);
+    averages_finish(whole->averages, &expected);
+    CHECK_U64(got.lines.count, expected.lines.count);
+    CHECK_U64(got.negative_count, expected.negative_count);
+    check_same(got.self_cpu_ns, expected.self_cpu_ns);
+    check_same(got.self_device_ns, expected.self_device_ns);
+    for (size_t i = 0; i < expected.lines.count; i++) {
+        const struct average_line *line = &expected.lines.items[i], *other = NULL;
+
+        for (size_t k = 0; k < got.lines.count; k++) {
+            if (got.lines.items[k].side == line->side &&
+                got.lines.items[k].is_label == line->is_label &&
+                strcmp(got.lines.items[k].name, line->name) == 0)
+                other = &got.lines.items[k];
+        }
+        assert_non_null(other);
+        CHECK_U64(other->calls, line->calls);
+        check_same(other->cpu_ns, line->cpu_ns);
+        check_same(other->self_cpu_ns, line->self_cpu_ns);
+        check_same(other->device_ns, line->device_ns);
+        check_same(other->self_device_ns, line->self_device_ns);
+        check_same(other->computation_flop, line->computation_flop);
+    }
+    averages_deinit(&got);
+    averages_deinit(&expected);
+}
+
+static void compare_packed(const struct packed_spans *parts, const struct packed_spans *whole)
+{
+    CHECK_U64(parts->count, whole->count);
+    for (size_t lane = 0; lane < whole->lane_count; lane++) {
+        struct packed_reader got, expected;
+
+        CHECK_U64(parts->lanes[lane].row_count, whole->lanes[lane].row_count);
+        packed_read(parts, lane, &got);
+        packed_read(whole, lane, &expected);
+        while (packed_next(&expected)) {
+            const struct packed_span *span = &got.span, *like = &expected.span;
+
+            assert_true(packed_next(&got));
+            CHECK_U64(span->place, like->place);
+            CHECK_U64(span->op, like->op);
+            CHECK_U64(span->depth, like->depth);
+            CHECK_U64(span->parent, like->parent);
+            CHECK_U64(span->shown_parent, like->shown_parent);
+            CHECK_U64(span->row, like->row);
+            CHECK_U64(span->is_shown, like->is_shown);
+            CHECK_U64(span->launch, like->launch);
+            CHECK_U64(span->launch_row, like->launch_row);
+            CHECK_U64((uint64_t)span->start_ns, (uint64_t)like->start_ns);
+            CHECK_U64((uint64_t)span->dur_ns, (uint64_t)like->dur_ns);
+            CHECK_U64((uint64_t)span->self_ns, (uint64_t)like->self_ns);
+        }
+        assert_false(packed_next(&got));
+        CHECK_OK(packed_reader_deinit(&got));
+        CHECK_OK(packed_reader_deinit(&expected));
+    }
+}
+
+static void compare_ops(struct gathered *parts, struct spans_answer *part_spans,
+                        struct gathered *whole, struct spans_answer *whole_spans)
+{
+    struct ops_answer got, expected;
+
+    CHECK_OK(ops_sums_finish(&parts->sums, part_spans, true, QUERY_MERGE_SESSIONS, &got));
+    CHECK_OK(ops_sums_finish(&whole->sums, whole_spans, true, QUERY_MERGE_SESSIONS, &expected));
+    CHECK_U64(got.rows.count, expected.rows.count);
+    for (size_t i = 0; i < expected.rows.count; i++) {
+        for (int side = 0; side < OP_SIDES; side++) {
+            const struct op_cost *cost = &expected.rows.items[i].cost[side];
+            const struct op_cost *other = &got.rows.items[i].cost[side];
+
+            CHECK_U64(other->calls, cost->calls);
+            check_same(other->end_ns, cost->end_ns);
+            check_same(other->whole_ns, cost->whole_ns);
+            check_same(other->min_ns, cost->min_ns);
+            check_same(other->max_ns, cost->max_ns);
+        }
+    }
+    ops_answer_deinit(&got);
+    ops_answer_deinit(&expected);
+}
+
+static void drop(struct gathered *gathered, struct spans_answer *answer)
+{
+    array_deinit(&gathered->spans);
+    averages_parts_destroy(&gathered->averages);
+    ops_sums_deinit(&gathered->sums);
+    packed_deinit(&gathered->packed);
+    spans_answer_deinit(answer);
+}
+
+struct seen {
+    size_t stores, parts, again;
+};
+
+static void compare(struct store *store, const char *label, struct seen *seen)
+{
+    struct spans_answer whole_spans, part_spans;
+    struct gathered whole, parts;
+    struct filter filter = {0};
+
+    if (label)
+        CHECK_OK(filter_set(&filter, FILTER_LABEL, &label, 1, NULL));
+    gather(store, &filter, true, &whole, &whole_spans);
+    gather(store, &filter, false, &parts, &part_spans);
+    CHECK_U64(whole.part_count, 1);
+    CHECK_U64(parts.spans.count, whole.spans.count);
+    for (size_t i = 0; i < whole.spans.count; i++)
+        assert_memory_equal(&parts.spans.items[i], &whole.spans.items[i], sizeof(struct said));
+    CHECK_U64(part_spans.clipped_count, whole_spans.clipped_count);
+    CHECK_U64((uint64_t)part_spans.start_ns, (uint64_t)whole_spans.start_ns);
+    CHECK_U64((uint64_t)part_spans.end_ns, (uint64_t)whole_spans.end_ns);
+    CHECK_U64(part_spans.basis.event_count, whole_spans.basis.event_count);
+    CHECK_U64((uint64_t)part_spans.basis.backward_elsewhere_ns,
+              (uint64_t)whole_spans.basis.backward_elsewhere_ns);
+    compare_packed(&parts.packed, &whole.packed);
+    compare_averages(&parts, &whole);
+    compare_ops(&parts, &part_spans, &whole, &whole_spans);
+    seen->stores++;
+    seen->parts += parts.part_count;
+    seen->again += parts.again_count;
+    drop(&whole, &whole_spans);
+    drop(&parts, &part_spans);
+    filter_deinit(&filter);
+}
+
+/* A label from one of the events to another one's end, told behind all of them. */
+static void add_label(const char *path, int64_t op, int64_t lane, uint64_t from, uint64_t until)
+{
+    char sql[1024];
+
+    snprintf(sql, sizeof(sql),
+             "INSERT INTO event (lane_id, op_id, start_ns, dur_ns) SELECT %lld, %lld, a.start_ns,"
+             " max(b.start_ns + b.dur_ns - a.start_ns, 0) FROM event a, event b"
+             " WHERE a.rowid = 1 + %llu AND b.rowid = 1 + %llu",
+             (long long)lane, (long long)op, (unsigned long long)from, (unsigned long long)until);
+    store_support_run(path, sql);
+}
+
+static void try_seed(struct span_scene *scene, uint64_t seed, struct seen *seen)
+{
+    char *dir = temp_create(), *path = temp_path(dir, "a.db");
+    uint64_t random = seed * 6364136223846793005u + 1442695040888963407u, last;
+    struct store *store;
+
+    *scene = (struct span_scene){.seed = seed * 2654435761u + 88172645463325252u,
+                                 .run = STORE_NULL,
+                                 .touches = seed % 4 == 1};
+    span_scene_fill(scene);
+    span_scene_store(path, scene, false);
+    store_support_run(path, scene_sql);
+    last = scene->count - 1;
+    for (uint64_t i = 0; i < seed % 4; i++) {
+        uint64_t from, until;
+
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        from = (random >> 33) % last;
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        until = from + (random >> 33) % (last - from + 1);
+        add_label(path, seed % 5 ? HALF : ALL, i % 3 == 2 ? 3 : 1, from, until);
+    }
+    if (seed % 3)
+        add_label(path, ALL, 1, 0, last);
+    store_support_run(path, batches_sql);
+    store = store_support_open(path, STORE_READ);
+    compare(store, NULL, seen);
+    compare(store, seed % 2 ? "half" : "all|short", seen);
+    store_close(&store);
+    free(path);
+    temp_destroy(&dir);
+}
+
+static void parts_within_frames_are_the_whole(void **state)
+{
+    struct span_scene *scene = malloc(sizeof(*scene));
+    struct seen seen = {0};
+
+    (void)state;
+    assert_non_null(scene);
+    for (uint64_t seed = 1; seed <= SEEDS; seed++)
+        try_seed(scene, seed, &seen);
+    assert_true(seen.parts > 5 * seen.stores && seen.again > 5 * seen.stores);
+    free(scene);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts_within_frames_are_the_whole),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
