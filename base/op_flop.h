@@ -63,6 +63,7 @@
  *     QuantizeLinear          3 * elems(y); back 2 * elems(y); Dynamic 5 * elems(x)
  *     Resize, Upsample        nearest 0; 2 * elems(y) * taps, 2 (linear) or 4 (cubic) of them for
  *                             each axis whose size changes, times the shrinkage under antialias
+ *     DeformConv              as Conv, and 2 * 2^axes * channels / offset group * elems(offset) / axes
  *     GridSample              3 * elems(grid) + 2 * elems(y) * taps
  *     RoiAlign                9 * elems(y) * (sampling ratio squared; 1 where it adapts)
  *     RotaryEmbedding         3 for each element that is turned; Range 2 * elems(y)

@@ -291,6 +291,21 @@ static double conv(const struct op_flop_call *call)
     return convolution(call, 1, 2);
 }
 
+/* Each element of the window is read between pixels, once for each channel. */
+static double deform_conv(const struct op_flop_call *call)
+{
+    const struct op_flop_shape *x = input(call, 0), *offset = input(call, 2);
+    int64_t groups;
+    double taps = 2;
+
+    if (!read_int(call, "offset_group", 1, &groups) || groups < 1 || x->rank < 3)
+        return -1;
+    for (int i = 2; i < x->rank; i++)
+        taps *= 2;
+    return plus(convolution(call, 1, 3),
+                times(times(elements(offset), taps / (x->rank - 2)), dim(x, 1) / (double)groups));
+}
+
 static double conv_integer(const struct op_flop_call *call)
 {
     return convolution(call, 1, OP_FLOP_TENSORS_MAX);
@@ -566,6 +581,7 @@ static const struct row {
     {"CumProd", of_input},
     {"CumSum", of_input},
     {"DFT", dft},
+    {"DeformConv", deform_conv},
     {"DepthToSpace", nothing},
     {"DequantizeLinear", two_each},
     {"Div", elementwise},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contracts of what finds and samples places of images: GridSample, RoiAlign, NonMaxSuppression.
+/* Contracts of what finds and samples places of images: GridSample, RoiAlign, DeformConv, NonMaxSuppression.
  * What is common to all contracts stands in kernels.h, which includes this. */
 #ifndef OPTRACE_KERNELS_VISION_H
 #define OPTRACE_KERNELS_VISION_H
@@ -54,6 +54,35 @@ struct kernel_col2im {
  *  agrees with ref to 1e-6 of the sum of the magnitudes. */
 typedef void col2im_fn(void *y, const void *x, const struct kernel_col2im *shape);
 
+struct kernel_deform_conv {
+    enum kernel_dtype dtype; /* of all tensors, a real one */
+    int rank;                /* spatial axes of the tensors: an offset has as many numbers */
+    int64_t batch, channels, filters;
+    int64_t groups, offset_groups; /* >= 1; of channels and filters; of channels */
+    struct kernel_window window;
+};
+
+/** bias and mask may be NULL. */
+struct kernel_deform_conv_data {
+    void *y;       /* [batch, filters, out...] */
+    const void *x; /* [batch, channels, in...] */
+    const void *w; /* [filters, channels / groups, kernel...] */
+    const void
+        *offset;      /* [batch, offset_groups, kernel..., rank, out...]: in pixels, on top of where
+                           the window reads */
+    const void *bias; /* [filters] */
+    const void *mask; /* [batch, offset_groups, kernel..., out...]: times what is read */
+    void *workspace;  /* kernel_deform_conv_room() bytes, 64-byte aligned */
+};
+
+size_t kernel_deform_conv_room(const struct kernel_deform_conv *shape);
+
+/** A convolution that reads between pixels, linearly; those outside are 0, and so is a place that is no
+ *  number. A pixel that weighs nothing counts nothing, even where it is not finite. In f32 agrees with ref
+ *  as products of gemm_f32_fn do, and to 1e-6 of the largest pixel beside, times the sum of |w * mask|. */
+typedef void deform_conv_fn(const struct kernel_deform_conv_data *data,
+                            const struct kernel_deform_conv *shape);
+
 struct kernel_nms {
     int64_t batch, classes, boxes;
     bool is_center;    /* x, y of the centre, width, height; else two corners y1, x1, y2, x2 */
@@ -78,6 +107,7 @@ static inline size_t kernel_nms_room(const struct kernel_nms *shape)
 /* See KERNEL_DECLARE(). */
 #define VISION_KERNELS(KERNEL)                                                                     \
     KERNEL(grid_sample, EACH);                                                                     \
+    KERNEL(deform_conv, EACH);                                                                     \
     KERNEL(col2im, PORTABLE);                                                                      \
     KERNEL(roi_align, PORTABLE);                                                                   \
     KERNEL(nms, PORTABLE)

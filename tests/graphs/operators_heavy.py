@@ -714,3 +714,25 @@ def make_loss(b):
     outputs = [True, True] if op == "SoftmaxCrossEntropyLoss" and b.rng.random() < 0.5 else 1
     b.add(op, inputs, outputs, reduction=b.rng.choice([None, "none", "sum", "mean"]),
           ignore_index=b.rng.choice([None, None, -100, 0]))
+
+
+@maker("DeformConv", since=19, weight=0.6)
+def make_deform_conv(b):
+    x = image(b, dims=2)
+    shape = b.shape(x)
+    groups, offset_groups = (b.rng.choice([1, 1] + [g for g in (2, shape[1]) if shape[1] % g == 0]) for _ in range(2))
+    kernel, out = [b.rng.randint(1, 3) for _ in range(2)], groups * b.rng.randint(1, 4)
+    strides, dilations = ([b.rng.randint(1, 2) for _ in range(2)] for _ in range(2))
+    pads = [b.rng.randint(0, 2) for _ in range(4)]
+    places = [(n + pads[i] + pads[2 + i] - dilations[i] * (kernel[i] - 1) - 1) // strides[i] + 1 for i, n in enumerate(shape[2:])]
+    if min(places) < 1:
+        raise Unfit
+    area = offset_groups * kernel[0] * kernel[1]
+    inputs = [x, scaled(b, F32, (out, shape[1] // groups, *kernel)),
+              b.leaf(b.random_array(F32, [shape[0], 2 * area, *places], -2, 2))]
+    if b.rng.random() < 0.6:
+        inputs.append(b.fresh(F32, [out], constant=True) if b.rng.random() < 0.6 else "")
+        if not inputs[3] or b.rng.random() < 0.5:
+            inputs.append(b.leaf(b.random_array(F32, [shape[0], area, *places], 0, 1)))
+    b.add("DeformConv", inputs, group=groups if groups > 1 else None, offset_group=offset_groups if offset_groups > 1 else None,
+          strides=strides, dilations=dilations, pads=pads)

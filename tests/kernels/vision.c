@@ -415,7 +415,147 @@ static void check_col2im(struct test *test, const struct kernel_table *table)
     test_compare(test, got, want, y_count, &tolerance);
 }
 
+/* The sums of |w * mask * x| for each output: what rounding is held against. */
+static float *deform_sizes(struct test *test, const struct kernel_deform_conv_data *d,
+                           const struct kernel_deform_conv *s, size_t counts[4])
+{
+    struct kernel_deform_conv_data sizes = *d;
+    const void *from[] = {d->x, d->w, d->bias, d->mask};
+    float *to[4], *y = test_output(test, counts[0] * sizeof(*y));
+    size_t lengths[] = {counts[1], counts[2], (size_t)s->filters, counts[3]};
+
+    for (int i = 0; i < 4; i++) {
+        to[i] = from[i] ? test_input(test, lengths[i]) : NULL;
+        for (size_t k = 0; from[i] && k < lengths[i]; k++)
+            to[i][k] = fabsf(((const float *)from[i])[k]);
+    }
+    sizes.y = y;
+    sizes.x = to[0];
+    sizes.w = to[1];
+    sizes.bias = to[2];
+    sizes.mask = to[3];
+    deform_conv_ref(&sizes, s);
+    return y;
+}
+
+/* Offsets that lead onto pixels, between them, outside and nowhere. */
+static void random_offsets(struct test *test, float *offset, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        switch (test_range(test, 0, 5)) {
+        case 0:
+            offset[i] = (float)test_range(test, -3, 3);
+            break;
+        case 1:
+            offset[i] = (float)test_range(test, -12, 12) / 4.0f;
+            break;
+        case 2:
+            if (test_chance(test, 6))
+                offset[i] = test_chance(test, 2) ? NAN : test_chance(test, 2) ? INFINITY : -1e30f;
+            break;
+        default:
+            offset[i] *= 3.0f;
+        }
+    }
+}
+
+static void check_deform_conv(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_deform_conv s = {.dtype = KERNEL_F32, .rank = (int)test_range(test, 1, 3)};
+    struct test_tolerance tolerance = {.absolute = 1e-6, .scale = 4e-6};
+    struct kernel_deform_conv_data data = {0}, want;
+    int64_t area = 1, places = 1, plane = 1, unit;
+    size_t counts[4], offsets;
+    char text[TEST_WINDOW_BYTES];
+
+    test_wide_window(test, s.rank, &s.window);
+    test_window_text(&s.window, text);
+    for (int i = 0; i < KERNEL_SPATIAL; i++) {
+        area *= s.window.kernel[i];
+        places *= s.window.out[i];
+        plane *= s.window.in[i];
+    }
+    s.groups = test_range(test, 1, 3);
+    s.offset_groups = test_range(test, 1, 2);
+    unit = s.groups * s.offset_groups;
+    s.channels = unit * test_range(test, 1, 2);
+    s.filters = s.groups * test_range(test, 0, 3);
+    s.batch = test_range(test, 0, 2);
+    test_describe(test, "%lld images, %lld to %lld channels, %lld and %lld groups, %s",
+                  (long long)s.batch, (long long)s.channels, (long long)s.filters,
+                  (long long)s.groups, (long long)s.offset_groups, text);
+    counts[0] = (size_t)(s.batch * s.filters * places);
+    counts[1] = (size_t)(s.batch * s.channels * plane);
+    counts[2] = (size_t)(s.filters * s.channels / s.groups * area);
+    counts[3] = (size_t)(s.batch * s.offset_groups * area * places);
+    offsets = counts[3] * (size_t)s.rank;
+    data.x = test_input(test, counts[1]);
+    data.w = test_input(test, counts[2]);
+    data.offset = test_input(test, offsets);
+    data.bias = test_chance(test, 2) ? test_input(test, (size_t)s.filters) : NULL;
+    data.mask = test_chance(test, 2) ? test_input(test, counts[3]) : NULL;
+    data.y = test_output(test, counts[0] * sizeof(float));
+    data.workspace = test_output(test, kernel_deform_conv_room(&s));
+    want = data;
+    want.y = test_output(test, counts[0] * sizeof(float));
+    random_offsets(test, (float *)data.offset, offsets);
+    tolerance.allowed = deform_sizes(test, &data, &s, counts);
+    TEST_RUN(test, TEST_REF, deform_conv_ref(&want, &s));
+    TEST_RUN(test, TEST_NEW, table->deform_conv.fn(&data, &s));
+    test_compare(test, data.y, want.y, counts[0], &tolerance);
+}
+
+/* Moved by a whole pixel it is the convolution whose window begins a pixel further on. */
+static void check_deform_moved(struct test *test, const struct kernel_table *table)
+{
+    int64_t moved = test_range(test, -2, 2), groups = test_range(test, 1, 2);
+    int64_t size = test_range(test, 3, 40), taps = test_range(test, 1, 3);
+    struct kernel_deform_conv s = {
+        .dtype = KERNEL_F32,
+        .rank = 1,
+        .batch = 1,
+        .channels = groups * test_range(test, 1, 3),
+        .filters = groups,
+        .groups = groups,
+        .offset_groups = 1,
+        .window = {.in = {1, 1, size},
+                   .out = {1, 1, size - taps + 1},
+                   .kernel = {1, 1, taps},
+                   .stride = {1, 1, 1},
+                   .dilation = {1, 1, 1}},
+    };
+    struct kernel_convolve plain = {.x_type = KERNEL_F32,
+                                    .w_type = KERNEL_F32,
+                                    .y_type = KERNEL_F32,
+                                    .batch = 1,
+                                    .channels = s.channels,
+                                    .filters = s.filters,
+                                    .groups = groups,
+                                    .window = s.window};
+    size_t count = (size_t)(s.filters * s.window.out[2]),
+           offsets = (size_t)(taps * (size - taps + 1));
+    float *x = test_input(test, (size_t)(s.channels * size)), *offset = test_input(test, offsets);
+    float *w = test_input(test, (size_t)(s.channels / groups * s.filters * taps));
+    float *got = test_output(test, count * sizeof(float));
+    float *want = test_output(test, count * sizeof(float));
+    struct kernel_deform_conv_data data = {.y = got, .x = x, .w = w, .offset = offset};
+
+    test_describe(test, "%lld taps over %lld, moved by %lld", (long long)taps, (long long)size,
+                  (long long)moved);
+    for (size_t i = 0; i < offsets; i++)
+        offset[i] = (float)moved;
+    data.workspace = test_output(test, kernel_deform_conv_room(&s));
+    plain.window.pad_begin[2] = -moved;
+    plain.window.pad_end[2] = moved;
+    TEST_RUN(test, TEST_REF,
+             convolve_ref(&(struct kernel_convolve_data){.y = want, .x = x, .w = w}, &plain));
+    TEST_RUN(test, TEST_NEW, table->deform_conv.fn(&data, &s));
+    test_compare(test, got, want, count, &(struct test_tolerance){.absolute = 1e-5});
+}
+
 const struct test_op test_ops_vision[] = {
+    {"deform_conv", check_deform_conv, offsetof(struct kernel_table, deform_conv)},
+    {"deform_conv_moved", check_deform_moved, offsetof(struct kernel_table, deform_conv)},
     {"col2im", check_col2im, offsetof(struct kernel_table, col2im)},
     {"nms_boxes", check_nms_boxes, offsetof(struct kernel_table, nms)},
     {"recurrent", check_recurrent, offsetof(struct kernel_table, recurrent)},

@@ -153,6 +153,53 @@ int shape_conv(struct infer *infer)
     return rc < 0 ? rc : infer_output(infer, 0, infer_dtype(infer, 0), &out);
 }
 
+/* Of offsets (parts: a number for each axis) or of the mask, for each element of the window. */
+static int check_places(struct infer *infer, uint32_t i, const struct shape *out, int64_t parts)
+{
+    const struct shape *w = infer_shape(infer, 1), *x;
+    int64_t channels = node_int(infer->node, "offset_group", 1) * parts;
+
+    if (!infer_has(infer, i))
+        return 0;
+    x = infer_shape(infer, i);
+    for (int k = 2; k < w->rank; k++)
+        channels *= w->dims[k];
+    if (x->rank != out->rank || x->dims[0] != out->dims[0] || x->dims[1] != channels)
+        return infer_fail(infer,
+                          "input %u does not have %" PRId64 " channels of %" PRId64 " images", i,
+                          channels, out->dims[0]);
+    for (int k = 2; k < out->rank; k++)
+        if (x->dims[k] != out->dims[k])
+            return infer_fail(infer,
+                              "input %u has %" PRId64 " places along axis %d, its output %" PRId64,
+                              i, x->dims[k], k, out->dims[k]);
+    return 0;
+}
+
+/* x, weights, offsets, bias, mask. */
+int shape_deform_conv(struct infer *infer)
+{
+    int64_t groups = node_int(infer->node, "offset_group", 1);
+    struct shape out;
+    int rc = infer_float(infer, 0);
+
+    for (uint32_t i = 1; rc == 0 && i < 5; i++)
+        rc = infer_same_dtype(infer, 0, i);
+    if (rc == 0)
+        rc = conv_shape(infer, 0, 1, &out);
+    if (rc == 0 && (groups < 1 || groups > infer_shape(infer, 0)->dims[1] ||
+                    infer_shape(infer, 0)->dims[1] % groups != 0))
+        rc = infer_fail(infer, "attribute offset_group is %" PRId64 " for %" PRId64 " channels",
+                        groups, infer_shape(infer, 0)->dims[1]);
+    if (rc == 0)
+        rc = check_bias(infer, 3, out.dims[1]);
+    if (rc == 0)
+        rc = check_places(infer, 2, &out, out.rank - 2);
+    if (rc == 0)
+        rc = check_places(infer, 4, &out, 1);
+    return rc < 0 ? rc : infer_output(infer, 0, infer_dtype(infer, 0), &out);
+}
+
 int shape_conv_integer(struct infer *infer)
 {
     struct shape out;
