@@ -43,6 +43,9 @@
  *                             being batch * heads * queries * keys: q by k, scale, softmax, by v;
  *                             a mask adds scores; a causal one leaves nothing out, as in
  *                             PyTorch's FlopCounterMode
+ *     LinearAttention         2 * elems(k) * d + 2 * elems(q) * d + elems(y), d the size of a head of
+ *                             values; a decay elems(k) * d more, beta 2 * elems(k) * d
+ *     CausalConvWithState     elems(y) * (2 * taps), a bias 1 and an activation 2 more
  *     RNN, GRU, LSTM          steps * batch * (2 * (elems(w) + elems(r)) + cells * gates * (1, with
  *                             biases 3) + cells * (1, 8, 9)): the equations of the operators,
  *                             cells = directions * hidden; peepholes are 6 * cells more
@@ -64,6 +67,7 @@
  *     Resize, Upsample        nearest 0; 2 * elems(y) * taps, 2 (linear) or 4 (cubic) of them for
  *                             each axis whose size changes, times the shrinkage under antialias
  *     DeformConv              as Conv, and 2 * 2^axes * channels / offset group * elems(offset) / axes
+ *     AffineGrid              2 * elems(y) * axes; Det 2 / 3 * rows * elems(x)
  *     GridSample              3 * elems(grid) + 2 * elems(y) * taps
  *     RoiAlign                9 * elems(y) * (sampling ratio squared; 1 where it adapts)
  *     RotaryEmbedding         3 for each element that is turned; Range 2 * elems(y)

@@ -532,6 +532,41 @@ static double lstm(const struct op_flop_call *call)
     return recurrent(call, 4, 9 + (is_given(call, 7) ? 6 : 0));
 }
 
+static double affine_grid(const struct op_flop_call *call)
+{
+    return times(output_of(call), 2 * dim(&call->output, -1));
+}
+
+static double determinant(const struct op_flop_call *call)
+{
+    return times(of_input(call), 2 * dim(input(call, 0), -1) / 3);
+}
+
+/* Each number of a state decays, is read by the keys, added to, and read by the queries. */
+static double linear_attention(const struct op_flop_call *call)
+{
+    double k = elements(input(call, 1)), q = of_input(call), y = output_of(call), size;
+    int64_t heads;
+
+    if (!read_int(call, "kv_num_heads", 0, &heads) || heads < 1 || k < 0 || q < 0 || y < 0)
+        return -1;
+    size = dim(input(call, 2), -1) / (double)heads;
+    return size < 0 ? -1
+                    : k * size * (2 + (is_given(call, 4) ? 1 : 0) + (is_given(call, 5) ? 2 : 0)) +
+                          2 * q * size + y;
+}
+
+static double causal_conv(const struct op_flop_call *call)
+{
+    const char *activation = read_text(call, "activation", "none");
+    double taps = dim(input(call, 1), -1);
+
+    if (!activation || taps < 0)
+        return -1;
+    return times(output_of(call), FLOP_OF_PRODUCT(1, taps, is_given(call, 2)) +
+                                      (strcmp(activation, "none") == 0 ? 0 : 2));
+}
+
 static double scores_of(const struct op_flop_call *call)
 {
     return elements(input(call, 1));
@@ -546,6 +581,7 @@ static const struct row {
     {"Acos", elementwise},
     {"Acosh", elementwise},
     {"Add", elementwise},
+    {"AffineGrid", affine_grid},
     {"And", elementwise},
     {"ArgMax", of_input},
     {"ArgMin", of_input},
@@ -564,6 +600,7 @@ static const struct row {
     {"BitwiseXor", elementwise},
     {"Cast", nothing},
     {"CastLike", nothing},
+    {"CausalConvWithState", causal_conv},
     {"Ceil", elementwise},
     {"Celu", elementwise},
     {"CenterCropPad", nothing},
@@ -584,6 +621,7 @@ static const struct row {
     {"DeformConv", deform_conv},
     {"DepthToSpace", nothing},
     {"DequantizeLinear", two_each},
+    {"Det", determinant},
     {"Div", elementwise},
     {"Dropout", nothing},
     {"DynamicQuantizeLinear", quantize_dynamic},
@@ -623,6 +661,7 @@ static const struct row {
     {"LeakyRelu", elementwise},
     {"Less", elementwise},
     {"LessOrEqual", elementwise},
+    {"LinearAttention", linear_attention},
     {"Log", elementwise},
     {"LogSoftmax", softmax},
     {"Loop", nothing},
@@ -632,6 +671,7 @@ static const struct row {
     {"MatMulInteger", matmul_integer},
     {"Max", elementwise},
     {"MaxPool", pool},
+    {"MaxUnpool", nothing},
     {"Mean", mean},
     {"MeanVarianceNormalization", mean_variance},
     {"MelWeightMatrix", two_each},

@@ -71,9 +71,39 @@ struct kernel_rotary {
 typedef int rotary_fn(void *y, const void *x, const void *cosines, const void *sines,
                       const int64_t *places, const struct kernel_rotary *shape);
 
+/** Tensors are [batch, steps, heads * channels]. */
+struct kernel_linear_attention {
+    enum kernel_dtype dtype, state_type;   /* real ones */
+    int64_t batch, steps, heads, kv_heads; /* kv_heads divides heads: neighbours share one */
+    int64_t channels, v_channels;
+    int64_t decay_channels; /* of a head: 1, or `channels` */
+    bool is_beta_shared;    /* one for all heads */
+    double scale;
+};
+
+/** Those said to be NULL may be. */
+struct kernel_linear_attention_data {
+    void *y;       /* [batch, steps, heads * v_channels] */
+    void *present; /* NULL; [batch, kv_heads, channels, v_channels] */
+    const void *q, *k, *v;
+    const void *past;  /* NULL: 0; like present */
+    const void *decay; /* NULL: none; [batch, steps, kv_heads * decay_channels] */
+    const void *beta;  /* NULL: what the keys give already stays; [batch, steps, kv_heads], or 1 */
+    void *workspace;   /* kernel_linear_attention_room() bytes, 64-byte aligned */
+};
+
+size_t kernel_linear_attention_room(const struct kernel_linear_attention *shape);
+
+/** Step by step the state of each head S is e^decay * S, then S += k (v - k S) * beta, or k v without
+ *  beta; and y = scale * q S. In f32 agrees with ref to 1e-5 of the largest number of the state, where it
+ *  does not grow. */
+typedef void linear_attention_fn(const struct kernel_linear_attention_data *data,
+                                 const struct kernel_linear_attention *shape);
+
 /* See KERNEL_DECLARE(). */
 #define ATTENTION_KERNELS(KERNEL)                                                                  \
     KERNEL(attention, EACH);                                                                       \
+    KERNEL(linear_attention, EACH);                                                                \
     KERNEL(rotary, REF)
 ATTENTION_KERNELS(KERNEL_DECLARE);
 

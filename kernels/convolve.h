@@ -55,6 +55,26 @@ struct kernel_conv_transpose {
 typedef void conv_transpose_fn(void *y, const void *x, const void *w, const void *bias,
                                const struct kernel_conv_transpose *shape);
 
+struct kernel_causal_conv {
+    enum kernel_dtype dtype; /* of all tensors, a real one */
+    int64_t batch, channels, steps;
+    int64_t taps;  /* >= 1; a step sees itself and taps - 1 before it */
+    bool is_swish; /* y * sigmoid(y) in the end */
+};
+
+/** Those said to be NULL may be. */
+struct kernel_causal_conv_data {
+    void *y;           /* [batch, channels, steps] */
+    void *present;     /* NULL; [batch, channels, taps - 1]: what the next call has for its past */
+    const void *x, *w; /* like y; [channels, taps], the last for the step itself */
+    const void *bias;  /* NULL: 0; [channels] */
+    const void *past;  /* NULL: 0; like present */
+};
+
+/** Each channel's convolution with its own weights. In f32 agrees with ref as products of gemm_f32_fn do. */
+typedef void causal_conv_fn(const struct kernel_causal_conv_data *data,
+                            const struct kernel_causal_conv *shape);
+
 enum kernel_pool_op {
     POOL_MAX,     /* integers too; NaN is skipped unless it comes last or alone */
     POOL_AVERAGE, /* of no element: 0 */
@@ -109,6 +129,7 @@ typedef void batch_norm_fn(const struct kernel_batch_norm_data *data,
 
 /* See KERNEL_DECLARE(). */
 #define CONVOLVE_KERNELS(KERNEL)                                                                   \
+    KERNEL(causal_conv, EACH);                                                                     \
     KERNEL(convolve, REF);                                                                         \
     KERNEL(conv_transpose, REF);                                                                   \
     KERNEL(pool, EACH);                                                                            \

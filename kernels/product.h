@@ -49,6 +49,16 @@ struct kernel_product_data {
  * integer result with alpha and beta other than 1 is computed in f64 and cut off. */
 typedef void product_fn(const struct kernel_product_data *data, const struct kernel_product *shape);
 
+struct kernel_determinant {
+    enum kernel_dtype dtype; /* a real one */
+    int64_t batch, size;
+};
+
+/** y [batch]: the determinant of each matrix of x [batch, size, size]; of size 0 it is 1. workspace: size *
+ *  size. */
+typedef void determinant_fn(void *y, const void *x, double *workspace,
+                            const struct kernel_determinant *shape);
+
 enum { KERNEL_EINSUM_OPERANDS = 16, KERNEL_EINSUM_AXES = 24 };
 
 /** The sum runs over `summed` axes behind the `kept` ones, which are y's. */
@@ -66,6 +76,7 @@ typedef void einsum_fn(void *y, const void *const *operands, const struct kernel
 
 /* See KERNEL_DECLARE(). */
 #define PRODUCT_KERNELS(KERNEL)                                                                    \
+    KERNEL(determinant, REF);                                                                      \
     KERNEL(product, EACH);                                                                         \
     KERNEL(einsum, EACH)
 PRODUCT_KERNELS(KERNEL_DECLARE);

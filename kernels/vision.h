@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contracts of what finds and samples places of images: GridSample, RoiAlign, DeformConv, NonMaxSuppression.
+/* Contracts of what finds and samples places of images: GridSample and its grids, RoiAlign,
+ * DeformConv, MaxUnpool, NonMaxSuppression.
  * What is common to all contracts stands in kernels.h, which includes this. */
 #ifndef OPTRACE_KERNELS_VISION_H
 #define OPTRACE_KERNELS_VISION_H
@@ -83,6 +84,28 @@ size_t kernel_deform_conv_room(const struct kernel_deform_conv *shape);
 typedef void deform_conv_fn(const struct kernel_deform_conv_data *data,
                             const struct kernel_deform_conv *shape);
 
+struct kernel_affine_grid {
+    enum kernel_dtype dtype; /* a real one */
+    bool align_corners;      /* -1 and 1 are the middles of the outer pixels, else their edges */
+    int64_t batch;
+    int rank;                    /* spatial axes */
+    int64_t out[KERNEL_SPATIAL]; /* the first `rank` are used */
+};
+
+/** y [batch, out..., rank] = theta [batch, rank, rank + 1] times (place, 1): places of the pixels from -1 to
+ *  1, the innermost axis first. A single pixel lies in the middle, at 0. */
+typedef void affine_grid_fn(void *y, const void *theta, const struct kernel_affine_grid *shape);
+
+struct kernel_max_unpool {
+    size_t element_bytes; /* 1, 2, 4 or 8 */
+    int64_t x_count, y_count;
+};
+
+/** y = 0, but x[i] at indices[i], the last of equal ones. Returns 0, or -1 when an index is out of
+ *  range; what y then holds is not defined. */
+typedef int max_unpool_fn(void *y, const void *x, const int64_t *indices,
+                          const struct kernel_max_unpool *shape);
+
 struct kernel_nms {
     int64_t batch, classes, boxes;
     bool is_center;    /* x, y of the centre, width, height; else two corners y1, x1, y2, x2 */
@@ -108,6 +131,8 @@ static inline size_t kernel_nms_room(const struct kernel_nms *shape)
 #define VISION_KERNELS(KERNEL)                                                                     \
     KERNEL(grid_sample, EACH);                                                                     \
     KERNEL(deform_conv, EACH);                                                                     \
+    KERNEL(affine_grid, REF);                                                                      \
+    KERNEL(max_unpool, REF);                                                                       \
     KERNEL(col2im, PORTABLE);                                                                      \
     KERNEL(roi_align, PORTABLE);                                                                   \
     KERNEL(nms, PORTABLE)

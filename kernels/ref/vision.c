@@ -286,3 +286,53 @@ int64_t nms_ref(int64_t *y, int64_t room, const float *boxes, const float *score
     }
     return count;
 }
+
+/* The place of a pixel along an axis. */
+static double place_of(int64_t pixel, int64_t size, bool align_corners)
+{
+    double n = (double)size, at = (double)pixel;
+
+    if (align_corners)
+        return size > 1 ? 2.0 * at / (n - 1.0) - 1.0 : 0.0;
+    return (2.0 * at + 1.0) / n - 1.0;
+}
+
+void affine_grid_ref(void *y, const void *theta, const struct kernel_affine_grid *shape)
+{
+    int64_t pixels = ref_product(shape->out, shape->rank), rank = shape->rank;
+
+    for (int64_t i = 0; i < shape->batch * pixels; i++) {
+        double at[KERNEL_SPATIAL + 1];
+        int64_t rest = i % pixels;
+
+        for (int axis = shape->rank - 1; axis >= 0; axis--) {
+            at[rank - 1 - axis] =
+                place_of(rest % shape->out[axis], shape->out[axis], shape->align_corners);
+            rest /= shape->out[axis];
+        }
+        at[rank] = 1.0;
+        for (int64_t row = 0; row < rank; row++) {
+            int64_t line = (i / pixels * rank + row) * (rank + 1);
+            double sum = 0.0;
+
+            for (int64_t k = 0; k <= rank; k++)
+                sum += ref_get_f64(theta, shape->dtype, line + k) * at[k];
+            ref_set_f64(y, shape->dtype, i * rank + row, sum);
+        }
+    }
+}
+
+int max_unpool_ref(void *y, const void *x, const int64_t *indices,
+                   const struct kernel_max_unpool *shape)
+{
+    size_t bytes = shape->element_bytes;
+
+    if (shape->y_count > 0)
+        memset(y, 0, (size_t)shape->y_count * bytes);
+    for (int64_t i = 0; i < shape->x_count; i++) {
+        if (indices[i] < 0 || indices[i] >= shape->y_count)
+            return -1;
+        memcpy((char *)y + (size_t)indices[i] * bytes, (const char *)x + (size_t)i * bytes, bytes);
+    }
+    return 0;
+}

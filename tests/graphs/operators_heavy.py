@@ -736,3 +736,30 @@ def make_deform_conv(b):
             inputs.append(b.leaf(b.random_array(F32, [shape[0], area, *places], 0, 1)))
     b.add("DeformConv", inputs, group=groups if groups > 1 else None, offset_group=offset_groups if offset_groups > 1 else None,
           strides=strides, dilations=dilations, pads=pads)
+
+
+@maker("AffineGrid", since=20, weight=0.3)
+def make_affine_grid(b):
+    dims = b.rng.choice([2, 3])
+    size = [b.rng.randint(1, 2), b.rng.randint(1, 3)] + [b.rng.randint(2, 6) for _ in range(dims)]
+    b.add("AffineGrid", [b.fresh(F32, [size[0], dims, dims + 1]), b.leaf(numpy.array(size, I64), constant=True)],
+          align_corners=b.rng.choice([None, 0, 1]))
+
+
+@maker("MaxUnpool", since=11, weight=0.3)
+def make_max_unpool(b):
+    dims = b.rng.choice([1, 2, 2, 3])
+    strides, kernel = ([b.rng.randint(1, 3) for _ in range(dims)] for _ in range(2))
+    shape = [b.rng.randint(1, 2), b.rng.randint(1, 3)] + [b.rng.randint(1, 4) for _ in range(dims)]
+    count = numpy.prod(shape[:2] + [(n - 1) * s + k for n, s, k in zip(shape[2:], strides, kernel)])
+    if count < numpy.prod(shape):
+        raise Unfit
+    places = numpy.array(b.rng.sample(range(int(count)), int(numpy.prod(shape))), I64).reshape(shape)
+    b.add("MaxUnpool", [b.fresh(F32, shape), b.leaf(places)], kernel_shape=kernel, strides=strides)
+
+
+@maker("Det", since=11, weight=0.3)
+def make_determinant(b):
+    size = b.rng.randint(1, 5)
+    batch = [b.rng.randint(1, 3) for _ in range(b.rng.randint(0, 2))]
+    b.add("Det", [b.fresh(F32, [*batch, size, size])])

@@ -195,10 +195,46 @@ def losses():
     return g
 
 
+def states():
+    """What is kept from step to step, and places that move."""
+    g = Group(27)
+    for rule, heads, readers, size, wide in (("linear", 2, 2, 4, 3), ("gated", 2, 4, 8, 5), ("delta", 3, 3, 5, 70), ("gated_delta", 1, 4, 16, 130),
+                                             ("gated_delta", 2, 2, 70, 64)):
+        keys = g.random.uniform(-1, 1, (2, 6, heads * size)) / size**0.5
+        inputs = [g.feed(g.real(2, 6, readers * size)), g.feed(keys.astype(np.float32)), g.feed(g.real(2, 6, heads * wide))]
+        for past in (False, True):
+            more = [g.feed(g.real(2, heads, size, wide)) if past else "", "", ""]
+            if "gated" in rule:
+                more[1] = g.feed(-abs(g.real(2, 6, heads * (size if past else 1))))
+            if "delta" in rule:
+                more[2] = g.feed(g.random.uniform(0, 1, (2, 6, 1 if past else heads)).astype(np.float32))
+            while more and not more[-1]:
+                more.pop()
+            g.add("LinearAttention", [*inputs, *more], (1, 1), q_num_heads=readers, kv_num_heads=heads, update_rule=rule)
+    for taps, steps in ((4, 9), (6, 2), (1, 3), (3, 260)):
+        x, w = g.feed(g.real(2, 3, steps)), g.constant(g.real(3, 1, taps))
+        g.add("CausalConvWithState", [x, w], (1, 1))
+        g.add("CausalConvWithState", [x, w, g.constant(g.real(3)), g.feed(g.real(2, 3, taps - 1))], (1, 1), activation="silu")
+        g.add("CausalConvWithState", [x, w, "", g.feed(g.real(2, 3, taps - 1))], (1, 1))
+        g.add("CausalConvWithState", [x, w], activation="swish")
+    x, w = g.feed(g.real(2, 4, 7, 9)), g.constant(g.real(6, 2, 3, 2))
+    offset = g.feed((2 * g.real(2, 24, 4, 8)).astype(np.float32))
+    keep = {"group": 2, "offset_group": 2, "strides": [2, 1], "pads": [1, 0, 1, 0]}
+    g.add("DeformConv", [x, w, offset], **keep)
+    g.add("DeformConv", [x, w, offset, g.constant(g.real(6)), g.feed(g.real(2, 12, 4, 8))], **keep)
+    g.add("MaxUnpool", [g.feed(g.real(2, 3, 2, 2)), g.feed(g.random.permutation(96)[:24].reshape(2, 3, 2, 2))], kernel_shape=[2, 2],
+          strides=[2, 2])
+    for corners in (0, 1):
+        g.add("AffineGrid", [g.feed(g.real(2, 2, 3)), g.constant(np.array([2, 3, 4, 5]))], align_corners=corners)
+        g.add("AffineGrid", [g.feed(g.real(2, 3, 4)), g.constant(np.array([2, 3, 2, 4, 5]))], align_corners=corners)
+    g.add("Det", [g.feed(g.real(3, 2, 5, 5))])
+    return g
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    for make in (stored, signal, places, losses):
+    for make in (stored, signal, places, losses, states):
         make().write(pathlib.Path(sys.argv[1]) / f"standard_{make.__name__}")
 
 

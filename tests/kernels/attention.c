@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cases of attention and rotary embedding. */
+/* Cases of attention, linear attention and rotary embedding. */
 #include <math.h>
 #include <string.h>
 
@@ -165,7 +165,103 @@ static void check_rotary(struct test *test, const struct kernel_table *table)
         test_fail(test, "the first channel is turned the wrong way");
 }
 
+/* Sizes, with keys of a length below 1, so that nothing grows. */
+static void random_linear(struct test *test, struct kernel_linear_attention *s)
+{
+    *s = (struct kernel_linear_attention){
+        .dtype = KERNEL_F32,
+        .state_type = KERNEL_F32,
+        .batch = test_range(test, 0, 2),
+        .steps = test_range(test, 0, 6),
+        .kv_heads = test_range(test, 1, 3),
+        .channels = test_range(test, 0, test_chance(test, 6) ? 130 : 9),
+        .v_channels = test_range(test, 0, test_chance(test, 3) ? 150 : 9),
+        .is_beta_shared = test_chance(test, 2),
+        .scale = 0.6};
+    s->heads = s->kv_heads * test_range(test, 1, 3);
+    s->decay_channels = test_chance(test, 2) ? 1 : s->channels;
+    test_describe(test, "%lld x %lld steps, %lld heads of %lld, %lld of %lld", (long long)s->batch,
+                  (long long)s->steps, (long long)s->heads, (long long)s->channels,
+                  (long long)s->kv_heads, (long long)s->v_channels);
+}
+
+static void check_linear_attention(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_linear_attention s;
+    struct kernel_linear_attention_data want = {0}, got;
+    size_t lines, state, y_count;
+    float *k, *decay, *beta;
+
+    random_linear(test, &s);
+    lines = (size_t)(s.batch * s.steps);
+    state = (size_t)(s.batch * s.kv_heads * s.channels * s.v_channels);
+    y_count = lines * (size_t)(s.heads * s.v_channels);
+    k = test_input(test, lines * (size_t)(s.kv_heads * s.channels));
+    decay = test_input(test, lines * (size_t)(s.kv_heads * s.decay_channels));
+    beta = test_input(test, lines * (size_t)(s.is_beta_shared ? 1 : s.kv_heads));
+    for (size_t i = 0; i < lines * (size_t)(s.kv_heads * s.channels); i++)
+        k[i] /= sqrtf((float)s.channels);
+    for (size_t i = 0; i < lines * (size_t)(s.kv_heads * s.decay_channels); i++)
+        decay[i] = -fabsf(decay[i]);
+    for (size_t i = 0; i < lines * (size_t)(s.is_beta_shared ? 1 : s.kv_heads); i++)
+        beta[i] = fabsf(beta[i]);
+    want.q = test_input(test, lines * (size_t)(s.heads * s.channels));
+    want.k = k;
+    want.v = test_input(test, lines * (size_t)(s.kv_heads * s.v_channels));
+    want.past = test_chance(test, 2) ? test_input(test, state) : NULL;
+    want.decay = test_chance(test, 2) ? decay : NULL;
+    want.beta = test_chance(test, 2) ? beta : NULL;
+    want.workspace = test_output(test, kernel_linear_attention_room(&s));
+    got = want;
+    want.y = test_output(test, y_count * sizeof(float));
+    got.y = test_output(test, y_count * sizeof(float));
+    want.present = test_output(test, state * sizeof(float));
+    got.present = test_chance(test, 3) ? NULL : test_output(test, state * sizeof(float));
+    TEST_RUN(test, TEST_REF, linear_attention_ref(&want, &s));
+    TEST_RUN(test, TEST_NEW, table->linear_attention.fn(&got, &s));
+    test_compare(test, got.y, want.y, y_count, &(struct test_tolerance){.absolute = 4e-5});
+    if (got.present)
+        test_compare(test, got.present, want.present, state,
+                     &(struct test_tolerance){.absolute = 2e-5});
+}
+
+/* Without decay and beta it is q (K^T V), causally: attention without softmax. */
+static void check_linear_sums(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_linear_attention s;
+    struct kernel_linear_attention_data data = {0};
+    size_t lines, count;
+    float *want;
+
+    random_linear(test, &s);
+    s.heads = s.kv_heads;
+    lines = (size_t)(s.batch * s.steps * s.heads);
+    count = lines * (size_t)s.v_channels;
+    data.q = test_input(test, lines * (size_t)s.channels);
+    data.k = test_input(test, lines * (size_t)s.channels);
+    data.v = test_input(test, count);
+    data.y = test_output(test, count * sizeof(float));
+    data.workspace = test_output(test, kernel_linear_attention_room(&s));
+    want = test_output(test, count * sizeof(float));
+    for (size_t i = 0; i < count; i++) {
+        int64_t line = (int64_t)i / s.v_channels, first = line % s.heads;
+        double sum = 0.0;
+
+        first += line / s.heads / s.steps * s.steps * s.heads;
+        for (int64_t from = first; from <= line; from += s.heads)
+            for (int64_t c = 0; c < s.channels; c++)
+                sum += (double)((const float *)data.q)[line * s.channels + c] *
+                       ((const float *)data.k)[from * s.channels + c] *
+                       ((const float *)data.v)[from * s.v_channels + (int64_t)i % s.v_channels];
+        want[i] = (float)(s.scale * sum);
+    }
+    TEST_RUN(test, TEST_NEW, table->linear_attention.fn(&data, &s));
+    test_compare(test, data.y, want, count, &(struct test_tolerance){.absolute = 1e-4});
+}
+
 const struct test_op test_ops_attention[] = {
+    {"linear_attention", check_linear_attention, offsetof(struct kernel_table, linear_attention)},
+    {"linear_attention_sums", check_linear_sums, offsetof(struct kernel_table, linear_attention)},
     {"attention", check_attention, offsetof(struct kernel_table, attention)},
     {"rotary", check_rotary, offsetof(struct kernel_table, rotary)},
 };

@@ -429,7 +429,77 @@ static void check_batch_norm(struct test *test, const struct kernel_table *table
     check_training(test, &s, y);
 }
 
+/* As the convolution with as many pads in front as it sees, over the past and its input. */
+static void check_causal_conv(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_causal_conv s = {.dtype = KERNEL_F32,
+                                   .batch = test_range(test, 0, 3),
+                                   .channels = test_range(test, 0, 5),
+                                   .steps = test_range(test, 0, test_chance(test, 5) ? 2500 : 12),
+                                   .taps = test_range(test, 1, 6),
+                                   .is_swish = test_chance(test, 2)};
+    int64_t kept = s.taps - 1;
+    size_t rows = (size_t)(s.batch * s.channels), count = rows * (size_t)s.steps;
+    struct kernel_causal_conv_data want = {0}, got;
+
+    test_describe(test, "%zu rows of %lld steps, %lld taps, swish %d", rows, (long long)s.steps,
+                  (long long)s.taps, s.is_swish);
+    want.x = test_input(test, count);
+    want.w = test_input(test, (size_t)(s.channels * s.taps));
+    want.bias = test_chance(test, 2) ? test_input(test, (size_t)s.channels) : NULL;
+    want.past = test_chance(test, 2) ? test_input(test, rows * (size_t)kept) : NULL;
+    got = want;
+    want.y = test_output(test, count * sizeof(float));
+    got.y = test_output(test, count * sizeof(float));
+    want.present = test_output(test, rows * (size_t)kept * sizeof(float));
+    got.present =
+        test_chance(test, 3) ? NULL : test_output(test, rows * (size_t)kept * sizeof(float));
+    TEST_RUN(test, TEST_REF, causal_conv_ref(&want, &s));
+    TEST_RUN(test, TEST_NEW, table->causal_conv.fn(&got, &s));
+    test_compare(test, got.y, want.y, count, &(struct test_tolerance){.absolute = 1e-5});
+    if (got.present)
+        test_compare_bytes(test, got.present, want.present, rows * (size_t)kept * sizeof(float));
+}
+
+/* Step by step, each with what the one before kept, it gives what it gives at once. */
+static void check_causal_steps(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_causal_conv s = {.dtype = KERNEL_F32,
+                                   .batch = 1,
+                                   .channels = 1,
+                                   .steps = test_range(test, 1, 9),
+                                   .taps = test_range(test, 1, 5),
+                                   .is_swish = test_chance(test, 2)};
+    size_t count = (size_t)s.steps, kept = (size_t)(s.taps - 1);
+    float *x = test_input(test, count), *w = test_input(test, kept + 1);
+    float *want = test_output(test, count * sizeof(float));
+    float *got = test_output(test, count * sizeof(float));
+    float *states[] = {test_output(test, kept * sizeof(float)),
+                       test_output(test, kept * sizeof(float))};
+    struct kernel_causal_conv_data data = {.y = want, .x = x, .w = w};
+
+    test_describe(test, "%zu steps, %lld taps", count, (long long)s.taps);
+    for (size_t t = 0; t < count; t++) {
+        double sum = 0.0;
+
+        for (size_t j = 0; j <= kept; j++)
+            sum += t + j < kept ? 0.0 : (double)w[j] * x[t + j - kept];
+        want[t] = (float)(s.is_swish ? sum / (1.0 + exp(-sum)) : sum);
+    }
+    s.steps = 1;
+    for (size_t t = 0; t < count; t++) {
+        data.x = x + t;
+        data.y = got + t;
+        data.past = t > 0 ? states[t % 2] : NULL;
+        data.present = states[(t + 1) % 2];
+        TEST_RUN(test, TEST_NEW, table->causal_conv.fn(&data, &s));
+    }
+    test_compare(test, got, want, count, &(struct test_tolerance){.absolute = 1e-5});
+}
+
 const struct test_op test_ops_convolve[] = {
+    {"causal_conv", check_causal_conv, offsetof(struct kernel_table, causal_conv)},
+    {"causal_conv_steps", check_causal_steps, offsetof(struct kernel_table, causal_conv)},
     {"convolve", check_convolve, offsetof(struct kernel_table, convolve)},
     {"conv_transpose", check_conv_transpose, offsetof(struct kernel_table, conv_transpose)},
     {"transpose_plan", check_transpose_plan, TEST_ALWAYS},

@@ -260,7 +260,50 @@ static void check_einsum_reals(struct test *test, const struct kernel_table *tab
                       (double)want[i]);
 }
 
+/* Of a product of two triangles, whose rows are exchanged now and then, it is known. */
+static void check_determinant(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_determinant s = {
+        .dtype = KERNEL_F32, .batch = test_range(test, 0, 3), .size = test_range(test, 0, 7)};
+    size_t n = (size_t)s.size, size = n * n;
+    float *x = test_input(test, (size_t)s.batch * size), *low = test_input(test, size);
+    float *high = test_input(test, size),
+          *want = test_output(test, (size_t)s.batch * sizeof(float));
+    float *got = test_output(test, (size_t)s.batch * sizeof(float));
+    double *workspace = test_output(test, size * sizeof(double));
+
+    test_describe(test, "%lld of size %zu", (long long)s.batch, n);
+    for (int64_t b = 0; b < s.batch; b++) {
+        float *matrix = x + (size_t)b * size;
+        size_t first = (size_t)test_range(test, 0, (int64_t)n),
+               second = (size_t)test_range(test, 0, (int64_t)n);
+        double product = first < n && second < n && first != second ? -1.0 : 1.0;
+
+        for (size_t i = 0; i < size; i++) {
+            size_t row = i / n, column = i % n;
+
+            low[i] = row == column ? 1.0f : row > column ? (float)test_range(test, -2, 2) : 0.0f;
+            high[i] = row <= column ? (float)test_range(test, -3, 3) : 0.0f;
+            product *= row == column ? (double)high[i] : 1.0;
+        }
+        for (size_t i = 0; i < size; i++) {
+            size_t row = i / n, to = row;
+
+            if (first < n && second < n)
+                to = row == first ? second : row == second ? first : row;
+            matrix[to * n + i % n] = 0.0f;
+            for (size_t k = 0; k < n; k++)
+                matrix[to * n + i % n] += low[row * n + k] * high[k * n + i % n];
+        }
+        want[b] = (float)product;
+    }
+    TEST_RUN(test, TEST_NEW, table->determinant.fn(got, x, workspace, &s));
+    test_compare(test, got, want, (size_t)s.batch,
+                 &(struct test_tolerance){.absolute = 1e-5, .relative = 1e-5});
+}
+
 const struct test_op test_ops_product[] = {
+    {"determinant", check_determinant, offsetof(struct kernel_table, determinant)},
     {"product", check_product, offsetof(struct kernel_table, product)},
     {"einsum", check_einsum, offsetof(struct kernel_table, einsum)},
     {"einsum_reals", check_einsum_reals, offsetof(struct kernel_table, einsum)},

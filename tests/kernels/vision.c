@@ -553,7 +553,94 @@ static void check_deform_moved(struct test *test, const struct kernel_table *tab
     test_compare(test, got, want, count, &(struct test_tolerance){.absolute = 1e-5});
 }
 
+/* The grid that is not turned leads GridSample to the pixels themselves; one that is moves them. */
+static void check_affine_grid(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_affine_grid s = {.dtype = KERNEL_F32,
+                                   .align_corners = test_chance(test, 2),
+                                   .batch = test_range(test, 0, 2),
+                                   .rank = (int)test_range(test, 2, 3)};
+    struct kernel_grid_sample sample = {.dtype = KERNEL_F32,
+                                        .grid_type = KERNEL_F32,
+                                        .mode = SAMPLE_LINEAR,
+                                        .align_corners = s.align_corners,
+                                        .batch = s.batch,
+                                        .channels = 1,
+                                        .rank = s.rank,
+                                        .points = 1};
+    int64_t rank = s.rank, flipped = test_range(test, -1, rank - 1);
+    size_t count;
+    float *x, *y, *want, *grid, *theta = test_input(test, (size_t)(s.batch * rank * (rank + 1)));
+
+    for (int i = 0; i < s.rank; i++)
+        sample.points *= s.out[i] = sample.in[i] = test_range(test, 1, 5);
+    count = (size_t)(s.batch * sample.points);
+    x = test_input(test, count);
+    y = test_output(test, count * sizeof(*y));
+    want = test_output(test, count * sizeof(*want));
+    grid = test_output(test, count * (size_t)rank * sizeof(*grid));
+    test_describe(test, "%lld images of rank %d, align %d, flipped %lld", (long long)s.batch,
+                  s.rank, s.align_corners, (long long)flipped);
+    for (int64_t i = 0; i < s.batch * rank * (rank + 1); i++) {
+        int64_t row = i / (rank + 1) % rank, column = i % (rank + 1);
+
+        theta[i] = row != column ? 0.0f : row == flipped ? -1.0f : 1.0f;
+    }
+    for (size_t i = 0; i < count; i++) {
+        int64_t rest = (int64_t)i, from = (int64_t)i / sample.points, at[KERNEL_SPATIAL];
+
+        for (int axis = s.rank - 1; axis >= 0; axis--) {
+            at[axis] = rest % s.out[axis];
+            rest /= s.out[axis];
+            if (rank - 1 - axis == flipped)
+                at[axis] = s.out[axis] - 1 - at[axis];
+        }
+        for (int axis = 0; axis < s.rank; axis++)
+            from = from * s.out[axis] + at[axis];
+        want[i] = x[from];
+    }
+    TEST_RUN(test, TEST_NEW, table->affine_grid.fn(grid, theta, &s));
+    grid_sample_ref(y, x, grid, &sample);
+    test_compare(test, y, want, count, &(struct test_tolerance){.absolute = 1e-4});
+}
+
+/* What was put there is found there, and nothing else; an index beyond is refused. */
+static void check_max_unpool(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_max_unpool s = {.element_bytes = sizeof(float),
+                                  .x_count = test_range(test, 0, 20)};
+    float *x = test_input(test, (size_t)s.x_count), *y, sum = 0.0f;
+    int64_t *indices = test_input_bytes(test, (size_t)s.x_count * sizeof(*indices)), filled = 0;
+    int64_t step = test_range(test, 1, 3);
+    int rc = 0;
+
+    s.y_count = s.x_count * step + test_range(test, 0, 3);
+    y = test_output(test, (size_t)s.y_count * sizeof(*y));
+    test_describe(test, "%lld of %lld", (long long)s.x_count, (long long)s.y_count);
+    for (int64_t i = 0; i < s.x_count; i++) {
+        x[i] = (float)(i + 1);
+        indices[i] = (s.x_count - 1 - i) * step;
+    }
+    TEST_RUN(test, TEST_NEW, rc = table->max_unpool.fn(y, x, indices, &s));
+    for (int64_t i = 0; i < s.y_count; i++) {
+        filled += y[i] != 0.0f;
+        sum += y[i];
+    }
+    if (rc != 0 || filled != s.x_count || sum != (float)(s.x_count * (s.x_count + 1) / 2))
+        test_fail(test, "it returned %d, with %lld numbers", rc, (long long)filled);
+    for (int64_t i = 0; i < s.x_count; i++)
+        if (y[indices[i]] != x[i])
+            test_fail(test, "element %lld is %g", (long long)i, (double)y[indices[i]]);
+    if (s.x_count == 0)
+        return;
+    indices[s.x_count - 1] = test_chance(test, 2) ? s.y_count : -1;
+    if (table->max_unpool.fn(y, x, indices, &s) != -1)
+        test_fail(test, "index %lld is not refused", (long long)indices[s.x_count - 1]);
+}
+
 const struct test_op test_ops_vision[] = {
+    {"affine_grid", check_affine_grid, offsetof(struct kernel_table, affine_grid)},
+    {"max_unpool", check_max_unpool, offsetof(struct kernel_table, max_unpool)},
     {"deform_conv", check_deform_conv, offsetof(struct kernel_table, deform_conv)},
     {"deform_conv_moved", check_deform_moved, offsetof(struct kernel_table, deform_conv)},
     {"col2im", check_col2im, offsetof(struct kernel_table, col2im)},

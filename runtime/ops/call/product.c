@@ -313,3 +313,38 @@ int call_bind_einsum(const struct call_request *request, struct call *call)
     call->run = run_einsum;
     return 0;
 }
+
+/* Det */
+
+struct determinant_params {
+    determinant_fn *fn;
+    struct kernel_determinant shape;
+};
+
+static int run_determinant(const struct call *call)
+{
+    const struct determinant_params *p = call->params;
+
+    p->fn(call->outputs[0], call->inputs[0], call->workspace, &p->shape);
+    return 0;
+}
+
+int call_bind_determinant(const struct call_request *request, struct call *call)
+{
+    const struct tensor_view *x = call_input(request, 0);
+    struct determinant_params *p;
+    int rc = call_params(request, call, sizeof(*p));
+
+    if (rc < 0)
+        return rc;
+    p = call->params;
+    if (!call_dtype(x->dtype, &p->shape.dtype))
+        return call_refuse(request, -ENOTSUP, "no kernel for %s", dtype_name(x->dtype));
+    p->shape.batch = shape_elements(&request->outputs[0].shape);
+    p->shape.size = x->shape.dims[x->shape.rank - 1];
+    call->workspace_bytes = (size_t)(p->shape.size * p->shape.size) * sizeof(double);
+    p->fn = request->kernels->determinant.fn;
+    call->version = request->kernels->determinant.version;
+    call->run = run_determinant;
+    return 0;
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GridSample, RoiAlign, NonMaxSuppression. */
+/* GridSample, AffineGrid, RoiAlign, NonMaxSuppression, Col2Im, MaxUnpool. */
 #include "runtime/ops/call/call.h"
 
 #include <errno.h>
@@ -301,5 +301,75 @@ int call_bind_col2im(const struct call_request *request, struct call *call)
     p->fn = request->kernels->col2im.fn;
     call->version = request->kernels->col2im.version;
     call->run = run_col2im;
+    return 0;
+}
+
+/* AffineGrid */
+
+struct affine_params {
+    affine_grid_fn *fn;
+    struct kernel_affine_grid shape;
+};
+
+static int run_affine_grid(const struct call *call)
+{
+    const struct affine_params *p = call->params;
+
+    p->fn(call->outputs[0], call->inputs[0], &p->shape);
+    return 0;
+}
+
+int call_bind_affine_grid(const struct call_request *request, struct call *call)
+{
+    const struct shape *y = &request->outputs[0].shape;
+    struct affine_params *p;
+    int rc = call_params(request, call, sizeof(*p));
+
+    if (rc < 0)
+        return rc;
+    p = call->params;
+    rc = kernel_type(request, 0, &p->shape.dtype);
+    if (rc < 0)
+        return rc;
+    p->shape.align_corners = node_int(request->node, "align_corners", 0) != 0;
+    p->shape.batch = y->dims[0];
+    p->shape.rank = y->rank - 2;
+    for (int i = 0; i < p->shape.rank; i++)
+        p->shape.out[i] = y->dims[1 + i];
+    p->fn = request->kernels->affine_grid.fn;
+    call->version = request->kernels->affine_grid.version;
+    call->run = run_affine_grid;
+    return 0;
+}
+
+/* MaxUnpool */
+
+struct unpool_params {
+    max_unpool_fn *fn;
+    struct kernel_max_unpool shape;
+};
+
+static int run_max_unpool(const struct call *call)
+{
+    const struct unpool_params *p = call->params;
+
+    return p->fn(call->outputs[0], call->inputs[0], call->inputs[1], &p->shape) < 0 ? -EINVAL : 0;
+}
+
+int call_bind_max_unpool(const struct call_request *request, struct call *call)
+{
+    const struct tensor_view *x = call_input(request, 0);
+    struct unpool_params *p;
+    int rc = call_params(request, call, sizeof(*p));
+
+    if (rc < 0)
+        return rc;
+    p = call->params;
+    p->shape.element_bytes = dtype_bytes(x->dtype);
+    p->shape.x_count = shape_elements(&x->shape);
+    p->shape.y_count = shape_elements(&request->outputs[0].shape);
+    p->fn = request->kernels->max_unpool.fn;
+    call->version = request->kernels->max_unpool.version;
+    call->run = run_max_unpool;
     return 0;
 }

@@ -186,3 +186,15 @@ int shape_einsum(struct infer *infer)
         out.dims[i] = einsum.dims[i];
     return infer_output(infer, 0, infer_dtype(infer, 0), &out);
 }
+
+/* Of the last two axes. */
+int shape_determinant(struct infer *infer)
+{
+    struct shape out = *infer_shape(infer, 0);
+    int rc = infer_float(infer, 0);
+
+    if (rc == 0 && (out.rank < 2 || out.dims[out.rank - 1] != out.dims[out.rank - 2]))
+        rc = infer_fail(infer, "its input holds no square matrices");
+    out.rank -= 2;
+    return rc < 0 ? rc : infer_output(infer, 0, infer_dtype(infer, 0), &out);
+}

@@ -86,6 +86,34 @@ int shape_nms(struct infer *infer)
     return infer_output(infer, 0, DTYPE_I64, &out);
 }
 
+/* A grid of places for images of that size. */
+int shape_affine_grid(struct infer *infer)
+{
+    const struct shape *theta = infer_shape(infer, 0);
+    struct shape out = {.rank = 0};
+    int64_t *size = NULL;
+    size_t count = 0;
+    int rc = infer_float(infer, 0);
+
+    if (rc == 0)
+        rc = infer_ints(infer, 1, &size, &count);
+    if (rc == 0 && count != 4 && count != 5)
+        rc = infer_fail(infer, "its size has %zu numbers instead of 4 or 5", count);
+    if (rc == 0 && (theta->rank != 3 || theta->dims[0] != size[0] ||
+                    theta->dims[1] != (int64_t)count - 2 || theta->dims[2] != (int64_t)count - 1))
+        rc = infer_fail(infer, "its matrices do not fit %" PRId64 " images of %zu dimensions",
+                        size[0], count - 2);
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        if (size[i] < 0)
+            rc = infer_fail(infer, "its size holds %" PRId64, size[i]);
+        out.dims[i > 1 ? i - 1 : 0] = i == 1 ? out.dims[0] : size[i];
+    }
+    out.rank = (int)count;
+    out.dims[count > 1 ? count - 1 : 0] = (int64_t)count - 2;
+    free(size);
+    return rc < 0 ? rc : infer_output(infer, 0, infer_dtype(infer, 0), &out);
+}
+
 /* Blocks along spatial axis i of an image of that size. */
 static int64_t blocks_along(int64_t image, int64_t block, int i, int rank, const int64_t *pads,
                             const int64_t *strides, const int64_t *dilations)

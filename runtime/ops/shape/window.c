@@ -2,6 +2,7 @@
 /* Shape inference: convolutions and pools, which move a window over the spatial dims. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/ops/shape/infer.h"
@@ -238,6 +239,34 @@ int shape_qlinear_conv(struct infer *infer)
     return rc < 0 ? rc : infer_output(infer, 0, infer_dtype(infer, 7), &out);
 }
 
+/* x, weights, bias, past: [batch, channels, steps], [channels, 1, taps]. */
+int shape_causal_conv(struct infer *infer)
+{
+    const struct shape *x = infer_shape(infer, 0), *w = infer_shape(infer, 1);
+    const char *activation = node_string(infer->node, "activation", "none");
+    struct shape state;
+    int rc = infer_float(infer, 0);
+
+    for (uint32_t i = 1; rc == 0 && i < 4; i++)
+        rc = infer_same_dtype(infer, 0, i);
+    if (rc < 0)
+        return rc;
+    if (x->rank != 3 || w->rank != 3 || w->dims[0] != x->dims[1] || w->dims[1] != 1 ||
+        w->dims[2] < 1)
+        return infer_fail(infer, "its weights do not fit an input of [batch, channels, steps]");
+    if (strcmp(activation, "none") != 0 && strcmp(activation, "silu") != 0 &&
+        strcmp(activation, "swish") != 0)
+        return infer_fail(infer, "attribute activation is '%.40s'", activation);
+    state = (struct shape){3, {x->dims[0], x->dims[1], w->dims[2] - 1}};
+    if (infer_has(infer, 3) && !shape_equal(infer_shape(infer, 3), &state))
+        return infer_fail(infer, "its past does not have %" PRId64 " steps of each channel",
+                          state.dims[2]);
+    rc = check_bias(infer, 2, x->dims[1]);
+    if (rc == 0)
+        rc = infer_output(infer, 1, infer_dtype(infer, 0), &state);
+    return rc < 0 ? rc : infer_same(infer);
+}
+
 static int pool_shape(struct infer *infer, struct shape *out_shape)
 {
     const struct shape *x = infer_shape(infer, 0);
@@ -266,6 +295,63 @@ int shape_max_pool(struct infer *infer)
     if (rc == 0)
         rc = infer_output(infer, 0, infer_dtype(infer, 0), &out);
     return rc < 0 ? rc : infer_output(infer, 1, DTYPE_I64, &out);
+}
+
+/* What a pool of this window made x of, at least. */
+static int unpooled_shape(struct infer *infer, struct shape *out_shape)
+{
+    const struct shape *x = infer_shape(infer, 0);
+    int64_t kernel[SHAPE_MAX_RANK], strides[SHAPE_MAX_RANK], pads[2 * SHAPE_MAX_RANK];
+    int rank = x->rank - 2, rc;
+
+    if (!node_attribute(infer->node, "kernel_shape"))
+        return infer_fail(infer, "it has no attribute kernel_shape");
+    rc = infer_window_list(infer, "kernel_shape", rank, 1, 1, kernel);
+    if (rc == 0)
+        rc = infer_window_list(infer, "strides", rank, 1, 1, strides);
+    if (rc == 0)
+        rc = infer_window_list(infer, "pads", 2 * rank, 0, 0, pads);
+    for (int i = 0; rc == 0 && i < rank; i++) {
+        int64_t steps = x->dims[2 + i] - 1, *dim = &out_shape->dims[2 + i];
+
+        if (steps > INFER_WINDOW_MAX / strides[i])
+            return infer_fail(infer, "its output is too large");
+        *dim = steps * strides[i] - pads[i] - pads[rank + i] + kernel[i];
+        if (*dim < 0)
+            return infer_fail(infer, "its output has %" PRId64 " places along axis %d", *dim,
+                              2 + i);
+    }
+    return rc;
+}
+
+int shape_max_unpool(struct infer *infer)
+{
+    const struct shape *x = infer_shape(infer, 0);
+    struct shape out = *x;
+    int64_t *dims = NULL;
+    size_t count;
+    int rc = infer_float(infer, 0);
+
+    if (rc == 0 && x->rank < 3)
+        rc = infer_fail(infer, "its input has %d dimensions", x->rank);
+    if (rc == 0 && (!shape_equal(x, infer_shape(infer, 1)) || infer_dtype(infer, 1) != DTYPE_I64))
+        rc = infer_fail(infer, "it does not have an int64 index for each element");
+    if (rc == 0)
+        rc = unpooled_shape(infer, &out);
+    if (rc == 0 && infer_has(infer, 2)) {
+        rc = infer_ints(infer, 2, &dims, &count);
+        if (rc == 0 && count != (size_t)x->rank)
+            rc =
+                infer_fail(infer, "its output_shape has %zu numbers instead of %d", count, x->rank);
+        for (int i = 0; rc == 0 && i < x->rank; i++) {
+            if (dims[i] < 0 || (i < 2 && dims[i] != x->dims[i]))
+                rc =
+                    infer_fail(infer, "its output_shape holds %" PRId64 " for axis %d", dims[i], i);
+            out.dims[i] = dims[i];
+        }
+        free(dims);
+    }
+    return rc < 0 ? rc : infer_output(infer, 0, infer_dtype(infer, 0), &out);
 }
 
 int shape_average_pool(struct infer *infer)
