@@ -23,6 +23,7 @@ enum {
     INT8_LINE = 64,     /* bytes: a unit's four k; also the columns of a panel */
     INT8_MAX_ROWS = 6,  /* of a tile */
     INT8_MAX_K = 32768, /* sums that int32 holds */
+    INT8_WIDE_STEP = 16,
     INT8_WIDE_K = 1024, /* that are widened at once */
     INT8_WIDE = INT8_WIDE_K * INT8_MAX_ROWS,
 };
@@ -34,13 +35,14 @@ struct int8_sides {
     const uint8_t *b;
     int64_t unit;           /* bytes from one unit of b to the next */
     const int32_t *offsets; /* of each four k, in bytes: where their line of a unit begins */
-    const int16_t *wide; /* the rows of a as int8_widen_fn lays them out, where the tile has one */
+    const int16_t
+        *wide; /* these k of the rows as int8_widen_fn lays them out, where a tile has one */
     bool a_is_signed;
     bool is_begun; /* sums go on from acc; the same tiles */
 };
 
-/** Lay out up to INT8_WIDE_K of k of some rows of a as a tile reads them. out: 64-byte aligned,
- *  INT8_WIDE numbers. */
+/** Lay out k of some rows of a as a tile reads them, each four k behind the four before. out: 64-byte
+ *  aligned, INT8_MAX_ROWS numbers for each k and for those that make it a multiple of INT8_WIDE_STEP. */
 typedef void int8_widen_fn(int16_t *out, const struct int8_sides *sides, int rows);
 
 /** Offsets of a packed matrix: multiples of INT8_LINE. Outside of its file, for tests. */
@@ -52,7 +54,8 @@ typedef void int8_tile_fn(int32_t *acc, const struct int8_sides *sides, int rows
 struct int8_tile {
     int8_tile_fn *fn;
     int rows, units;      /* at most so many at once */
-    int8_widen_fn *widen; /* NULL: it takes a as it is, and all of k at once */
+    int8_widen_fn *widen; /* NULL: it takes a as it is, and all of k at once; else it has
+                             INT8_MAX_ROWS rows */
 };
 
 /** The best one for an instruction set: with VNNI where the CPU has it, too. */
@@ -68,6 +71,8 @@ struct int8_product {
     const uint8_t *a; /* rows a_line apart */
     int64_t a_line;
     bool a_is_signed;
+    const int16_t *wide; /* a from row wide_row on, by int8_widen_rows(); NULL: it is not */
+    int64_t wide_row;
     const uint8_t *b;       /* packed; the zero points of its columns are moved as it is */
     const int32_t *offsets; /* NULL: b is packed; else 16 columns follow each other in 64 bytes, and
                                this says where the lines of each four k begin */
@@ -130,5 +135,28 @@ int8_block_fn int8_block_portable;
 #if defined(__x86_64__)
 int8_block_fn int8_block_avx2, int8_block_avx512;
 #endif
+
+/** What an instruction set has for a product. */
+struct int8_steps {
+    int8_block_fn *block;
+    int8_widen_fn *widen; /* of its tile, or NULL */
+};
+
+#define INT8_STEPS(isa) ((struct int8_steps){int8_block_##isa, int8_tile_##isa().widen})
+
+/** Bytes of `rows` widened rows. */
+int64_t int8_wide_bytes(int64_t rows, int64_t k);
+
+/** Widen rows [row, row_end) of p's a into `wide`, where row stands first. */
+void int8_widen_rows(const struct int8_product *p, int8_widen_fn *widen, int64_t row,
+                     int64_t row_end, int16_t *wide);
+
+/** Bytes of 64-byte aligned scratch that int8_run() wants. */
+int64_t int8_run_room(int64_t m, int64_t k);
+
+/** All of a product, by the calling thread's team. block_rows: a multiple of INT8_MAX_ROWS, of the
+ *  blocks that are shared out. */
+void int8_run(const struct int8_product *p, const struct int8_steps *steps, int64_t block_rows,
+              void *workspace);
 
 #endif

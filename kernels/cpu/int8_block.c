@@ -380,6 +380,7 @@ ISA_BODY void do_panel(const struct int8_product *p, const struct int8_tile *til
     int units = (panel->columns + INT8_UNIT - 1) / INT8_UNIT;
     int32_t acc[INT8_MAX_ROWS * INT8_LINE] = {0};
     int16_t wide[INT8_WIDE] __attribute__((aligned(64)));
+    bool widens = tile->widen && !p->wide;
     int64_t step = tile->widen ? INT8_WIDE_K : p->k;
     const int32_t *offsets = p->offsets ? p->offsets : int8_packed_offsets;
     struct int8_sides sides = {.a_line = p->a_line,
@@ -390,14 +391,18 @@ ISA_BODY void do_panel(const struct int8_product *p, const struct int8_tile *til
 
     for (; row < row_end; row += tile->rows) {
         int rows = (int)(row_end - row < tile->rows ? row_end - row : tile->rows);
+        int64_t tiles = (row - p->wide_row) / INT8_MAX_ROWS;
+        int64_t before = tiles * int8_wide_bytes(1, p->k) / (int64_t)sizeof(*wide);
 
         for (int64_t at = 0; at < p->k; at += step) {
             sides.a = p->a + row * p->a_line + at;
             sides.k = p->k - at < step ? p->k - at : step;
             sides.offsets = offsets + at / INT8_QUAD;
             sides.is_begun = at > 0;
-            if (tile->widen)
+            if (widens)
                 tile->widen(wide, &sides, rows);
+            else if (tile->widen)
+                sides.wide = p->wide + before + at * INT8_MAX_ROWS;
             for (int u = 0; u < units;) {
                 int width = units - u >= tile->units ? tile->units : 1;
 

@@ -89,7 +89,7 @@ void kernel_pack_filters_int8(void *packed, const void *w, const struct kernel_c
 struct conv {
     const struct kernel_convolve_data *data;
     const struct kernel_convolve *shape;
-    int8_block_fn *block;
+    struct int8_steps steps;
     int32_t *w_sums, *w_zero;
     double *scale;
     bool has_w_zero;
@@ -263,7 +263,7 @@ static void do_block(const struct conv *c, int64_t group, int64_t block, uint8_t
         int8_column_sums(sums, slot, count, depth, !p.a_is_signed);
         p.b_sums = sums;
     }
-    c->block(&p, 0, filters, 0, count);
+    c->steps.block(&p, 0, filters, 0, count);
 }
 
 static void do_slots(void *argument, int64_t begin, int64_t end)
@@ -311,7 +311,7 @@ static void convolve_direct(const struct conv *c, const void *packed)
         .x = d->x,
         .packed = packed,
         .workspace = c->slots,
-        .block = c->block,
+        .steps = c->steps,
         .pad = c->pad,
         .flip = c->flip,
         .product = {.a_is_signed = c->shape->w_type == KERNEL_I8,
@@ -354,7 +354,7 @@ static void convolve_depth(const struct conv *c, team_fn *depth)
 }
 
 static void convolve(const struct kernel_convolve_data *data, const void *packed,
-                     const struct kernel_convolve *shape, void *workspace, int8_block_fn *block,
+                     const struct kernel_convolve *shape, void *workspace, struct int8_steps steps,
                      team_fn *planes)
 {
     const struct kernel_convolve *s = shape;
@@ -364,7 +364,7 @@ static void convolve(const struct kernel_convolve_data *data, const void *packed
     struct conv c = {
         .data = data,
         .shape = s,
-        .block = block,
+        .steps = steps,
         .pad = (uint8_t)x_zero,
         .flip = is_flipped ? 0x80 : 0,
         .x_zero = x_zero + (!is_flipped              ? 0
@@ -399,7 +399,7 @@ static void convolve(const struct kernel_convolve_data *data, const void *packed
     void convolve_int8_##isa(const struct kernel_convolve_data *data, const void *packed,          \
                              const struct kernel_convolve *shape, void *workspace)                 \
     {                                                                                              \
-        convolve(data, packed, shape, workspace, int8_block_##isa, int8_depth_##isa);              \
+        convolve(data, packed, shape, workspace, INT8_STEPS(isa), int8_depth_##isa);               \
     }
 
 ISA_VERSIONS(CONVOLVE)

@@ -15,7 +15,7 @@
 enum {
     WIDE = 4096,     /* pixels of a row */
     SLACK = 1024,    /* bytes behind the image that tiles read */
-    GRAIN = 1 << 18, /* products that are worth a second thread */
+    GRAIN = 1 << 16, /* pixels that are worth a second thread */
 };
 
 static int64_t group_channels(const struct kernel_convolve *s)
@@ -88,7 +88,8 @@ size_t int8_direct_room(const struct kernel_convolve *s)
     int64_t planes = d.quads * s->window.stride[1] * s->window.stride[2];
 
     return (size_t)(int8_round_up(d.taps * d.quads * (int64_t)sizeof(int32_t)) +
-                    int8_round_up(planes * d.plane + SLACK));
+                    int8_round_up(planes * d.plane + SLACK) +
+                    int8_run_room(s->filters / s->groups, d.depth));
 }
 
 /* Where each four k of the window begin: element by element, and of each all channels. */
@@ -174,32 +175,13 @@ static void lay_planes(void *argument, int64_t begin, int64_t end)
     }
 }
 
-struct task {
-    const struct int8_product *product;
-    int8_block_fn *block;
-    int64_t row_blocks, rows;
-};
-
-static void do_blocks(void *argument, int64_t begin, int64_t end)
-{
-    const struct task *t = argument;
-    const struct int8_product *p = t->product;
-
-    for (; begin < end; begin++) {
-        int64_t column = begin / t->row_blocks * INT8_LINE, last = column + INT8_LINE;
-        int64_t row = begin % t->row_blocks * t->rows, row_end = row + t->rows;
-
-        t->block(p, row, row_end < p->m ? row_end : p->m, column, last < p->n ? last : p->n);
-    }
-}
-
 void int8_direct_run(const struct int8_direct_call *call, const struct kernel_convolve *s)
 {
-    enum { ROWS = 16 * INT8_MAX_ROWS };
+    enum { BLOCK_ROWS = 16 * INT8_MAX_ROWS };
     const struct kernel_window *w = &s->window;
     struct int8_direct d = layout_of(s);
     int64_t filters = s->filters / s->groups, planes = d.quads * w->stride[1] * w->stride[2];
-    int64_t plane = w->out[1] * w->out[2];
+    int64_t plane = w->out[1] * w->out[2], image = int8_round_up(planes * d.plane + SLACK);
     int32_t *offsets = call->workspace;
     struct laying laying = {s, &d, NULL, (uint8_t *)call->workspace, call->pad, call->flip};
     const int32_t *sums = sums_of((void *)call->packed, s, &d);
@@ -209,10 +191,9 @@ void int8_direct_run(const struct int8_direct_call *call, const struct kernel_co
     for (int64_t group = 0; group < s->batch * s->groups; group++) {
         int64_t filter = group % s->groups * filters;
         struct int8_product p = call->product;
-        struct task task = {&p, call->block, (filters + ROWS - 1) / ROWS, ROWS};
 
         laying.x = call->x + group * group_channels(s) * w->in[1] * w->in[2];
-        team_for(planes, GRAIN / 4 / (d.plane + 1) + 1, lay_planes, &laying);
+        team_for(planes, GRAIN / (d.plane + 1) + 1, lay_planes, &laying);
         p.m = filters;
         p.n = (w->out[1] - 1) * d.pitch + w->out[2];
         p.k = p.a_line = d.depth;
@@ -226,8 +207,6 @@ void int8_direct_run(const struct int8_direct_call *call, const struct kernel_co
         p.row_scale += filter;
         p.y = (char *)p.y + group * filters * plane * (int64_t)kernel_dtype_bytes(s->y_type);
         p.y_line = plane;
-        team_for((p.n + INT8_LINE - 1) / INT8_LINE * task.row_blocks,
-                 GRAIN / (d.depth * INT8_LINE * (filters < ROWS ? filters : ROWS)) + 1, do_blocks,
-                 &task);
+        int8_run(&p, &call->steps, BLOCK_ROWS, laying.out + image);
     }
 }

@@ -28,7 +28,7 @@ struct int8_direct_call {
     const uint8_t *x;
     const void *packed;
     void *workspace;
-    int8_block_fn *block;
+    struct int8_steps steps;
     uint8_t pad, flip; /* what stands for a pixel outside, and how pixels are turned round */
     struct int8_product product; /* what is not sizes and places: from filter 0 on */
 };

@@ -4,10 +4,9 @@
 
 #include "kernels/cpu/int8.h"
 #include "kernels/cpu/isa.h"
-#include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
 
-enum { GRAIN = 1 << 18 }; /* products that are worth a second thread */
+enum { BLOCK_ROWS = 8 * INT8_MAX_ROWS };
 
 static bool is_byte(enum kernel_dtype dtype)
 {
@@ -72,10 +71,11 @@ void kernel_pack_int8(void *packed, const void *b, const struct kernel_product *
 }
 
 /* What of the workspace holds what: of each row a sum, a zero point, one of y and a scale; of each
- * column a zero point and a scale; a packed b. */
+ * column a zero point and a scale; rows that are widened; a packed b. */
 struct room {
     int32_t *a_sums, *a_zero, *y_zero, *b_zero;
     double *row_scale, *column_scale;
+    void *wide;
     uint8_t *packed;
 };
 
@@ -91,7 +91,8 @@ static size_t make_room(const struct kernel_product *s, bool is_packed, void *wo
     out_room->a_zero = (void *)(at += m);
     out_room->y_zero = (void *)(at += m);
     out_room->b_zero = (void *)(at += m);
-    out_room->packed = at += n;
+    out_room->wide = at += n;
+    out_room->packed = at += int8_round_up(int8_run_room(s->m, s->k));
     return (size_t)(at - start + (is_packed ? 0 : packed_bytes(s)));
 }
 
@@ -142,38 +143,6 @@ static double scale_at(const void *scales, enum kernel_dtype dtype,
     return number;
 }
 
-struct task {
-    const struct int8_product *product;
-    int8_block_fn *block;
-    int64_t row_blocks, rows; /* of a block */
-};
-
-/* One of few or many blocks: panels of columns, and of each some rows. */
-static void do_blocks(void *argument, int64_t begin, int64_t end)
-{
-    const struct task *task = argument;
-    const struct int8_product *p = task->product;
-
-    for (; begin < end; begin++) {
-        int64_t column = begin / task->row_blocks * INT8_LINE;
-        int64_t row = begin % task->row_blocks * task->rows, row_end = row + task->rows;
-        int64_t column_end = column + INT8_LINE;
-
-        task->block(p, row, row_end < p->m ? row_end : p->m, column,
-                    column_end < p->n ? column_end : p->n);
-    }
-}
-
-static void run_blocks(const struct int8_product *p, int8_block_fn *block)
-{
-    enum { ROWS = 8 * INT8_MAX_ROWS };
-    struct task task = {p, block, (p->m + ROWS - 1) / ROWS, ROWS};
-    int64_t rows = p->m < ROWS ? p->m : ROWS;
-
-    team_for((p->n + INT8_LINE - 1) / INT8_LINE * task.row_blocks,
-             GRAIN / (rows * INT8_LINE * p->k) + 1, do_blocks, &task);
-}
-
 /* Everything about one pair of matrices but what they are. */
 static void describe(const struct kernel_product_data *d, const struct kernel_product *s,
                      int64_t a_number, int64_t b_number, int64_t y_number, const struct room *room,
@@ -207,7 +176,7 @@ static void describe(const struct kernel_product_data *d, const struct kernel_pr
 }
 
 static void multiply(const struct kernel_product_data *d, const void *packed,
-                     const struct kernel_product *s, void *workspace, int8_block_fn *block)
+                     const struct kernel_product *s, void *workspace, struct int8_steps steps)
 {
     int64_t count = batch_count(s), packed_from = -1;
     struct room room;
@@ -237,7 +206,7 @@ static void multiply(const struct kernel_product_data *d, const void *packed,
         p.b_sums = (const void *)(b_packed + int8_packed_bytes(s->n, s->k));
         p.y = (char *)d->y + index * s->m * s->n * (int64_t)kernel_dtype_bytes(s->y_type);
         describe(d, s, a / (s->m * s->k), b / (s->k * s->n), index, &room, &p);
-        run_blocks(&p, block);
+        int8_run(&p, &steps, BLOCK_ROWS, room.wide);
     }
 }
 
@@ -245,7 +214,7 @@ static void multiply(const struct kernel_product_data *d, const void *packed,
     void product_int8_##isa(const struct kernel_product_data *data, const void *packed,            \
                             const struct kernel_product *shape, void *workspace)                   \
     {                                                                                              \
-        multiply(data, packed, shape, workspace, int8_block_##isa);                                \
+        multiply(data, packed, shape, workspace, INT8_STEPS(isa));                                 \
     }
 
 ISA_VERSIONS(PRODUCT)

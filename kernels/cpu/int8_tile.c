@@ -107,30 +107,35 @@ struct place {
 
 #define QUAD(bits, r) _mm##bits##_set1_epi32(quad_at(sides->a + (r)*sides->a_line + p, count))
 
-/* Sixteen numbers of each row side by side, then the next sixteen; of four k the first and third, the
- * second and fourth stand together, because a tile broadcasts two. */
-enum { WIDE_STEP = 16 };
+/* Four numbers of each row side by side, then the next four; the first and third, the second and
+ * fourth stand together, because a tile broadcasts two. */
+enum { WIDE_QUAD = INT8_QUAD * INT8_MAX_ROWS };
 
+/* Sixteen numbers of a row. */
 INLINE(AVX2)
 void widen_step(int16_t *out, const uint8_t *a, bool is_signed)
 {
     const __m128i order = _mm_setr_epi8(0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15);
     __m128i bytes = _mm_shuffle_epi8(_mm_loadu_si128((const void *)a), order);
+    __m256i wide = is_signed ? _mm256_cvtepi8_epi16(bytes) : _mm256_cvtepu8_epi16(bytes);
+    __m128i half[2] = {_mm256_castsi256_si128(wide), _mm256_extracti128_si256(wide, 1)};
 
-    _mm256_store_si256((void *)out,
-                       is_signed ? _mm256_cvtepi8_epi16(bytes) : _mm256_cvtepu8_epi16(bytes));
+    for (int i = 0; i < 2; i++, out += 2 * WIDE_QUAD) {
+        _mm_storel_epi64((void *)out, half[i]);
+        _mm_storel_epi64((void *)(out + WIDE_QUAD), _mm_unpackhi_epi64(half[i], half[i]));
+    }
 }
 
 INLINE(AVX2)
 void widen_rows(int16_t *out, const struct int8_sides *sides, int rows, bool is_signed)
 {
-    int64_t whole = sides->k / WIDE_STEP * WIDE_STEP;
+    int64_t whole = sides->k / INT8_WIDE_STEP * INT8_WIDE_STEP;
 
-    for (int r = 0; r < rows; r++, out += WIDE_STEP) {
+    for (int r = 0; r < rows; r++, out += INT8_QUAD) {
         const uint8_t *a = sides->a + r * sides->a_line;
-        uint8_t rest[WIDE_STEP] = {0};
+        uint8_t rest[INT8_WIDE_STEP] = {0};
 
-        for (int64_t p = 0; p < whole; p += WIDE_STEP)
+        for (int64_t p = 0; p < whole; p += INT8_WIDE_STEP)
             widen_step(out + p * INT8_MAX_ROWS, a + p, is_signed);
         if (whole == sides->k)
             continue;
@@ -151,14 +156,20 @@ __attribute__((target(AVX2))) static void widen_avx2(int16_t *out, const struct 
 /* What is at x, which the compiler may not know: loaded twice it takes no register in between. */
 #define FORGET(x) __asm__("" : "+r"(x))
 
-/* sum + the products of pairs. gcc 12 would do all products first, which no registers are left for. */
-#define ADD_PAIRS(sum, x, y)                                                                       \
+/* Two sums + the products of pairs: `two` of a row by those of sixteen columns. In this order, which no
+ * compiler is to change, because the processor places an addition best behind both products; and gcc
+ * 12 would do all products first, which no registers are left for. */
+#define ADD_PAIRS(sum_low, sum_high, two, low, high)                                               \
     {                                                                                              \
-        __m256i pairs;                                                                             \
+        __m256i x, y;                                                                              \
                                                                                                    \
-        __asm__("vpmaddwd %3, %2, %1\n\tvpaddd %1, %0, %0"                                         \
-                : "+x"(sum), "=&x"(pairs)                                                          \
-                : "x"(x), "x"(y));                                                                 \
+        __asm__("vpbroadcastd %6, %2\n\t"                                                          \
+                "vpmaddwd %4, %2, %3\n\t"                                                          \
+                "vpmaddwd %5, %2, %2\n\t"                                                          \
+                "vpaddd %3, %0, %0\n\t"                                                            \
+                "vpaddd %2, %1, %1"                                                                \
+                : "+x"(sum_low), "+x"(sum_high), "=&x"(x), "=&x"(y)                                \
+                : "x"(low), "x"(high), "m"(two));                                                  \
     }
 
 /* Four k of all rows. */
@@ -168,15 +179,7 @@ void add_avx2(__m256i sums[][2], const struct place *at, const int16_t *wide, co
     __m256i low, high;
 
 #define ADD_ROW(r)                                                                                 \
-    {                                                                                              \
-        int32_t two;                                                                               \
-        __m256i x;                                                                                 \
-                                                                                                   \
-        memcpy(&two, wide + (r)*WIDE_STEP, sizeof(two));                                           \
-        x = _mm256_set1_epi32(two);                                                                \
-        ADD_PAIRS(sums[r][0], x, low)                                                              \
-        ADD_PAIRS(sums[r][1], x, high)                                                             \
-    }
+    ADD_PAIRS(sums[r][0], sums[r][1], *(const int16_t(*)[2])(wide + (r)*INT8_QUAD), low, high)
     low = EVEN(256, _mm256_loadu_si256((const void *)b), !at->a_is_signed);
     high = EVEN(256, _mm256_loadu_si256((const void *)(b + 32)), !at->a_is_signed);
     EACH_ROW(at->rows, ADD_ROW)
@@ -288,10 +291,8 @@ void sum_avx2(int32_t *acc, const struct place *place)
     } else {
         EACH_ROW(place->rows, ZERO_avx2)
     }
-    for (int64_t p = 0; p < sides->k; wide += (INT8_MAX_ROWS - 1) * WIDE_STEP)
-        for (int64_t end = p + WIDE_STEP; p < sides->k && p < end;
-             p += INT8_QUAD, wide += INT8_QUAD)
-            add_avx2(sums, place, wide, b + *offsets++);
+    for (int64_t p = 0; p < sides->k; p += INT8_QUAD, wide += WIDE_QUAD)
+        add_avx2(sums, place, wide, b + *offsets++);
     EACH_ROW(place->rows, STORE_avx2)
 }
 
