@@ -7,7 +7,7 @@
 #include "kernels/cpu/isa.h"
 
 #if defined(__x86_64__)
-#include <emmintrin.h>
+#include <immintrin.h>
 #endif
 
 #define OFFSETS_1(i) (i) * INT8_LINE
@@ -174,6 +174,7 @@ struct panel {
     int piece_count;
     uint32_t zero[INT8_LINE];    /* of the column */
     uint32_t minus_a[INT8_LINE]; /* to be taken off for each unit of a's zero point */
+    uint32_t add[INT8_LINE];     /* to the sums of each row, whatever is common to all */
     double scale[INT8_LINE];
     float scale_f32[INT8_LINE];
 };
@@ -226,6 +227,11 @@ ISA_BODY void take_scales(const struct int8_product *p, struct panel *panel)
     }
 }
 
+static bool has_one_a_zero(const struct int8_product *p)
+{
+    return p->a_zero && p->a_zero_step == 0;
+}
+
 ISA_BODY void begin_panel(const struct int8_product *p, int64_t begin, int64_t end,
                           struct panel *panel)
 {
@@ -241,6 +247,8 @@ ISA_BODY void begin_panel(const struct int8_product *p, int64_t begin, int64_t e
                  panel->columns);
     for (int c = 0; c < INT8_LINE; c++)
         panel->minus_a[c] -= (uint32_t)p->k * panel->zero[c];
+    for (int c = 0; c < INT8_LINE; c++)
+        panel->add[c] = has_one_a_zero(p) ? -(uint32_t)*p->a_zero * panel->minus_a[c] : 0;
     if (p->is_quantised)
         take_scales(p, panel);
     find_pieces(p, panel);
@@ -265,10 +273,11 @@ ISA_BODY void quantise(int32_t *restrict out, const int32_t *restrict sums,
     }
 }
 
-/* The same in f32, unless one of them lies so near to the middle between two integers that f32 may
- * round it to the wrong one: five roundings of up to 383 make less than 1.2e-4. */
-ISA_BODY bool quantise_f32(int32_t *restrict out, const int32_t *restrict sums,
-                           const struct panel *panel, float scale, int32_t zero, float low,
+/* The same in f32, of sums to which something is still to be added, unless one of them lies so near to
+ * the middle between two integers that f32 may round it to the wrong one: five roundings of up to 383
+ * make less than 1.2e-4. */
+ISA_BODY bool quantise_f32(uint8_t *restrict out, const int32_t *restrict sums, uint32_t add,
+                           const struct panel *restrict panel, float scale, int32_t zero, float low,
                            float high)
 {
     const float magic = 0x1.8p23f, safe = 0.4998f;
@@ -278,20 +287,103 @@ ISA_BODY bool quantise_f32(int32_t *restrict out, const int32_t *restrict sums,
     memcpy(&none, &magic, sizeof(none));
     memcpy(&most_bits, &safe, sizeof(most_bits));
     for (int c = 0; c < INT8_LINE; c++) {
-        float number = (float)sums[c] * (scale * panel->scale_f32[c]), rounded, distance;
-        int32_t bits;
+        int32_t sum = (int32_t)((uint32_t)sums[c] + panel->add[c] + add), bits;
+        float number = (float)sum * (scale * panel->scale_f32[c]), rounded, distance;
 
         number = number < least ? least : number; /* NaN stays, and is no distance */
         number = number > most ? most : number;
         rounded = number + magic;
         memcpy(&bits, &rounded, sizeof(bits));
-        out[c] = bits - none + zero;
+        out[c] = (uint8_t)(bits - none + zero);
         distance = __builtin_fabsf(number - (rounded - magic));
         memcpy(&bits, &distance, sizeof(bits)); /* ordered as distances are, NaN beyond all */
         furthest = bits > furthest ? bits : furthest;
     }
     return furthest <= most_bits;
 }
+
+typedef bool quantise_f32_fn(uint8_t *restrict out, const int32_t *restrict sums, uint32_t add,
+                             const struct panel *restrict panel, float scale, int32_t zero,
+                             float low, float high);
+
+static quantise_f32_fn quantise_f32_portable;
+static bool quantise_f32_portable(uint8_t *restrict out, const int32_t *restrict sums, uint32_t add,
+                                  const struct panel *restrict panel, float scale, int32_t zero,
+                                  float low, float high)
+{
+    return quantise_f32(out, sums, add, panel, scale, zero, low, high);
+}
+
+#if defined(__x86_64__)
+
+ISA_TARGET_avx512 static bool quantise_f32_avx512(uint8_t *restrict out,
+                                                  const int32_t *restrict sums, uint32_t add,
+                                                  const struct panel *restrict panel, float scale,
+                                                  int32_t zero, float low, float high)
+{
+    return quantise_f32(out, sums, add, panel, scale, zero, low, high);
+}
+
+/* What all numbers of a row have to do with, in each lane. */
+struct lanes {
+    __m256 scale, least, most, magic;
+    __m256i add, bias; /* bias: from the bits of a rounded number to the integer */
+    __m256i furthest;
+};
+
+/* Eight integers; written out, because what gcc 12 makes of the loop keeps half of it in memory. */
+ISA_BODY ISA_TARGET_avx2 __m256i quantise_eight(const int32_t *sums, const uint32_t *add,
+                                                const float *scales, struct lanes *lanes)
+{
+    __m256i sum = _mm256_add_epi32(_mm256_loadu_si256((const void *)sums), lanes->add);
+    __m256 scale = _mm256_mul_ps(lanes->scale, _mm256_loadu_ps(scales));
+    __m256 number, rounded, distance;
+
+    sum = _mm256_add_epi32(sum, _mm256_loadu_si256((const void *)add));
+    number = _mm256_mul_ps(_mm256_cvtepi32_ps(sum), scale);
+    number = _mm256_min_ps(lanes->most, _mm256_max_ps(lanes->least, number)); /* NaN stays */
+    rounded = _mm256_add_ps(number, lanes->magic);
+    distance = _mm256_sub_ps(number, _mm256_sub_ps(rounded, lanes->magic));
+    distance = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), distance);
+    lanes->furthest = _mm256_max_epi32(lanes->furthest, _mm256_castps_si256(distance));
+    return _mm256_add_epi32(_mm256_castps_si256(rounded), lanes->bias);
+}
+
+ISA_TARGET_avx2 static bool quantise_f32_avx2(uint8_t *restrict out, const int32_t *restrict sums,
+                                              uint32_t add, const struct panel *restrict panel,
+                                              float scale, int32_t zero, float low, float high)
+{
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    const __m256i byte = _mm256_set1_epi32(0xff);
+    const __m256 magic = _mm256_set1_ps(0x1.8p23f), safe = _mm256_set1_ps(0.4998f);
+    struct lanes lanes = {.scale = _mm256_set1_ps(scale),
+                          .least = _mm256_set1_ps(low - (float)zero),
+                          .most = _mm256_set1_ps(high - (float)zero),
+                          .magic = magic,
+                          .add = _mm256_set1_epi32((int32_t)add),
+                          .bias =
+                              _mm256_sub_epi32(_mm256_set1_epi32(zero), _mm256_castps_si256(magic)),
+                          .furthest = _mm256_setzero_si256()};
+
+    for (int c = 0; c < INT8_LINE; c += 32) {
+        __m256i part[4], low_half, high_half;
+
+        for (int i = 0; i < 4; i++) {
+            int at = c + 8 * i;
+
+            part[i] = quantise_eight(sums + at, panel->add + at, panel->scale_f32 + at, &lanes);
+            part[i] = _mm256_and_si256(part[i], byte); /* of what is signed the lowest */
+        }
+        low_half = _mm256_packus_epi32(part[0], part[1]);
+        high_half = _mm256_packus_epi32(part[2], part[3]);
+        low_half = _mm256_packus_epi16(low_half, high_half);
+        _mm256_storeu_si256((void *)(out + c), _mm256_permutevar8x32_epi32(low_half, order));
+    }
+    return _mm256_testz_si256(_mm256_cmpgt_epi32(lanes.furthest, _mm256_castps_si256(safe)),
+                              _mm256_set1_epi32(-1));
+}
+
+#endif
 
 /* The same where a scale is infinite or no number. */
 static void quantise_any(int32_t *out, const int32_t *sums, const struct panel *panel, double scale,
@@ -335,47 +427,61 @@ ISA_BODY void store_sums(const struct int8_product *p, const struct panel *panel
     store_row(p, panel, row, bytes, 1);
 }
 
-/* A whole line each time, though not all of its columns may be there. */
-ISA_BODY void finish_row(const struct int8_product *p, const struct panel *panel, int64_t row,
-                         int32_t *restrict acc)
+/* What is not common to all rows or all columns of a panel; returns what is to be added to each sum of
+ * the row, beside panel->add. */
+ISA_BODY uint32_t begin_row(const struct int8_product *p, const struct panel *panel, int64_t row,
+                            int32_t *restrict acc)
 {
-    uint32_t a_zero = p->a_zero ? (uint32_t)p->a_zero[row * p->a_zero_step] : 0;
+    uint32_t add = p->bias ? (uint32_t)p->bias[row] : 0;
     uint32_t a_sum = p->a_sums ? (uint32_t)p->a_sums[row] : 0;
-    uint32_t bias = p->bias ? (uint32_t)p->bias[row] : 0;
-    int32_t y_zero = p->y_zero ? p->y_zero[row * p->y_zero_step] : 0;
-    bool is_signed = p->y_type == KERNEL_I8;
-    double low = is_signed ? -128 : 0, high = is_signed ? 127 : 255, scale;
-    int32_t numbers[INT8_LINE];
-    uint8_t bytes[INT8_LINE];
+    uint32_t a_zero =
+        p->a_zero && !has_one_a_zero(p) ? (uint32_t)p->a_zero[row * p->a_zero_step] : 0;
 
-    if (bias)
-        for (int c = 0; c < INT8_LINE; c++)
-            acc[c] = (int32_t)((uint32_t)acc[c] + bias);
-    if (a_sum)
+    if (p->b_zero_step == 0)
+        add -= a_sum * panel->zero[0];
+    else if (a_sum)
         for (int c = 0; c < INT8_LINE; c++)
             acc[c] = (int32_t)((uint32_t)acc[c] - a_sum * panel->zero[c]);
     if (a_zero)
         for (int c = 0; c < INT8_LINE; c++)
             acc[c] = (int32_t)((uint32_t)acc[c] - a_zero * panel->minus_a[c]);
+    return add;
+}
+
+/* A whole line each time, though not all of its columns may be there. */
+ISA_BODY void finish_row(const struct int8_product *p, const struct panel *panel, int64_t row,
+                         int32_t *restrict acc, quantise_f32_fn *quantise_row)
+{
+    uint32_t add = begin_row(p, panel, row, acc);
+    int32_t y_zero = p->y_zero ? p->y_zero[row * p->y_zero_step] : 0;
+    bool is_signed = p->y_type == KERNEL_I8;
+    double low = is_signed ? -128 : 0, high = is_signed ? 127 : 255;
+    double scale = p->is_quantised ? p->row_scale[row * p->row_scale_step] : 0;
+    int32_t numbers[INT8_LINE];
+    uint8_t bytes[INT8_LINE];
+
+    if (p->is_quantised && panel->is_plain && is_plain(scale) &&
+        quantise_row(bytes, acc, add, panel, (float)scale, y_zero, (float)low, (float)high)) {
+        store_row(p, panel, row, bytes, 1);
+        return;
+    }
+    for (int c = 0; c < INT8_LINE; c++)
+        acc[c] = (int32_t)((uint32_t)acc[c] + panel->add[c] + add);
     if (!p->is_quantised) {
         store_sums(p, panel, row, acc);
         return;
     }
-    scale = p->row_scale[row * p->row_scale_step];
-    if (!panel->is_plain || !is_plain(scale) ||
-        !quantise_f32(numbers, acc, panel, (float)scale, y_zero, (float)low, (float)high)) {
-        if (panel->is_finite && isfinite(scale))
-            quantise(numbers, acc, panel, scale, y_zero, low, high);
-        else
-            quantise_any(numbers, acc, panel, scale, y_zero, low, high);
-    }
+    if (panel->is_finite && isfinite(scale))
+        quantise(numbers, acc, panel, scale, y_zero, low, high);
+    else
+        quantise_any(numbers, acc, panel, scale, y_zero, low, high);
     for (int c = 0; c < INT8_LINE; c++)
         bytes[c] = (uint8_t)numbers[c];
     store_row(p, panel, row, bytes, 1);
 }
 
 ISA_BODY void do_panel(const struct int8_product *p, const struct int8_tile *tile, int64_t row,
-                       int64_t row_end, const struct panel *panel)
+                       int64_t row_end, const struct panel *panel, quantise_f32_fn *quantise_row)
 {
     int units = (panel->columns + INT8_UNIT - 1) / INT8_UNIT;
     int32_t acc[INT8_MAX_ROWS * INT8_LINE] = {0};
@@ -412,19 +518,20 @@ ISA_BODY void do_panel(const struct int8_product *p, const struct int8_tile *til
             }
         }
         for (int r = 0; r < rows; r++)
-            finish_row(p, panel, row + r, acc + (int64_t)r * INT8_LINE);
+            finish_row(p, panel, row + r, acc + (int64_t)r * INT8_LINE, quantise_row);
     }
 }
 
 /* The columns of a panel have one scale, that of column 0. */
 ISA_BODY void finish_line(const struct int8_product *p, int64_t row, int64_t at, int32_t *sums,
-                          int64_t count)
+                          int64_t count, quantise_f32_fn *quantise_row)
 {
     struct panel panel;
     struct int8_product line = *p;
 
     memset(panel.zero, 0, sizeof(panel.zero));
     memset(panel.minus_a, 0, sizeof(panel.minus_a));
+    memset(panel.add, 0, sizeof(panel.add));
     panel.begin = 0;
     panel.columns = INT8_LINE;
     panel.piece_count = 1;
@@ -438,7 +545,7 @@ ISA_BODY void finish_line(const struct int8_product *p, int64_t row, int64_t at,
 
         panel.columns = (int)columns;
         panel.pieces[0] = (struct piece){at + first, 0, (int)columns};
-        finish_row(&line, &panel, row, sums + first);
+        finish_row(&line, &panel, row, sums + first, quantise_row);
     }
 }
 
@@ -446,7 +553,7 @@ ISA_BODY void finish_line(const struct int8_product *p, int64_t row, int64_t at,
     ISA_TARGET_##isa void int8_finish_##isa(const struct int8_product *p, int64_t row, int64_t at, \
                                             int32_t *sums, int64_t count)                          \
     {                                                                                              \
-        finish_line(p, row, at, sums, count);                                                      \
+        finish_line(p, row, at, sums, count, quantise_f32_##isa);                                  \
     }
 
 ISA_VERSIONS(FINISH)
@@ -461,7 +568,7 @@ ISA_VERSIONS(FINISH)
             struct panel panel;                                                                    \
                                                                                                    \
             begin_panel(p, begin, end, &panel);                                                    \
-            do_panel(p, &tile, row, row_end, &panel);                                              \
+            do_panel(p, &tile, row, row_end, &panel, quantise_f32_##isa);                          \
         }                                                                                          \
     }
 

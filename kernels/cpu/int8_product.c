@@ -154,7 +154,9 @@ static void describe(const struct kernel_product_data *d, const struct kernel_pr
     has_b =
         widen_zeros(room->b_zero, d->b_zero, s->b_type, &s->b_lines, b_number, s->n, shift_of(s));
     p->a_zero = has_a ? room->a_zero : NULL;
+    p->a_zero_step = s->a_lines.line_stride != 0;
     p->b_zero = has_b ? room->b_zero : NULL;
+    p->b_zero_step = s->b_lines.line_stride != 0;
     p->a_sums = NULL;
     if (has_b) {
         int8_row_sums(room->a_sums, p->a, s->m, s->k, p->a_line, p->a_is_signed);
@@ -201,7 +203,6 @@ static void multiply(const struct kernel_product_data *d, const void *packed,
         }
         p.a = (const uint8_t *)d->a + a;
         p.a_is_signed = s->a_type == KERNEL_I8;
-        p.a_zero_step = p.b_zero_step = 1;
         p.b = b_packed;
         p.b_sums = (const void *)(b_packed + int8_packed_bytes(s->n, s->k));
         p.y = (char *)d->y + index * s->m * s->n * (int64_t)kernel_dtype_bytes(s->y_type);
