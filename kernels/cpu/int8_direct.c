@@ -12,6 +12,10 @@
 
 #include "kernels/cpu/team.h"
 
+#if defined(__x86_64__)
+#include <emmintrin.h>
+#endif
+
 enum {
     WIDE = 4096,     /* pixels of a row */
     SLACK = 1024,    /* bytes behind the image that tiles read */
@@ -118,6 +122,26 @@ struct laying {
     uint8_t pad, flip;
 };
 
+/* Every second of the bytes from `line` on. */
+static void take_second(uint8_t *out, const uint8_t *line, int64_t count)
+{
+    int64_t i = 0;
+
+#if defined(__x86_64__)
+    const __m128i even = _mm_set1_epi16(0xff);
+
+    for (; i + 16 < count; i += 16) { /* not the last, behind which nothing may be read */
+        __m128i low = _mm_loadu_si128((const void *)(line + 2 * i));
+        __m128i high = _mm_loadu_si128((const void *)(line + 2 * i + 16));
+
+        low = _mm_packus_epi16(_mm_and_si128(low, even), _mm_and_si128(high, even));
+        _mm_storeu_si128((void *)(out + i), low);
+    }
+#endif
+    for (; i < count; i++)
+        out[i] = line[2 * i];
+}
+
 /* Pixels of one row of a channel, `stride` apart from `from` on; outside they are pads. */
 static void take_line(uint8_t *out, const uint8_t *line, int64_t size, int64_t from, int64_t stride,
                       int64_t count, uint8_t pad)
@@ -132,6 +156,8 @@ static void take_line(uint8_t *out, const uint8_t *line, int64_t size, int64_t f
     memset(out, pad, (size_t)first);
     if (stride == 1 && end > first)
         memcpy(out + first, line + from + first, (size_t)(end - first));
+    else if (stride == 2 && end > first)
+        take_second(out + first, line + from + 2 * first, end - first);
     else
         for (int64_t i = first; i < end; i++)
             out[i] = line[from + i * stride];
@@ -145,6 +171,7 @@ static void lay_planes(void *argument, int64_t begin, int64_t end)
     const struct int8_direct *d = l->direct;
     const struct kernel_window *w = &l->shape->window;
     int64_t channels = group_channels(l->shape);
+    int64_t whole = (d->pitch + INT8_UNIT - 1) / INT8_UNIT * INT8_UNIT;
     uint8_t lines[INT8_QUAD][WIDE];
 
     for (; begin < end; begin++) {
@@ -170,7 +197,9 @@ static void lay_planes(void *argument, int64_t begin, int64_t end)
                     take_line(lines[q], l->x + (channel * w->in[1] + row) * w->in[2], w->in[2],
                               along - w->pad_begin[2], w->stride[2], d->pitch, l->pad);
             }
-            int8_pack_line(out, rows, d->pitch, l->flip);
+            /* What is laid out beyond a row, the next ones replace. */
+            int8_pack_line(out, rows, (d->rows - r) * d->pitch >= whole ? whole : d->pitch,
+                           l->flip);
         }
     }
 }
