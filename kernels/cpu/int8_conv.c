@@ -14,6 +14,7 @@ enum {
     BLOCK_BYTES = 192 << 10, /* of gathered pixels, which stay in a cache */
     BLOCK_MAX = 512,         /* pixels */
     GRAIN = 1 << 18,         /* products that are worth a second thread */
+    WIDE_BYTES = 1 << 20,    /* of filters that are widened once for all blocks */
 };
 
 static bool is_byte(enum kernel_dtype dtype)
@@ -68,11 +69,20 @@ static int64_t filter_bytes(const struct kernel_convolve *s)
     return int8_round_up(s->filters * 8);
 }
 
+/* Of a group's filters, widened; 0: they are too many, and each block does it. */
+static int64_t wide_bytes(const struct kernel_convolve *s)
+{
+    int64_t bytes = int8_wide_bytes(s->filters / s->groups, depth_of(s));
+
+    return bytes <= WIDE_BYTES / s->groups ? bytes : 0;
+}
+
 size_t kernel_convolve_int8_room(const struct kernel_convolve *shape)
 {
     size_t gathering = (size_t)(thread_bytes(shape) * (int64_t)kernel_threads());
     size_t direct = int8_direct_fits(shape) ? int8_direct_room(shape) : 0;
 
+    gathering += (size_t)int8_round_up(shape->groups * wide_bytes(shape));
     return (size_t)(3 * filter_bytes(shape)) + (direct > gathering ? direct : gathering);
 }
 
@@ -98,6 +108,7 @@ struct conv {
     int32_t y_zero;
     uint8_t *slots; /* thread_bytes() each */
     int64_t slot_count;
+    int16_t *wide;  /* wide_bytes() of each group, or NULL */
     int64_t blocks; /* of one group of one image */
 };
 
@@ -223,6 +234,30 @@ static void gather(const struct conv *c, const uint8_t *x, int64_t first, int64_
 
 /* Multiplying */
 
+static int16_t *wide_of(const struct conv *c, int64_t group)
+{
+    return c->wide ? c->wide + group * wide_bytes(c->shape) / (int64_t)sizeof(*c->wide) : NULL;
+}
+
+static void widen_filters(struct conv *c)
+{
+    const struct kernel_convolve *s = c->shape;
+    int64_t filters = s->filters / s->groups, depth = depth_of(s);
+
+    if (!c->steps.widen || wide_bytes(s) == 0)
+        return;
+    c->wide = (void *)c->slots;
+    c->slots += int8_round_up(s->groups * wide_bytes(s));
+    for (int64_t group = 0; group < s->groups; group++) {
+        struct int8_product p = {.a = (const uint8_t *)c->data->w + group * filters * depth,
+                                 .a_line = depth,
+                                 .k = depth,
+                                 .a_is_signed = s->w_type == KERNEL_I8};
+
+        int8_widen_rows(&p, c->steps.widen, 0, filters, wide_of(c, group));
+    }
+}
+
 /* One block of pixels of one group by all its filters. */
 static void do_block(const struct conv *c, int64_t group, int64_t block, uint8_t *slot)
 {
@@ -240,6 +275,7 @@ static void do_block(const struct conv *c, int64_t group, int64_t block, uint8_t
         .a = (const uint8_t *)c->data->w + filter * depth,
         .a_line = depth,
         .a_is_signed = s->w_type == KERNEL_I8,
+        .wide = wide_of(c, group % s->groups),
         .b = slot,
         .a_zero = c->has_w_zero ? c->w_zero + filter : NULL,
         .a_zero_step = 1,
@@ -391,6 +427,7 @@ static void convolve(const struct kernel_convolve_data *data, const void *packed
         convolve_depth(&c, planes);
         return;
     }
+    widen_filters(&c);
     team_for(c.slot_count, GRAIN * c.slot_count / (s->batch * s->filters * plane * depth) + 1,
              do_slots, &c);
 }
