@@ -8,7 +8,7 @@
 
 enum {
     COLUMNS = 256,   /* at a time */
-    BLOCK = 32,      /* of a row in which a value is looked for */
+    BLOCK = 64,      /* of a row in which a value is looked for */
     GRAIN = 1 << 14, /* elements that are worth a second thread */
 };
 
@@ -18,7 +18,8 @@ struct search {
     const struct kernel_arg_reduce *shape;
 };
 
-/* The first (or last) place where the element is `value`, or where it is NaN. */
+/* The first (or last) place where the element is `value`, or where it is NaN. is_nan is a constant: a
+ * choice within the loop keeps gcc 12 from vectorising it. */
 ISA_BODY int64_t find_first(const float *x, int64_t count, float value, int is_nan)
 {
     int64_t i = 0;
@@ -53,7 +54,7 @@ ISA_BODY int64_t search_row(const float *x, int64_t count, const struct kernel_a
 
     if (s->takes_last && !found.has_nan)
         return find_last(x, count, best);
-    return find_first(x, count, best, found.has_nan);
+    return found.has_nan ? find_first(x, count, best, 1) : find_first(x, count, best, 0);
 }
 
 /* A NaN takes the place of a number, and nothing that of a NaN. */
