@@ -96,7 +96,8 @@ ISA_BODY void widen_band(float *restrict lines, const struct int8_depth *d, cons
     }
 }
 
-/* As many outputs as four registers hold, or as one. Written out, not loops: what a compiler unrolls
+/* As many outputs as eight registers hold, which is what the latency of a sum asks for, or as four or
+ * one. Written out, not loops: what a compiler unrolls
  * late stays an array in memory. */
 #define SUMS(isa)                                                                                  \
     typedef float vector_##isa                                                                     \
@@ -128,6 +129,33 @@ ISA_BODY void widen_band(float *restrict lines, const struct int8_depth *d, cons
         store_##isa(acc + 3 * LANES, &d);                                                          \
     }                                                                                              \
                                                                                                    \
+    ISA_BODY void sum_eight_##isa(int32_t *acc, const float *lines, const struct filter *filter)   \
+    {                                                                                              \
+        enum { LANES = ISA_BYTES_##isa / 4 };                                                      \
+        vector_##isa a = {0}, b = {0}, c = {0}, d = {0}, e = {0}, f = {0}, g = {0}, h = {0};       \
+                                                                                                   \
+        for (int64_t i = 0; i < filter->area; i++) {                                               \
+            const float *x = lines + filter->offsets[i];                                           \
+                                                                                                   \
+            a += *(const vector_##isa *)x * filter->weights[i];                                    \
+            b += *(const vector_##isa *)(x + LANES) * filter->weights[i];                          \
+            c += *(const vector_##isa *)(x + 2 * LANES) * filter->weights[i];                      \
+            d += *(const vector_##isa *)(x + 3 * LANES) * filter->weights[i];                      \
+            e += *(const vector_##isa *)(x + 4 * LANES) * filter->weights[i];                      \
+            f += *(const vector_##isa *)(x + 5 * LANES) * filter->weights[i];                      \
+            g += *(const vector_##isa *)(x + 6 * LANES) * filter->weights[i];                      \
+            h += *(const vector_##isa *)(x + 7 * LANES) * filter->weights[i];                      \
+        }                                                                                          \
+        store_##isa(acc, &a);                                                                      \
+        store_##isa(acc + LANES, &b);                                                              \
+        store_##isa(acc + 2 * LANES, &c);                                                          \
+        store_##isa(acc + 3 * LANES, &d);                                                          \
+        store_##isa(acc + 4 * LANES, &e);                                                          \
+        store_##isa(acc + 5 * LANES, &f);                                                          \
+        store_##isa(acc + 6 * LANES, &g);                                                          \
+        store_##isa(acc + 7 * LANES, &h);                                                          \
+    }                                                                                              \
+                                                                                                   \
     ISA_BODY void sum_one_##isa(int32_t *acc, const float *lines, const struct filter *filter)     \
     {                                                                                              \
         vector_##isa a = {0};                                                                      \
@@ -144,6 +172,8 @@ ISA_BODY void widen_band(float *restrict lines, const struct int8_depth *d, cons
         enum { LANES = ISA_BYTES_##isa / 4 };                                                      \
         int64_t o = 0;                                                                             \
                                                                                                    \
+        for (; LANES <= 8 && count - o > 4 * LANES; o += 8 * LANES) /* within STEP */              \
+            sum_eight_##isa(acc + o, lines + o, filter);                                           \
         for (; count - o > 2 * LANES; o += 4 * LANES)                                              \
             sum_four_##isa(acc + o, lines + o, filter);                                            \
         for (; o < count; o += LANES)                                                              \
