@@ -216,12 +216,13 @@ static bool is_plain(double scale)
 ISA_BODY void take_scales(const struct int8_product *p, struct panel *panel)
 {
     const double *from = p->column_scale + panel->begin * p->column_scale_step;
+    int columns = p->column_scale_step ? panel->columns : 1;
 
     for (int c = 0; c < INT8_LINE; c++) {
         panel->scale[c] = c < panel->columns ? from[c * p->column_scale_step] : 0.0;
         panel->scale_f32[c] = (float)panel->scale[c];
     }
-    for (int c = 0; c < panel->columns; c++) {
+    for (int c = 0; c < columns; c++) {
         panel->is_finite = panel->is_finite && isfinite(panel->scale[c]);
         panel->is_plain = panel->is_plain && is_plain(panel->scale[c]);
     }
