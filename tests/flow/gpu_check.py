@@ -93,10 +93,45 @@ def check_cupti():
     expect(len(problems) == 1, "times that are wrong without a reason are not")
 
 
+def check_computing(folder):
+    """Line h on the emulated device, where there is one: some of the cases, a device that fails, none at all."""
+    if not (BUILD / "tests/support/cuda/emulated/libcuda.so.1").exists():
+        return
+    script = load_script()
+    place = script.Place(BUILD, False, folder, None)
+    place.cases = ("--match", "simple/")
+    emulated = {"LD_LIBRARY_PATH": str(BUILD / "tests/support/cuda/emulated"), "CUDA_DOUBLE_MEMORY": "8388608",
+                "CUDA_DOUBLE_KERNELS": "peak_copy=1000000,peak_multiply_add=8000000",
+                "ASAN_OPTIONS": "detect_leaks=0"}
+    os.environ.update(emulated)
+    try:
+        text = script.check_computing(place)
+        expect(re.fullmatch(r"\S+ TFLOP/s, copies \S+ GB/s; (\d+) cases: \1 pass, 0 refused, 0 differ, 0 break", text),
+               f"computing: {text}")
+    except script.LeftOut as why:
+        expect("the public cases are not there" in str(why), f"left out: {why}")
+    for environment, sentence in (({"CUDA_DOUBLE_FAIL": "cuLaunchKernel=719"}, "--calibrate --cuda: .*LAUNCH_FAILED"),
+                                  ({"CUDA_DOUBLE_DRIVER": "none"}, "--calibrate --cuda: .*finds no GPU")):
+        os.environ.update(environment)
+        try:
+            expect(False, f"{environment}: {script.check_computing(place)}")
+        except script.Failed as why:
+            expect(re.search(sentence, str(why)), f"{environment}: {why}")
+        for name in environment:
+            del os.environ[name]
+    for name in emulated:
+        os.environ.pop(name, None)
+    place.build = None
+    try:
+        expect(False, f"without a build: {script.check_computing(place)}")
+    except script.LeftOut:
+        pass
+
+
 def main():
     listed = gpu_check("--list")
     lines = re.findall(r"^([a-z])  ", listed.stdout, re.M)
-    expect(lines == list("abcdefg"), f"--list: {listed}")
+    expect(lines == list("abcdefgh"), f"--list: {listed}")
     page = (ROOT / "docs/gpu.md").read_text()
     for letter in lines:
         expect(re.search(rf"^\| {letter} \|", page, re.M), f"docs/gpu.md has no row for line {letter}")
@@ -120,6 +155,8 @@ def main():
         expect(f"CUDA_INJECTION64_PATH={folder.resolve()}/pack/liboptrace_inject.so" in done.stdout,
                f"a packed optrace does not find what it needs: {done}")
         check_questions(folder)
+        (folder / "h").mkdir()
+        check_computing(folder / "h")
     check_cupti()
     print("\n".join(failures) or "ok")
     return 1 if failures else 0
