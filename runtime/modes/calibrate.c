@@ -95,16 +95,32 @@ static void member(struct json_writer *json, const char *key, double value)
     json_double(json, value);
 }
 
+static void begin_json(struct json_writer *json, FILE *out)
+{
+    json_init_file(json, out);
+    json_set_indent(json, 1);
+    json_begin_object(json);
+    json_key(json, "version");
+    json_int(json, 1);
+}
+
+static int end_json(struct json_writer *json, const char *status)
+{
+    int rc;
+
+    json_key(json, "trace");
+    json_string(json, status);
+    json_end_object(json);
+    rc = json_finish(json);
+    json_deinit(json);
+    return rc;
+}
+
 static int print_json(const struct calibration *calibration, const char *status, FILE *out)
 {
     struct json_writer json;
-    int rc;
 
-    json_init_file(&json, out);
-    json_set_indent(&json, 1);
-    json_begin_object(&json);
-    json_key(&json, "version");
-    json_int(&json, 1);
+    begin_json(&json, out);
     json_key(&json, "instruction_set");
     json_string(&json, calibration->one.isa);
     member(&json, "threads", (double)calibration->threads);
@@ -116,12 +132,7 @@ static int print_json(const struct calibration *calibration, const char *status,
         if (calibration->cache_bytes[i])
             member(&json, strchr(cache_names[i], '.') + 1, calibration->cache_bytes_s[i]);
     }
-    json_key(&json, "trace");
-    json_string(&json, status);
-    json_end_object(&json);
-    rc = json_finish(&json);
-    json_deinit(&json);
-    return rc;
+    return end_json(&json, status);
 }
 
 int calibrate(bool json, FILE *out, struct diag *diag)
@@ -150,13 +161,8 @@ static int print_device_json(const char *device, const char *description,
                              const struct device_peak *peak, const char *status, FILE *out)
 {
     struct json_writer json;
-    int rc;
 
-    json_init_file(&json, out);
-    json_set_indent(&json, 1);
-    json_begin_object(&json);
-    json_key(&json, "version");
-    json_int(&json, 1);
+    begin_json(&json, out);
     json_key(&json, "device");
     json_string(&json, device);
     json_key(&json, "description");
@@ -165,12 +171,7 @@ static int print_device_json(const char *device, const char *description,
     member(&json, "flop_per_s", peak->flop_per_s);
     member(&json, "bytes_per_s", peak->bytes_per_s);
     member(&json, "copied_bytes", (double)peak->copied_bytes);
-    json_key(&json, "trace");
-    json_string(&json, status);
-    json_end_object(&json);
-    rc = json_finish(&json);
-    json_deinit(&json);
-    return rc;
+    return end_json(&json, status);
 }
 
 static void print_device_text(const char *device, const char *description,
