@@ -49,7 +49,7 @@ int call_bind_causal_conv(const struct call_request *request, struct call *call)
     p->shape.is_swish = strcmp(node_string(request->node, "activation", "none"), "none") != 0;
     p->has_bias = call_input(request, BIAS) != NULL;
     p->has_past = call_input(request, PAST) != NULL;
-    p->has_present = request->node->output_count > 1 && request->node->outputs[1];
+    p->has_present = node_output(request->node, 1) != NULL;
     p->fn = request->kernels->causal_conv.fn;
     call->version = request->kernels->causal_conv.version;
     call->run = run_causal_conv;

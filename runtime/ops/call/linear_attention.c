@@ -72,7 +72,7 @@ int call_bind_linear_attention(const struct call_request *request, struct call *
         return rc;
     for (uint32_t i = 0; i < INPUTS; i++)
         p->has[i] = call_input(request, i) != NULL;
-    p->has_present = request->node->output_count > 1 && request->node->outputs[1];
+    p->has_present = node_output(request->node, 1) != NULL;
     p->fn = request->kernels->linear_attention.fn;
     call->workspace_bytes = kernel_linear_attention_room(&p->shape);
     call->version = request->kernels->linear_attention.version;
