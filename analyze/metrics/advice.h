@@ -116,7 +116,7 @@ void advice_parts_destroy(struct advice_parts **parts);
 /**
  * Operators and what they reach of the machine.
  *
- * ops        totals, of ops_of_spans()
+ * ops        totals, of ops_sums_finish()
  * peaks      of the machine, NaN where not known
  * has_peaks  whether they are an op's; NULL: of all
  *

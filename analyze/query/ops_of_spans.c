@@ -139,18 +139,3 @@ void ops_sums_deinit(struct ops_sums *sums)
     free(sums->costs);
     *sums = (struct ops_sums){.without_percentiles = sums->without_percentiles};
 }
-
-int ops_of_spans(struct spans_answer *spans, bool labels, enum query_merge merge,
-                 struct ops_answer *out_answer)
-{
-    struct ops_sums sums = {0};
-    int rc = ops_sums_begin(spans, &sums);
-
-    *out_answer = (struct ops_answer){0};
-    if (rc == 0)
-        rc = ops_sums_add(&sums, spans);
-    if (rc == 0)
-        rc = ops_sums_finish(&sums, spans, labels, merge, out_answer);
-    ops_sums_deinit(&sums);
-    return rc;
-}

@@ -5,22 +5,12 @@
 
 #include "analyze/query/spans.h"
 
-/**
- * For tests. Sums up the spans whose is_shown is set, as query_ops() does all of them; totals are those of
- * these spans. Where only some calls of an op say when their kernels began, kern and exec are of
- * these calls.
+/* Sums up the spans whose is_shown is set, of one part or of several (query_span_parts()), as query_ops()
+ * does all of them; totals are those of these spans. Where only some calls of an op say when their
+ * kernels began, kern and exec are of these calls.
  *
- * spans   gives its ops, basis and texts away, and is good for spans_answer_deinit() only then
- * labels  rows for labels too
- *
- * Rows of several sessions that are the same op become one. Returns 0 or -ENOMEM; *out_answer is
- * for ops_answer_deinit() after either.
- */
-int ops_of_spans(struct spans_answer *spans, bool labels, enum query_merge merge,
-                 struct ops_answer *out_answer);
-
-/* The same of spans in parts (query_span_parts()): {0}, ops_sums_begin(), ops_sums_add() with each
- * part, ops_sums_finish() once; ops_sums_deinit() after any of them. */
+ *     {0}; ops_sums_begin(); ops_sums_add() with each part; ops_sums_finish() once; ops_sums_deinit()
+ *     after any of them */
 struct ops_sums {
     struct op_cost (*costs)[OP_SIDES]; /* by op */
     struct op_durations *durations;    /* by op */
@@ -32,7 +22,14 @@ struct ops_sums {
 int ops_sums_begin(const struct spans_answer *spans, struct ops_sums *sums);
 int ops_sums_add(struct ops_sums *sums, const struct spans_answer *spans);
 
-/** As ops_of_spans(); `spans` has none any more. */
+/**
+ * spans   gives its ops, basis and texts away, and is good for spans_answer_deinit() only then; has no
+ *         spans where they came in parts
+ * labels  rows for labels too
+ *
+ * Rows of several sessions that are the same op become one. Returns 0 or -ENOMEM; *out_answer is
+ * for ops_answer_deinit() after either.
+ */
 int ops_sums_finish(struct ops_sums *sums, struct spans_answer *spans, bool labels,
                     enum query_merge merge, struct ops_answer *out_answer);
 void ops_sums_deinit(struct ops_sums *sums);

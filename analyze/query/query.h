@@ -94,7 +94,7 @@ struct ops_question {
     bool runs_without_events;  /* runs count too whose events were dropped, or whose ops were left
                                  out on purpose; else they are left out where there are others,
                                  unless totals are asked for */
-    enum query_merge merge;    /* query_ops(), ops_of_spans() */
+    enum query_merge merge;    /* query_ops(), ops_sums_finish() */
     bool allows_rollups;       /* query_ops(): where events were dropped, answer from roll-ups */
     bool wants_durations;      /* query_ops() of one session, MERGE_SESSIONS: fill in durations */
     int64_t totals_from;       /* query_ops(): whole sessions that had so many events are answered

@@ -2,11 +2,11 @@
 /* Sums over a small store whose numbers are known: runs, warm-ups, totals, windows, sessions. */
 #include <math.h>
 
-#include "analyze/query/ops_of_spans.h"
 #include "analyze/query/query.h"
 #include "tests/support/check.h"
 #include "tests/support/small_store.h"
 #include "tests/support/store_support.h"
+#include "tests/support/sum_spans.h"
 
 #define MS 1e6
 
@@ -130,7 +130,7 @@ static void percentiles_are_of_single_calls(void **state)
     assert_true(isnan(cost_of(&fixture, "load", OP_DEVICE)->percentile_ns[0]));
     /* Span by span the same. */
     CHECK_OK(query_spans(fixture.store, &question, &spans, &diag));
-    assert_int_equal(ops_of_spans(&spans, false, QUERY_MERGE_SESSIONS, &of_spans), 0);
+    assert_int_equal(sum_spans(&spans, &of_spans), 0);
     for (size_t i = 0; i < of_spans.rows.count; i++) {
         if (strcmp(of_spans.rows.items[i].name, "conv1") == 0)
             CHECK_NEAR(of_spans.rows.items[i].cost[OP_DEVICE].percentile_ns[0],

@@ -3,12 +3,12 @@
 #include <math.h>
 #include <sqlite3.h>
 
-#include "analyze/query/ops_of_spans.h"
 #include "analyze/query/span_filter.h"
 #include "analyze/query/spans.h"
 #include "tests/support/check.h"
 #include "tests/support/hand_spans.h"
 #include "tests/support/small_store.h"
+#include "tests/support/sum_spans.h"
 
 #define MS 1000000
 
@@ -397,7 +397,7 @@ static void costs_of_shown_spans_are_those_of_a_scan(void **state)
     ask(&store, &question, &answer);
     CHECK_OK(query_ops(store, &question, &scanned, &diag));
     CHECK_OK(span_filter(&answer, &filter));
-    assert_int_equal(ops_of_spans(&answer, false, QUERY_MERGE_SESSIONS, &summed), 0);
+    assert_int_equal(sum_spans(&answer, &summed), 0);
     CHECK_U64(summed.rows.count, scanned.rows.count);
     for (size_t i = 0; i < summed.rows.count; i++) {
         const struct op_cost *left = &summed.rows.items[i].cost[OP_DEVICE];
