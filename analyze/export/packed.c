@@ -167,8 +167,7 @@ static int take_frame(struct taking *taking, const struct span *span)
     for (size_t i = 0; i < packed->frames.count && span->frame == SPAN_FRAME_AGAIN; i++) {
         struct packed_frame *frame = &packed->frames.items[i];
 
-        if (frame->lane != span->lane || frame->start_ns != span->start_ns ||
-            frame->dur_ns != span->dur_ns)
+        if (!span_is_at(span, frame->lane, frame->start_ns, frame->dur_ns))
             continue;
         frame->self_ns += span->self_ns;
         return frame->row == added.row ? 0 : SPAN_PARTS_WHOLE;

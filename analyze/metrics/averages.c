@@ -146,8 +146,7 @@ static int add_frame(struct average_groups *groups, const struct span *span, int
     for (size_t i = 0; i < groups->frames.count; i++) {
         struct average_frame *frame = &groups->frames.items[i];
 
-        if (frame->lane != span->lane || frame->start_ns != span->start_ns ||
-            frame->dur_ns != span->dur_ns)
+        if (!span_is_at(span, frame->lane, frame->start_ns, frame->dur_ns))
             continue;
         frame->self_cpu_ns += self_cpu_ns;
         return 0;

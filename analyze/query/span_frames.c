@@ -91,8 +91,7 @@ static bool has_twins(const struct finding *finding)
             const struct span *other =
                 k < i ? &frames->items.items[k].span : &finding->early.items[k - i];
 
-            if (other->lane == span->lane && other->start_ns == span->start_ns &&
-                other->dur_ns == span->dur_ns)
+            if (span_is_at(other, span->lane, span->start_ns, span->dur_ns))
                 return true;
         }
     }
@@ -193,8 +192,7 @@ void frames_add_self(struct frames *frames, const struct spans_answer *part)
         for (size_t k = 0; k < frames->items.count && span->frame; k++) {
             struct frame *frame = &frames->items.items[k];
 
-            if (frame->span.lane == span->lane && frame->span.start_ns == span->start_ns &&
-                frame->span.dur_ns == span->dur_ns)
+            if (span_is_at(span, frame->span.lane, frame->span.start_ns, frame->span.dur_ns))
                 frame->self_ns += span->self_ns;
         }
     }

@@ -134,6 +134,13 @@ int query_span_parts(struct store *store, const struct ops_question *question,
                      const struct span_parts *parts, struct spans_answer *out_answer,
                      struct diag *diag);
 
+/** Whether it is on that lane at that very time: so parts know a frame again. */
+static inline bool span_is_at(const struct span *span, uint32_t lane, int64_t start_ns,
+                              int64_t dur_ns)
+{
+    return span->lane == lane && span->start_ns == start_ns && span->dur_ns == dur_ns;
+}
+
 /** Whether a span is on a device or a queue. */
 static inline bool span_is_device(const struct spans_answer *answer, const struct span *span)
 {
