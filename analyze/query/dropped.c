@@ -106,7 +106,7 @@ void query_skip_incomplete(struct reading *reading)
         lacking += runs.count[1][1];
     }
     basis->lacks_whole_runs = lacking && !whole;
-    if (!whole || all_count || reading->from_totals)
+    if (!whole || all_count)
         lacking = 0;
     basis->dropped_skipped = lacking;
     if ((skips_without_ops && basis->runs_without_ops) || lacking)

@@ -114,7 +114,6 @@ static int answer_ops(struct store *store, const struct ops_question *question, 
 
     *out_answer = (struct ops_answer){0};
     rc = reading_open(&reading, diag);
-    out_answer->basis.lacks_whole_runs &= !from_totals;
     if (rc == 0)
         rc = reading_prepare_scan(&reading, &scan);
     if (rc == 0)

@@ -31,11 +31,37 @@ static inline int64_t believed_in_sum(int64_t bytes, int64_t *sum)
 
 /* reading.c */
 
+/* Runs of a session by what decides whether they count, where not single ones are asked for. */
+enum run_kind {
+    RUN_ENDED = 1,
+    RUN_WARMUP = 2,
+    RUN_WITHOUT_OPS = 4,
+    RUN_KINDS = 8,
+};
+
+struct run_kind_runs {
+    uint64_t count;
+    ARRAY_OF(double) durations; /* of those whose times make sense */
+    bool selected;
+};
+
+struct run_tally {
+    struct run_kind_runs of_kind[RUN_KINDS];
+};
+
+static inline enum run_kind run_kind_of(const struct scan_run *run)
+{
+    return (enum run_kind)((run->end_ns != STORE_NULL ? RUN_ENDED : 0) |
+                           (run->is_warmup ? RUN_WARMUP : 0) |
+                           (run->without_ops ? RUN_WITHOUT_OPS : 0));
+}
+
 /* What a question about events reads first, and what its scan needs. Fill the fields marked
  * "input"; reading_open(), reading_prepare_scan(), the events to scan_add(), reading_finish_scan();
  * reading_close() after any of them. */
 struct reading {
-    bool from_totals;    /* runs count whose events are gone: they are in the totals */
+    bool from_totals;    /* runs count whose events are gone: they are in the totals. Which of them
+                            is asked for by kind alone: sessions have tallies in place of runs */
     struct store *store; /* input */
     const struct ops_question *question; /* input */
     bool every_span;                     /* input: labels, phases and marks count too */
@@ -45,11 +71,12 @@ struct reading {
     struct op_row_array rows; /* without costs; may be taken over */
     struct lane_row_array lane_rows;
     ARRAY_OF(struct scan_session) sessions;
-    ARRAY_OF(struct scan_lane) lanes; /* beside lane_rows */
-    ARRAY_OF(int64_t) op_ids;         /* beside rows, as op_kinds is */
-    ARRAY_OF(uint8_t) op_kinds;       /* enum scan_op_kind */
-    struct interval_union wall;       /* time of the counted runs */
-    struct scan *scan;                /* what reading_prepare_scan() was given */
+    ARRAY_OF(struct run_tally) tallies; /* beside sessions; from_totals */
+    ARRAY_OF(struct scan_lane) lanes;   /* beside lane_rows */
+    ARRAY_OF(int64_t) op_ids;           /* beside rows, as op_kinds is */
+    ARRAY_OF(uint8_t) op_kinds;         /* enum scan_op_kind */
+    struct interval_union wall;         /* time of the counted runs */
+    struct scan *scan;                  /* what reading_prepare_scan() was given */
 };
 
 /** Begins a transaction that reading_close() ends. */
@@ -70,6 +97,24 @@ int query_run_rows(struct store *store, int64_t session_id, struct scan_runs *ou
 /** The same by the pages of the table. Returns 1, and nothing, where they are of no use. Outside of
  *  its file, for tests. */
 int query_run_pages(struct store *store, int64_t session_id, struct scan_runs *out_rows);
+
+/** The runs of a session counted by kind, none of which is kept as a row. Inside a transaction of the
+ *  caller, who gives *out_tally to run_tally_deinit(), also after a failure. */
+int query_run_tally(struct store *store, int64_t session_id, struct run_tally *out_tally,
+                    struct diag *diag);
+void run_tally_deinit(struct run_tally *tally);
+
+/* run_tally.c */
+
+bool run_tally_has_runs(const struct run_tally *tally);
+/** Which kinds of a session's runs count, as choose_runs() does in reading.c for each. */
+void run_tally_choose(struct run_tally *tally, const struct ops_question *question,
+                      struct basis *basis);
+/** As query_skip_incomplete(): no run lacks events that are in totals. */
+void run_tallies_skip_without_ops(struct reading *reading);
+/** The counted runs and their durations, in no order; takes what the tallies have of these. Returns 0
+ *  or -ENOMEM. */
+int run_tallies_gather(struct reading *reading);
 
 /* op_rows.c */
 

@@ -114,6 +114,21 @@ static void choose_runs(struct scan_session *session, const struct ops_question 
     basis->unended_skipped += by_number ? 0 : unended;
 }
 
+static int read_tally(struct reading *reading, const struct scan_session *session,
+                      struct diag *diag)
+{
+    struct run_tally tally;
+    int rc = query_run_tally(reading->store, session->session_id, &tally, diag);
+
+    if (rc == 0)
+        run_tally_choose(&tally, reading->question, reading->basis);
+    if (rc == 0)
+        rc = array_push(&reading->tallies, tally);
+    if (rc < 0)
+        run_tally_deinit(&tally);
+    return rc;
+}
+
 static int read_runs(struct reading *reading, struct scan_session *session, struct diag *diag)
 {
     struct scan_runs runs;
@@ -127,6 +142,15 @@ static int read_runs(struct reading *reading, struct scan_session *session, stru
     if (rc == 0)
         choose_runs(session, reading->question, reading->basis);
     return rc;
+}
+
+/* Of the session that was read last. */
+static bool has_runs(const struct reading *reading, const struct scan_session *session)
+{
+    const size_t tallies = reading->tallies.count;
+
+    return tallies ? run_tally_has_runs(&reading->tallies.items[tallies - 1])
+                   : session->run_count > 0;
 }
 
 static int read_session(struct reading *reading, int64_t session_id, struct diag *diag)
@@ -159,8 +183,10 @@ static int read_session(struct reading *reading, int64_t session_id, struct diag
     if (rc == 0)
         rc = query_dropped(reading, &session, diag);
     if (rc == 0)
-        rc = read_runs(reading, &session, diag);
-    session.all_events = (question->totals && !is_by_number(question)) || session.run_count == 0;
+        rc = reading->from_totals ? read_tally(reading, &session, diag)
+                                  : read_runs(reading, &session, diag);
+    session.all_events =
+        (question->totals && !is_by_number(question)) || !has_runs(reading, &session);
     session.only_near_runs = question->chosen_runs != NULL;
     if (rc < 0 || (rc = array_push(&reading->sessions, session)) < 0) {
         id_map_deinit(&session.run_map);
@@ -191,13 +217,11 @@ static int gather_runs(struct reading *reading)
             basis->runs++;
             if (run->end_ns == STORE_NULL || run->end_ns < run->start_ns || run->start_ns < 0)
                 continue;
-            if (!reading->from_totals) /* which do not know what of it is covered */
-                rc = interval_add(&reading->wall, run->start_ns, run->end_ns);
+            rc = interval_add(&reading->wall, run->start_ns, run->end_ns);
             if (rc == 0)
                 rc = array_push(&durations, (double)(run->end_ns - run->start_ns));
         }
     }
-    stats_sort(durations.items, durations.count);
     basis->run_ns = durations.items;
     basis->run_ns_count = durations.count;
     return rc;
@@ -266,7 +290,8 @@ int reading_prepare_scan(struct reading *reading, struct scan *out_scan)
         out_scan->without_sums &= !reading->sessions.items[i].flat;
     reading->scan = out_scan;
     basis->is_flat = reading->sessions.count && reading->sessions.items[0].flat;
-    rc = gather_runs(reading);
+    rc = reading->from_totals ? run_tallies_gather(reading) : gather_runs(reading);
+    stats_sort(basis->run_ns, basis->run_ns_count);
     basis->is_per_run = !reading->question->totals && basis->runs > 0 && !basis->lacks_whole_runs;
     basis->divisor = basis->is_per_run ? (double)basis->runs : 1;
     /* Durations are in order. */
@@ -303,7 +328,9 @@ int reading_open(struct reading *reading, struct diag *diag)
         if (rc == 0)
             rc = query_losses(reading, question->session_ids[i], diag);
     }
-    if (rc == 0)
+    if (rc == 0 && reading->from_totals)
+        run_tallies_skip_without_ops(reading);
+    else if (rc == 0)
         query_skip_incomplete(reading);
     return rc;
 }
@@ -317,6 +344,9 @@ void reading_close(struct reading *reading)
         id_map_deinit(&reading->sessions.items[i].run_map);
         free(reading->sessions.items[i].runs);
     }
+    for (size_t i = 0; i < reading->tallies.count; i++)
+        run_tally_deinit(&reading->tallies.items[i]);
+    array_deinit(&reading->tallies);
     interval_deinit(&reading->wall);
     array_deinit(&reading->sessions);
     array_deinit(&reading->lanes);

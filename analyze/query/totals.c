@@ -95,47 +95,75 @@ int totals_may_answer(struct store *store, const struct ops_question *question, 
 /* What the scan would do with the events of a row. */
 enum fate { FATE_COUNTS, FATE_OUTSIDE, FATE_SKIPPED, FATE_UNKNOWN };
 
-enum run_kind { COUNTED, WARMUP, WITHOUT_OPS, RUN_KINDS };
+/* What op_total tells apart: runs without ops are one kind, warm-ups or not. */
+enum total_kind { COUNTED, WARMUP, WITHOUT_OPS, TOTAL_KINDS };
 
-static enum run_kind kind_of(const struct scan_run *run)
-{
-    return run->without_ops ? WITHOUT_OPS : run->is_warmup ? WARMUP : COUNTED;
-}
-
-/* Of the runs of a session by their kind. All of a kind have the same fate, where which run is asked
- * for by its kind alone. Runs without ops are one kind, warm-ups or not. */
+/* Of the runs of a session by their kind. All of a kind have the same fate, or it is not known. */
 struct fates {
-    enum fate of_kind[RUN_KINDS];
+    enum fate of_kind[TOTAL_KINDS];
 };
 
-static struct fates fates_of(const struct scan_session *session)
+static struct fates fates_of(const struct run_tally *tally)
 {
-    bool is_seen[RUN_KINDS] = {false};
     struct fates fates;
 
-    for (int kind = 0; kind < RUN_KINDS; kind++)
+    for (int kind = 0; kind < TOTAL_KINDS; kind++)
         fates.of_kind[kind] = FATE_UNKNOWN; /* no such run: somebody else has changed the file */
-    for (size_t i = 0; i < session->run_count; i++) {
-        const struct scan_run *run = &session->runs[i];
-        const enum fate own = run->selected ? FATE_COUNTS : FATE_SKIPPED;
-        const enum run_kind kind = kind_of(run);
+    for (int kind = 0; kind < RUN_KINDS; kind++) {
+        const struct run_kind_runs *runs = &tally->of_kind[kind];
+        const enum fate own = runs->selected ? FATE_COUNTS : FATE_SKIPPED;
+        const enum total_kind total = kind & RUN_WITHOUT_OPS ? WITHOUT_OPS
+                                      : kind & RUN_WARMUP    ? WARMUP
+                                                             : COUNTED;
+        enum fate *fate = &fates.of_kind[total];
 
-        if (run->end_ns == STORE_NULL)
+        if (!runs->count || !(kind & RUN_ENDED))
             continue;
-        if (is_seen[kind] && fates.of_kind[kind] != own)
-            fates.of_kind[kind] = FATE_UNKNOWN;
-        else
-            fates.of_kind[kind] = own;
-        is_seen[kind] = true;
+        /* Only WITHOUT_OPS has two kinds of runs, of which this may be the second. */
+        *fate = kind == (RUN_ENDED | RUN_WITHOUT_OPS | RUN_WARMUP) && *fate != FATE_UNKNOWN &&
+                        *fate != own
+                    ? FATE_UNKNOWN
+                    : own;
     }
     return fates;
 }
 
-static enum fate fate_of(const struct scan_session *session, const struct fates *fates,
-                         const char *run_kind, int64_t run)
+/* A run whose events are told apart: it was open when they were counted. Returns 0 or a negative
+ * errno. */
+static int fate_of_run(struct store *store, const struct scan_session *session,
+                       const struct run_tally *tally, int64_t run, enum fate *out_fate,
+                       struct diag *diag)
+{
+    sqlite3_stmt *statement = NULL;
+    int rc = query_prepare(store,
+                           "SELECT end_ns, warmup, without_ops FROM run"
+                           " WHERE session_id = ?1 AND run = ?2",
+                           &statement, diag);
+
+    sqlite3_bind_int64(statement, 1, session->session_id);
+    sqlite3_bind_int64(statement, 2, run);
+    if (rc == 0)
+        rc = query_step(store, statement, diag);
+    if (rc == 1) {
+        const struct scan_run row = {
+            .end_ns = query_int(statement, 0),
+            .is_warmup = sqlite3_column_int(statement, 1) != 0,
+            .without_ops = sqlite3_column_int(statement, 2) != 0,
+        };
+
+        *out_fate = tally->of_kind[run_kind_of(&row)].selected ? FATE_COUNTS : FATE_SKIPPED;
+    } else if (rc == 0) {
+        *out_fate = session->all_events ? FATE_COUNTS : FATE_OUTSIDE;
+    }
+    sqlite3_finalize(statement);
+    return rc < 0 ? rc : 0;
+}
+
+/* Of all runs of a kind, or of none. */
+static enum fate fate_of(const struct scan_session *session, const struct run_tally *tally,
+                         const struct fates *fates, const char *run_kind)
 {
     enum fate outside = session->all_events ? FATE_COUNTS : FATE_OUTSIDE;
-    uint32_t place;
 
     if (strcmp(run_kind, "counted") == 0)
         return fates->of_kind[COUNTED];
@@ -145,12 +173,7 @@ static enum fate fate_of(const struct scan_session *session, const struct fates 
         return fates->of_kind[WITHOUT_OPS];
     if (strcmp(run_kind, "none") == 0)
         return outside;
-    if (strcmp(run_kind, "open") != 0) /* of some runs, nobody knows which */
-        return session->run_count ? FATE_UNKNOWN : outside;
-    place = id_map_find(&session->run_map, run);
-    if (place == ID_MAP_NONE)
-        return outside;
-    return session->runs[place].selected ? FATE_COUNTS : FATE_SKIPPED;
+    return run_tally_has_runs(tally) ? FATE_UNKNOWN : outside; /* of some, nobody knows which */
 }
 
 /* A lane of the session that stands for all of a side. */
@@ -163,16 +186,26 @@ static uint32_t find_lane(const struct scan *scan, uint32_t session, enum scan_s
     return ID_MAP_NONE;
 }
 
-static int add_row(struct scan *scan, uint32_t session, const struct fates *fates,
-                   sqlite3_stmt *row, struct diag *diag)
+/* Where rows of a session go. */
+struct adding {
+    struct store *store;
+    struct scan *scan;
+    uint32_t session;
+    const struct run_tally *tally;
+    struct fates fates;
+};
+
+static int add_row(struct adding *adding, sqlite3_stmt *row, struct diag *diag)
 {
+    struct scan *scan = adding->scan;
+    const struct scan_session *session = &scan->sessions[adding->session];
     const char *kind = (const char *)sqlite3_column_text(row, 1);
     const char *run_kind = (const char *)sqlite3_column_text(row, 2);
     const char *text = (const char *)sqlite3_column_text(row, 12);
     bool is_host = kind && strcmp(kind, "thread") == 0;
     struct scan_sums sums = {
         .op = id_map_find(&scan->op_map, sqlite3_column_int64(row, 0)),
-        .lane = find_lane(scan, session, is_host ? SCAN_HOST : SCAN_DEVICE),
+        .lane = find_lane(scan, adding->session, is_host ? SCAN_HOST : SCAN_DEVICE),
         .calls = (uint64_t)sqlite3_column_int64(row, 4),
         .total_ns = sqlite3_column_int64(row, 5),
         .nested_ns = sqlite3_column_int64(row, 6),
@@ -182,14 +215,20 @@ static int add_row(struct scan *scan, uint32_t session, const struct fates *fate
         .kern_ns = sqlite3_column_int64(row, 10),
         .exec_ns = sqlite3_column_int64(row, 11),
     };
-    enum fate fate;
-    int rc;
+    enum fate fate = FATE_UNKNOWN;
+    int rc = 0;
 
     if (sums.op == ID_MAP_NONE || sums.lane == ID_MAP_NONE || !run_kind)
         return 1;
     if (scan->op_kinds[sums.op] == SCAN_OP_SKIPPED)
         return 0;
-    fate = fate_of(&scan->sessions[session], fates, run_kind, sqlite3_column_int64(row, 3));
+    if (strcmp(run_kind, "open") == 0)
+        rc = fate_of_run(adding->store, session, adding->tally, sqlite3_column_int64(row, 3), &fate,
+                         diag);
+    else
+        fate = fate_of(session, adding->tally, &adding->fates, run_kind);
+    if (rc < 0)
+        return rc;
     if (fate == FATE_OUTSIDE)
         scan->outside_count += sums.calls;
     if (fate == FATE_OUTSIDE || fate == FATE_SKIPPED)
@@ -206,7 +245,8 @@ static int add_row(struct scan *scan, uint32_t session, const struct fates *fate
 static int add_session(struct reading *reading, struct scan *scan, uint32_t session,
                        struct diag *diag)
 {
-    const struct fates fates = fates_of(&scan->sessions[session]);
+    const struct run_tally *tally = &reading->tallies.items[session];
+    struct adding adding = {reading->store, scan, session, tally, fates_of(tally)};
     sqlite3_stmt *row = NULL;
     int rc = query_prepare(
         reading->store,
@@ -217,7 +257,7 @@ static int add_session(struct reading *reading, struct scan *scan, uint32_t sess
 
     sqlite3_bind_int64(row, 1, scan->sessions[session].session_id);
     while (rc == 0 && (rc = query_step(reading->store, row, diag)) == 1)
-        rc = add_row(scan, session, &fates, row, diag) ? -ECANCELED : 0;
+        rc = add_row(&adding, row, diag) ? -ECANCELED : 0;
     sqlite3_finalize(row);
     return rc == -ECANCELED ? 1 : rc;
 }

@@ -52,6 +52,8 @@ static void fill(struct store *store)
 
         run.run = numbers[session_id] += 1 + (int64_t)pick(3);
         run.end_ns = pick(50) ? run.start_ns + (int64_t)pick(1u << 20) : STORE_NULL;
+        if (pick(500) == 0)
+            run.end_ns = run.start_ns - 1; /* by the clock or by damage */
         if (i % BATCH == 0)
             store_support_begin(store);
         if (i == 0)
@@ -60,6 +62,40 @@ static void fill(struct store *store)
         if (i % BATCH == BATCH - 1)
             store_support_commit(store);
     }
+}
+
+/* What is counted of a session is what its rows come to. */
+static void check_tally(struct store *store, int64_t session_id, const struct scan_runs *rows)
+{
+    uint64_t counts[RUN_KINDS] = {0}, known[RUN_KINDS] = {0};
+    double sums_ns[RUN_KINDS] = {0};
+    struct run_tally tally;
+    struct diag diag = {0};
+
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct scan_run *run = &rows->items[i];
+        const int kind = (run->end_ns != STORE_NULL ? 1 : 0) + (run->is_warmup ? 2 : 0) +
+                         (run->without_ops ? 4 : 0);
+
+        counts[kind]++;
+        if (run->end_ns != STORE_NULL && run->end_ns >= run->start_ns) {
+            known[kind]++;
+            sums_ns[kind] += (double)(run->end_ns - run->start_ns);
+        }
+    }
+    CHECK_OK(query_run_tally(store, session_id, &tally, &diag));
+    CHECK_U64(run_tally_has_runs(&tally), rows->count > 0);
+    for (int kind = 0; kind < RUN_KINDS; kind++) {
+        const struct run_kind_runs *runs = &tally.of_kind[kind];
+        double sum_ns = 0;
+
+        for (size_t i = 0; i < runs->durations.count; i++)
+            sum_ns += runs->durations.items[i];
+        CHECK_U64(runs->count, counts[kind]);
+        CHECK_U64(runs->durations.count, known[kind]);
+        CHECK_U64((uint64_t)sum_ns, (uint64_t)sums_ns[kind]);
+    }
+    run_tally_deinit(&tally);
 }
 
 static void check_session(struct store *store, int64_t session_id)
@@ -92,6 +128,7 @@ static void check_session(struct store *store, int64_t session_id)
     }
     sqlite3_finalize(statement);
     CHECK_U64(count, rows.count);
+    check_tally(store, session_id, &rows);
     array_deinit(&rows);
     array_deinit(&same);
 }
@@ -145,6 +182,7 @@ static void what_is_not_in_a_file_is_asked_for(void **state)
     CHECK_U64((uint64_t)query_run_pages(store, 1, &rows), 1);
     CHECK_OK(query_run_rows(store, 1, &rows, &diag));
     assert_true(rows.count > RUNS / 3);
+    check_tally(store, 1, &rows);
     array_deinit(&rows);
     store_close(&store);
 }
