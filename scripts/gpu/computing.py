@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Line i of gpu-check: networks by `load_and_run --cuda`, beside what others take for the same."""
+import json
+import pathlib
+import statistics
+import sys
+
+import networks
+from common import Failed, LeftOut, ask, ask_all, said
+
+PEERS = pathlib.Path(__file__).resolve().parent / "peers.py"
+ROUNDS, WARM_UPS = 3, 10
+RECORDING_MOST, SUMS_MOST, BANDWIDTH_LEAST = 0.01, 0.01, 0.8
+
+
+class Sizes:
+    """Of the networks; tests have small ones."""
+
+    networks = (("resnet50", 1, {}), ("resnet50", 8, {}), ("resnet50", 32, {}), ("encoder", 1, {}), ("encoder", 8, {}),
+                ("attention", 8, {}))
+    moved = (8192, 4096)
+    steps = 100
+    judged_from = 32 # of a smaller batch kernels are so short that events take a share of them
+
+
+def program_of(place):
+    program = place.build / "runtime" / "load_and_run" if place.build else None
+    if not program or not program.exists():
+        raise LeftOut("it takes a build with load_and_run, not what --pack made")
+    return program
+
+
+def calibrate(place):
+    """What the GPU can do at best, as load_and_run measures it."""
+    done = place.run([program_of(place), "--calibrate", "--cuda", "--json"])
+    if done.returncode != 0:
+        raise Failed(f"--calibrate --cuda: {done.stderr.strip()[-200:]}")
+    return json.loads(done.stdout)
+
+
+def infer(place, model, steps, store=None, level=None, options=("--fast-run",)):
+    """The median of a run in ms; recorded into a store: its own times, or with a level CUPTI's."""
+    command = [program_of(place), model, "--cuda", *options, "--iter", steps, "--warmup-iter", WARM_UPS, "--json",
+               "--no-trace" if level or not store else "--trace"]
+    if store:
+        command = [place.paths["optrace"], "run", "--quiet", *(("--gpu", level) if level else ()), "-o", store, "--",
+                   *command]
+    done = place.run(command, 600)
+    if done.returncode != 0:
+        raise Failed(f"{model.name}: exit status {done.returncode}: {done.stderr.strip()[-200:]}")
+    summary = json.loads(done.stdout)["threads"][0]["summary"]
+    return summary["median_ns"] / 1e6
+
+
+def peer_text(place, way, net, batch, model, steps):
+    done = place.run([sys.executable, PEERS, way, net, batch, model, steps], 300)
+    found = said(done)
+    return f"{way} {found['median_ms']:.3g}" if "median_ms" in found else f"{way}: {found['why_not']}"
+
+
+def sums_off(place, model, name, steps):
+    """How far CUPTI's sum of a run's kernels is from that of its operators' events; None: CUPTI is not there."""
+    stores = place.store(f"{name}-own"), place.store(f"{name}-cupti")
+    infer(place, model, steps, stores[0], options=())
+    infer(place, model, steps, stores[1], "graph", options=())
+    own_ns, runs = ask_all(stores[0], "SELECT coalesce(sum(dur_ns), 0), count(DISTINCT run) FROM v_event"
+                                      " WHERE lane_kind = 'stream' AND run IS NOT NULL")[0]
+    if own_ns == 0:
+        raise Failed(f"{name}: no operator has times of the device")
+    kernels_ns = ask(stores[1], "SELECT sum(dur_ns) FROM v_event WHERE op_type = 'kernel'")
+    return kernels_ns / (steps + WARM_UPS) / (own_ns / runs) - 1 if kernels_ns else None
+
+
+def judge(name, is_large, recording, off):
+    """What of a network is not as it has to be."""
+    problems = []
+    if recording > RECORDING_MOST:
+        problems.append(f"{name}: recording costs {recording:.1%}, more than {RECORDING_MOST:.0%}")
+    if is_large and off is not None and abs(off) > SUMS_MOST:
+        problems.append(f"{name}: CUPTI's sums are {off:+.1%} off those of events, not within {SUMS_MOST:.0%}")
+    return problems
+
+
+def try_network(place, sizes, net, batch, options):
+    name = f"{net} x{batch}"
+    model, store = place.scratch / f"{net}-{batch}.onnx", place.store(f"{net}-{batch}")
+    model.write_bytes(networks.NETWORKS[net](batch, **options))
+    plain, recorded = [], []
+    for _ in range(ROUNDS):
+        plain.append(infer(place, model, sizes.steps))
+        recorded.append(infer(place, model, sizes.steps, store))
+        store.unlink()
+    ms, recording = statistics.median(plain), statistics.median(recorded) / statistics.median(plain) - 1
+    off = sums_off(place, model, f"{net}-{batch}", sizes.steps)
+    ways = ("eager", "compiled", "onnxruntime") + (("cudnn",) if net == "attention" else ())
+    others = ", ".join(peer_text(place, way, net, batch, model, sizes.steps) for way in ways)
+    sums = "CUPTI absent" if off is None else f"CUPTI's sums {off:+.1%}"
+    return (f"{name}: {ms:.3g} ms ({others}), recorded {recording:+.1%}, {sums}",
+            judge(name, batch >= sizes.judged_from, recording, off))
+
+
+def judge_bandwidth(rates, peak):
+    """Rates in bytes/s by operator, and what is too slow of them."""
+    text = "of copies' bytes/s: " + ", ".join(f"{name} {rate / peak:.0%}" for name, rate in rates.items())
+    return text, [f"{name} reaches {rate / peak:.0%} of what copies do, not {BANDWIDTH_LEAST:.0%}"
+                  for name, rate in rates.items() if rate < BANDWIDTH_LEAST * peak]
+
+
+def try_bandwidth(place, sizes, peak):
+    model, store = place.scratch / "moved.onnx", place.store("moved")
+    model.write_bytes(networks.bound_by_memory(*sizes.moved))
+    infer(place, model, sizes.steps, store)
+    rates = {name: rate for name, rate in ask_all(
+        store, "SELECT e.op_type, max(o.memory_bytes * 1e9 / e.dur_ns) FROM v_event e JOIN op o USING (op_id)"
+               " WHERE e.lane_kind = 'stream' AND e.run IS NOT NULL AND o.memory_bytes > 0 AND e.dur_ns > 0"
+               " GROUP BY e.op_type ORDER BY e.op_type")}
+    if not rates:
+        raise Failed("no operator that moves memory has times of the device")
+    return judge_bandwidth(rates, peak)
+
+
+def check_networks(place, sizes=Sizes):
+    """i: networks by load_and_run --cuda."""
+    peak = calibrate(place)["bytes_per_s"]
+    found, problems = [], []
+    text, wrong = try_bandwidth(place, sizes, peak)
+    found.append(text)
+    problems += wrong
+    for net, batch, options in sizes.networks:
+        text, wrong = try_network(place, sizes, net, batch, options)
+        found.append(text)
+        problems += wrong
+    if problems:
+        raise Failed("; ".join(problems + found))
+    return "; ".join(found)

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Line i of scripts/gpu-check, as far as no GPU is needed: small networks on the emulated device, whose models
+ONNX reads, and what it makes of figures that are known."""
+import importlib.machinery
+import importlib.util
+import os
+import pathlib
+import re
+import sqlite3
+import sys
+import tempfile
+
+ROOT = pathlib.Path(os.environ["OPTRACE_SOURCE_ROOT"])
+BUILD = pathlib.Path(os.environ["OPTRACE_BUILD_ROOT"])
+EMULATED = BUILD / "tests/support/cuda/emulated"
+failures = []
+
+
+def expect(condition, what):
+    if not condition:
+        failures.append(what)
+
+
+def load_script():
+    loader = importlib.machinery.SourceFileLoader("gpu_check_script", str(ROOT / "scripts/gpu-check"))
+    sys.dont_write_bytecode = True
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+def refusal(call, *arguments):
+    """The words of what it finds wrong, None where all is as it has to be."""
+    import common
+    try:
+        call(*arguments)
+    except common.Failed as why:
+        return str(why)
+    return None
+
+
+def check_models():
+    """Shapes and products of what networks.py writes, by another reader."""
+    import networks
+    import onnx
+    for name, make, count, dims in (
+            ("resnet50", lambda: networks.resnet50(2, 64), {"Conv": 53, "Relu": 49, "Add": 16, "Gemm": 1}, [2, 1000]),
+            ("encoder", lambda: networks.encoder(2, 8, 24, 3, 4), {"MatMul": 3 * 8, "Softmax": 3, "Gelu": 3}, [2, 8, 24]),
+            ("attention", lambda: networks.one_attention(2, 3, 5, 4), {"MatMul": 2, "Softmax": 1}, [2, 3, 5, 4])):
+        graph = onnx.load_model_from_string(make()).graph
+        kinds = [node.op_type for node in graph.node]
+        expect({kind: kinds.count(kind) for kind in count} == count, f"{name}: {kinds}")
+        out = [dim.dim_value for dim in graph.output[0].type.tensor_type.shape.dim]
+        expect(out == dims and len(graph.output) == 1, f"{name}: {out}")
+    big = sum(len(tensor.raw_data) for tensor in onnx.load_model_from_string(networks.resnet50(1)).graph.initializer) // 4
+    expect(big == 25530472, f"ResNet-50 has {big} parameters")
+
+
+def check_emulated(script, folder):
+    import computing
+
+    class Small(computing.Sizes):
+        networks = (("encoder", 1, {"rows": 4, "width": 16, "layers": 1, "heads": 2}),)
+        moved, steps = (16, 24), 2
+
+    place = script.Place(BUILD, False, folder, None)
+    os.environ.update({"LD_LIBRARY_PATH": str(EMULATED), "ASAN_OPTIONS": "detect_leaks=0",
+                       "CUDA_DOUBLE_KERNELS": "peak_copy=1000000,peak_multiply_add=8000000"})
+    text = refusal(computing.check_networks, place, Small)
+    expect(text and re.search(r"Transpose reaches 0*\d% of what copies do, not 80%", text),
+           f"an emulated device is as fast as its copies: {text}")
+    text = computing.try_network(place, Small, *Small.networks[0])[0]
+    expect(re.fullmatch(r"encoder x1: \S+ ms \(eager:? .*, compiled:? .*, onnxruntime:? .*\), recorded \S+%, CUPTI absent", text),
+           f"a network: {text}")
+    os.environ["CUDA_DOUBLE_FAIL"] = "cuLaunchKernel=719"
+    text = refusal(computing.check_networks, place, Small)
+    expect(text and "LAUNCH_FAILED" in text, f"a launch fails: {text}")
+    del os.environ["CUDA_DOUBLE_FAIL"]
+
+
+def check_judgements(script, folder):
+    import computing
+    expect(computing.judge("n", True, 0.009, -0.009) == [], "within 1 %")
+    expect(computing.judge("n", True, 0.011, None) == ["n: recording costs 1.1%, more than 1%"], "recording")
+    expect(len(computing.judge("n", True, 0, -0.02)) == 1 and computing.judge("n", False, 0, -0.02) == [], "sums")
+    text, problems = computing.judge_bandwidth({"Add": 85.0, "Relu": 79.0}, 100.0)
+    expect(text.endswith("Add 85%, Relu 79%") and problems == ["Relu reaches 79% of what copies do, not 80%"],
+           f"bandwidth: {text} {problems}")
+
+    def infer(_place, _model, steps, store, level=None, options=()):
+        """Runs of 100 ns by events, of 103 by CUPTI, which sees those that warm up, too."""
+        with sqlite3.connect(store) as connection:
+            connection.execute("CREATE TABLE v_event (lane_kind, run, op_type, dur_ns)")
+            runs = steps + computing.WARM_UPS if level else steps
+            connection.executemany("INSERT INTO v_event VALUES ('stream', ?, ?, ?)",
+                                   [(None, "kernel", 103)] * runs if level else [(run, "Add", 100) for run in range(runs)])
+        expect(options == (), "what chooses kernels runs others before")
+
+    place, kept = script.Place(BUILD, False, folder, None), computing.infer
+    computing.infer = infer
+    try:
+        off = computing.sums_off(place, "m", "known", 7)
+    finally:
+        computing.infer = kept
+    expect(abs(off - 0.03) < 1e-9, f"sums that are 3 % off: {off}")
+
+
+def main():
+    if not (EMULATED / "libcuda.so.1").exists():
+        print("this build has no emulated device")
+        return 77
+    script = load_script()
+    with tempfile.TemporaryDirectory() as name:
+        check_judgements(script, pathlib.Path(name))
+        check_emulated(script, pathlib.Path(name))
+    check_models()
+    print("\n".join(failures) or "ok")
+    return 1 if failures else 0
+
+
+sys.exit(main())
