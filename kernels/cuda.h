@@ -91,39 +91,51 @@ int kernel_cuda_fault(struct kernel_cuda *cuda, uint32_t *out_mark);
 /** Fill in the kernels that there are; the functions of the others are NULL. */
 void kernel_cuda_table(struct kernel_table *out_table);
 
-/* What computes products: cuBLASLt where this machine has it and it takes them, which is opened when
- * the first comes, else own kernels. */
+/* What computes products and convolutions: cuBLASLt and cuDNN where this machine has them and they
+ * take them, each opened when the first comes; else own kernels. */
+
+enum kernel_cuda_task {
+    KERNEL_CUDA_OTHER, /* own kernels alone */
+    KERNEL_CUDA_PRODUCT,
+    KERNEL_CUDA_CONVOLUTION,
+};
 
 struct kernel_cuda_choice {
-    bool times;       /* what it proposes, and the own kernel: the fastest is taken; else its
+    bool times;       /* what they propose, and the own kernel: the fastest is taken; else their
                                  first proposal */
-    bool allows_tf32; /* it may round float32 to TF32 */
-    uint64_t workspace_limit; /* bytes for each stream; UINT64_MAX: as it likes */
+    bool allows_tf32; /* they may round float32 to TF32 */
+    uint64_t workspace_limit; /* bytes for each stream; UINT64_MAX: as they like */
 };
 
 /** Before anything is computed. */
-void kernel_cuda_choose_products(struct kernel_cuda *cuda, const struct kernel_cuda_choice *choice);
+void kernel_cuda_choose_by(struct kernel_cuda *cuda, const struct kernel_cuda_choice *choice);
 
 /** While it is on, functions of the table decide what will compute, with times by the memory that
  *  they are given, and do nothing else. Then runs need no memory that is not there, and can be a
  *  graph's. */
 void kernel_cuda_rehearse(struct kernel_cuda *cuda, bool is_on);
 
-/** What computes the product among the functions of the table called since kernel_cuda_use(). */
+/** What computes the last of such among the functions of the table called since kernel_cuda_use(). */
 struct kernel_cuda_chosen {
-    bool is_product;
-    const char *version; /* "cublasLt:3", until kernel_cuda_close(); NULL: own kernels compute */
+    enum kernel_cuda_task task;
+    const char
+        *version; /* "cublasLt:3", "cudnn:34", until kernel_cuda_close(); NULL: own kernels */
 };
 struct kernel_cuda_chosen kernel_cuda_chosen(const struct kernel_cuda *cuda);
 
 struct kernel_cuda_library {
-    bool is_asked;            /* there was a product */
-    const char *name;         /* "cuBLASLt 13.2"; NULL: it is not used, or not asked for */
-    const char *problem;      /* why; or what it could not do for a product; "" */
-    uint64_t workspace_bytes; /* of the device's memory, for all streams */
-    uint32_t timed;           /* proposals and own kernels */
+    bool is_asked;       /* there was such a task */
+    const char *name;    /* "cuBLASLt 13.2"; NULL: it is not used, or not asked for */
+    const char *problem; /* why; or what it could not do for one; "" */
+    uint32_t timed;      /* proposals and own kernels */
 };
-struct kernel_cuda_library kernel_cuda_library(const struct kernel_cuda *cuda);
+
+/** task  not KERNEL_CUDA_OTHER */
+struct kernel_cuda_library kernel_cuda_library(const struct kernel_cuda *cuda,
+                                               enum kernel_cuda_task task);
+
+/** Of the device's memory, for all streams: what both have for a workspace. */
+uint64_t kernel_cuda_workspace_bytes(const struct kernel_cuda *cuda);
 
 /* What the device can do at best. */
 

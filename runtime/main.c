@@ -79,7 +79,7 @@ static struct exec_options exec_options_of(const struct run_options *options)
         .device_number = options->cuda_number,
         .streams = options->streams > 0 ? (uint32_t)options->streams : 1,
         .offload = options->offload,
-        .products = &options->products,
+        .choice = &options->choice,
     };
 }
 

@@ -581,7 +581,7 @@ static int check_cuda(struct run_options *options, struct diag *diag)
         return diag_set(diag, -EINVAL, "--cuda takes the number of a GPU, not \"%s\"",
                         options->cuda);
     options->cuda_number = (uint32_t)number;
-    options->products = (struct device_products){
+    options->choice = (struct device_choice){
         .times = options->fast_run,
         .allows_tf32 = options->tf32,
         .workspace_limit =

@@ -53,7 +53,7 @@ struct run_options {
     const char *cuda;     /* the number as text, "" is 0; NULL: the CPU alone */
     uint32_t cuda_number; /* what run_options_check() makes of it */
     bool offload, tf32;
-    struct device_products products; /* what run_options_check() makes of options */
+    struct device_choice choice; /* what run_options_check() makes of options */
     int64_t streams;
     int layout_transform; /* 0: cpu; -1 */
     const char *layout_dump;

@@ -26,16 +26,6 @@ static void convolve_cuda(const struct kernel_convolve_data *data,
     cuda_launch_elements(CUDA_KERNEL_convolve_any, count, (void *[]){&pointers, &given, &count});
 }
 
-static void conv_transpose_cuda(void *y, const void *x, const void *w, const void *bias,
-                                const struct kernel_conv_transpose *shape)
-{
-    struct kernel_conv_transpose given = *shape;
-    int64_t count = shape->batch * shape->filters * cuda_product(shape->window.in, KERNEL_SPATIAL);
-
-    cuda_launch_elements(CUDA_KERNEL_conv_transpose_any, count,
-                         (void *[]){&y, &x, &w, &bias, &given, &count});
-}
-
 static void pool_cuda(void *y, int64_t *indices, const void *x, const struct kernel_pool_any *shape)
 {
     struct kernel_pool_any given = *shape;
@@ -49,6 +39,5 @@ void cuda_table_any(struct kernel_table *table)
 {
     CUDA_USE(einsum, einsum_cuda);
     CUDA_USE(convolve, convolve_cuda);
-    CUDA_USE(conv_transpose, conv_transpose_cuda);
     CUDA_USE(pool, pool_cuda);
 }

@@ -182,6 +182,8 @@ void kernel_cuda_close(struct kernel_cuda **cuda_ptr)
     for (uint32_t i = 0; i < cuda->stream_count; i++)
         (void)driver->cuStreamSynchronize(cuda->streams[i]);
     product_plans_destroy(cuda);
+    conv_plans_destroy(cuda);
+    cuda_timers_destroy(cuda);
     cuda_upload_release(cuda);
     cuda_marks_destroy(cuda);
     for (uint32_t i = 0; i < cuda->moment_count; i++)

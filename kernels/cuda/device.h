@@ -14,6 +14,7 @@ struct cuda_range {
 
 struct cuda_upload;
 struct cuda_products;
+struct cuda_convolutions;
 
 struct kernel_cuda {
     const struct cuda_driver *driver;
@@ -32,9 +33,16 @@ struct kernel_cuda {
     bool has_context, is_capturing;
     bool is_rehearsing; /* nothing is handed over */
     struct kernel_cuda_choice choice;
-    struct kernel_cuda_chosen chosen; /* by the last function of the table that was called */
-    struct cuda_products *products;   /* NULL: nobody has asked for cuBLASLt yet */
-    int failure;                      /* the first; 0: none */
+    struct kernel_cuda_chosen chosen;       /* by the last function of the table that was called */
+    struct cuda_products *products;         /* NULL: nobody has asked for cuBLASLt yet */
+    struct cuda_convolutions *convolutions; /* NULL: nobody has asked for cuDNN yet */
+    struct {
+        void *memory;
+        size_t bytes;
+    } workspaces[KERNEL_CUDA_STREAMS_MAX]; /* of both */
+    size_t workspace_bytes;                /* of all, with those that became too small */
+    void *timers[2];                       /* events; NULL: nothing was timed */
+    int failure;                           /* the first; 0: none */
     char problem[KERNEL_CUDA_TEXT_BYTES];
     char description[160];
 };
@@ -65,7 +73,14 @@ void cuda_marks_destroy(struct kernel_cuda *cuda);
 /** upload.c: gives back what kernel_cuda_upload() needed. Nothing of it may be under way. */
 void cuda_upload_release(struct kernel_cuda *cuda);
 
-/** product_plan.c: at the end, before the context goes. */
+/** library.c: at the end. Workspaces go with all memory. */
+void cuda_timers_destroy(struct kernel_cuda *cuda);
+
+/** product_plan.c and conv_plan.c: what is known of the libraries; at the end, before the context
+ *  goes. */
+struct kernel_cuda_library product_library(const struct kernel_cuda *cuda);
+struct kernel_cuda_library conv_library(const struct kernel_cuda *cuda);
 void product_plans_destroy(struct kernel_cuda *cuda);
+void conv_plans_destroy(struct kernel_cuda *cuda);
 
 #endif

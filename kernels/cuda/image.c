@@ -1,21 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Launchers of image.cu. */
+/* Launchers of image.cu, but for convolutions. */
 #include "kernels/cuda.h"
 #include "kernels/cuda/launch.h"
 
 static int64_t outputs_of(int64_t batch, int64_t channels, const struct kernel_window *window)
 {
     return batch * channels * cuda_product(window->out, KERNEL_SPATIAL);
-}
-
-static void conv_f32_cuda(float *y, const float *x, const float *w, const float *bias,
-                          const float *residual, const struct kernel_conv *shape)
-{
-    int64_t count = outputs_of(shape->batch, shape->filters, &shape->window);
-    struct kernel_conv given = *shape;
-
-    cuda_launch_elements(CUDA_KERNEL_conv_f32, count,
-                         (void *[]){&y, &x, &w, &bias, &residual, &count, &given});
 }
 
 static void pool(float *y, const float *x, const struct kernel_pool *shape, bool is_max)
@@ -46,7 +36,6 @@ static void lrn_f32_cuda(float *y, const float *x, const struct kernel_lrn *shap
 
 void cuda_table_image(struct kernel_table *table)
 {
-    CUDA_USE(conv_f32, conv_f32_cuda);
     CUDA_USE(max_pool_f32, max_pool_f32_cuda);
     CUDA_USE(average_pool_f32, average_pool_f32_cuda);
     CUDA_USE(lrn_f32, lrn_f32_cuda);

@@ -109,6 +109,21 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
 }
 KERNEL_EXPORT(conv_f32)
 
+/* What comes behind a convolution that another kernel has computed into y. */
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
+    conv_end_f32(float *y, const float *bias, const float *residual, int64_t count,
+                 int64_t channels, int64_t plane, struct kernel_activation activation)
+{
+    for (int64_t i = grid_index(); i < count; i += grid_step()) {
+        double total = (double)y[i];
+
+        total += bias ? (double)bias[i / plane % channels] : 0.0;
+        total += residual ? (double)residual[i] : 0.0;
+        y[i] = activated((float)total, &activation);
+    }
+}
+KERNEL_EXPORT(conv_end_f32)
+
 /* Pooling */
 
 struct pooled {

@@ -36,6 +36,7 @@
     X(normalize_block)                                                                             \
     X(batch_norm_f32)                                                                              \
     X(conv_f32)                                                                                    \
+    X(conv_end_f32)                                                                                \
     X(pool_f32)                                                                                    \
     X(lrn_f32)                                                                                     \
     X(gemm_f32)                                                                                    \
@@ -108,6 +109,7 @@ void cuda_table_move(struct kernel_table *table);
 void cuda_table_reduce(struct kernel_table *table);
 void cuda_table_image(struct kernel_table *table);
 void cuda_table_any(struct kernel_table *table);
+void cuda_table_conv(struct kernel_table *table);
 void cuda_table_product(struct kernel_table *table);
 void cuda_table_order(struct kernel_table *table);
 void cuda_table_attention(struct kernel_table *table);

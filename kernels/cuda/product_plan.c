@@ -3,6 +3,7 @@
  * What computes a product: an algorithm that cuBLASLt proposes for it, or the own kernel. It is
  * decided once for each shape, by cuBLASLt's first proposal, or by the time of all that it has.
  */
+#include "kernels/cuda/library.h"
 #include "kernels/cuda/product.h"
 
 #include <errno.h>
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROPOSALS = 8, ROUNDS = 3 };
+enum { PROPOSALS = 8 };
 
 /* What NVIDIA advises for its newest; more is not faster. */
 static const uint64_t WORKSPACE_BYTES = 32 << 20;
@@ -30,12 +31,6 @@ struct cuda_products {
     void *handle;
     struct product_plan **plans; /* their versions stay where they are */
     size_t count, room;
-    struct {
-        void *memory;
-        size_t bytes;
-    } workspaces[KERNEL_CUDA_STREAMS_MAX];
-    size_t workspace_bytes; /* of all, with those that became too small */
-    void *events[2];
     char name[32];
     char problem[KERNEL_CUDA_TEXT_BYTES]; /* the first */
     uint32_t timed;                       /* proposals and own kernels */
@@ -257,36 +252,6 @@ static int ask(struct cuda_products *products, const struct product_plan *plan, 
     return count;
 }
 
-/* --- Workspaces, one for each stream --- */
-
-/* False where the device has no room for them. */
-static bool take_workspaces(struct kernel_cuda *cuda, size_t bytes)
-{
-    struct cuda_products *products = cuda->products;
-
-    for (uint32_t i = 0; i < cuda->stream_count; i++) {
-        void *memory;
-
-        if (products->workspaces[i].bytes >= bytes)
-            continue;
-        if (cuda->is_capturing || kernel_cuda_alloc(cuda, bytes, &memory) < 0)
-            return false;
-        products->workspaces[i].memory = memory; /* the one before may be in use: until the end */
-        products->workspaces[i].bytes = bytes;
-        products->workspace_bytes += bytes;
-    }
-    return true;
-}
-
-static uint32_t stream_of(const struct kernel_cuda *cuda)
-{
-    uint32_t i = 0;
-
-    while (cuda->streams[i] != cuda->stream)
-        i++;
-    return i;
-}
-
 /* --- Running --- */
 
 /* Returns cuBLASLt's status. */
@@ -299,7 +264,7 @@ static int run_one(struct kernel_cuda *cuda, struct product_plan *plan,
     const int whole_alpha = (int)run->alpha, whole_beta = (int)run->beta;
     const bool is_double = plan->shape.dtype == KERNEL_F64,
                is_int8 = plan->shape.dtype == KERNEL_I8;
-    void *workspace = workspace_bytes ? products->workspaces[stream_of(cuda)].memory : NULL;
+    void *workspace = workspace_bytes ? cuda_workspace(cuda) : NULL;
 
     return products->library->cublasLtMatmul(products->handle, plan->product,
                                              is_double ? (const void *)&run->alpha
@@ -329,7 +294,8 @@ void product_run(struct kernel_cuda *cuda, const struct product_call *call)
 
     if (cuda->is_rehearsing)
         return;
-    if (cuda->failure == 0 && !take_workspaces(cuda, plan->workspace_bytes) && cuda->failure == 0) {
+    if (cuda->failure == 0 && !cuda_workspaces_take(cuda, plan->workspace_bytes) &&
+        cuda->failure == 0) {
         cuda->failure = -ENOMEM;
         snprintf(cuda->problem, sizeof(cuda->problem),
                  "the GPU has no room for cuBLASLt's workspace of %zu bytes",
@@ -348,65 +314,35 @@ void product_run(struct kernel_cuda *cuda, const struct product_call *call)
 
 /* --- Choosing --- */
 
-static int make_events(struct kernel_cuda *cuda)
-{
-    for (int i = 0; i < 2; i++)
-        if (cuda->failure == 0 && !cuda->products->events[i])
-            (void)cuda_checked(cuda, cuda->driver->cuEventCreate(&cuda->products->events[i], 0),
-                               "making an event");
-    return cuda->failure;
-}
+struct timed {
+    const struct product_call *call;
+    struct product_plan *plan;
+    const struct lt_proposal *proposal; /* NULL: the own kernel */
+};
 
-/* Hands over what is to be timed. Returns a status. */
-static int hand_over(struct kernel_cuda *cuda, const struct product_call *call,
-                     struct product_plan *plan, const struct lt_proposal *proposal)
+static int hand_over(struct kernel_cuda *cuda, void *context)
 {
+    const struct timed *timed = context;
+    const struct product_call *call = timed->call;
+    const struct lt_proposal *proposal = timed->proposal;
     int status = 0;
 
     if (!proposal)
         call->own(call->call);
     for (int i = 0; proposal && status == 0 && i < call->count; i++)
-        status =
-            run_one(cuda, plan, &proposal->algorithm, proposal->workspace_bytes, &call->runs[i]);
+        status = run_one(cuda, timed->plan, &proposal->algorithm, proposal->workspace_bytes,
+                         &call->runs[i]);
     return status;
 }
 
-/* The shortest of several times, after one that does not count. proposal  NULL: the own kernel
- * False where it cannot be had. */
 static bool time_one(struct kernel_cuda *cuda, const struct product_call *call,
                      struct product_plan *plan, const struct lt_proposal *proposal, float *out_ms)
 {
-    const struct cuda_driver *driver = cuda->driver;
-    void *const *events = cuda->products->events;
-    const bool was_rehearsing = cuda->is_rehearsing;
-    float least = 0.0f;
-    int status = 0;
+    struct timed timed = {call, plan, proposal};
+    bool is_timed = cuda_time(cuda, "timing products", hand_over, &timed, out_ms);
 
-    if (make_events(cuda) < 0)
-        return false;
-    cuda->is_rehearsing = false;
-    for (int round = 0; round <= ROUNDS && status == 0 && cuda->failure == 0; round++) {
-        float ms = 0.0f;
-        int error = driver->cuEventRecord(events[0], cuda->stream);
-
-        if (error == 0)
-            status = hand_over(cuda, call, plan, proposal);
-        if (error == 0)
-            error = driver->cuEventRecord(events[1], cuda->stream);
-        if (error == 0)
-            error = driver->cuEventSynchronize(events[1]);
-        if (error == 0)
-            error = driver->cuEventElapsedTime(&ms, events[0], events[1]);
-        (void)cuda_checked(cuda, error, "timing products");
-        if (round == 1 || (round > 1 && ms < least))
-            least = ms;
-    }
-    cuda->is_rehearsing = was_rehearsing;
-    if (status != 0 || cuda->failure != 0)
-        return false;
-    cuda->products->timed++;
-    *out_ms = least;
-    return true;
+    cuda->products->timed += is_timed;
+    return is_timed;
 }
 
 /* The own kernel is among them. Returns -1 where it is the fastest. */
@@ -418,7 +354,7 @@ static int fastest(struct kernel_cuda *cuda, const struct product_call *call,
     int best = -1;
 
     for (int i = 0; i < count; i++) {
-        if (proposals[i].status != 0 || !take_workspaces(cuda, proposals[i].workspace_bytes) ||
+        if (proposals[i].status != 0 || !cuda_workspaces_take(cuda, proposals[i].workspace_bytes) ||
             !time_one(cuda, call, plan, &proposals[i], &ms) || (has_time && ms >= least))
             continue;
         least = ms;
@@ -431,7 +367,7 @@ static int fastest(struct kernel_cuda *cuda, const struct product_call *call,
 static int first_usable(struct kernel_cuda *cuda, const struct lt_proposal *proposals, int count)
 {
     for (int i = 0; i < count; i++)
-        if (proposals[i].status == 0 && take_workspaces(cuda, proposals[i].workspace_bytes))
+        if (proposals[i].status == 0 && cuda_workspaces_take(cuda, proposals[i].workspace_bytes))
             return i;
     return -1;
 }
@@ -519,7 +455,7 @@ bool product_is_planned(struct kernel_cuda *cuda, struct product_call *call)
     struct cuda_products *products;
     struct product_plan *plan = NULL;
 
-    cuda->chosen = (struct kernel_cuda_chosen){.is_product = true};
+    cuda->chosen = (struct kernel_cuda_chosen){.task = KERNEL_CUDA_PRODUCT};
     if (cuda->failure != 0 || call->count == 0)
         return false;
     products = products_of(cuda);
@@ -535,22 +471,7 @@ bool product_is_planned(struct kernel_cuda *cuda, struct product_call *call)
     return true;
 }
 
-void kernel_cuda_choose_products(struct kernel_cuda *cuda, const struct kernel_cuda_choice *choice)
-{
-    cuda->choice = *choice;
-}
-
-void kernel_cuda_rehearse(struct kernel_cuda *cuda, bool is_on)
-{
-    cuda->is_rehearsing = is_on;
-}
-
-struct kernel_cuda_chosen kernel_cuda_chosen(const struct kernel_cuda *cuda)
-{
-    return cuda->chosen;
-}
-
-struct kernel_cuda_library kernel_cuda_library(const struct kernel_cuda *cuda)
+struct kernel_cuda_library product_library(const struct kernel_cuda *cuda)
 {
     const struct cuda_products *products = cuda->products;
 
@@ -560,7 +481,6 @@ struct kernel_cuda_library kernel_cuda_library(const struct kernel_cuda *cuda)
         .is_asked = true,
         .name = products->library ? products->name : NULL,
         .problem = products->problem,
-        .workspace_bytes = products->workspace_bytes,
         .timed = products->timed,
     };
 }
@@ -576,9 +496,6 @@ void product_plans_destroy(struct kernel_cuda *cuda)
         forget(products->library, products->plans[i]);
         free(products->plans[i]);
     }
-    for (int i = 0; i < 2; i++)
-        if (products->events[i])
-            (void)cuda->driver->cuEventDestroy_v2(products->events[i]);
     if (products->handle)
         (void)products->library->cublasLtDestroy(products->handle);
     free(products->plans);

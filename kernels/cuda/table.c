@@ -11,6 +11,7 @@ void kernel_cuda_table(struct kernel_table *out_table)
     cuda_table_reduce(out_table);
     cuda_table_image(out_table);
     cuda_table_any(out_table);
+    cuda_table_conv(out_table);
     cuda_table_order(out_table);
     cuda_table_product(out_table);
     cuda_table_attention(out_table);

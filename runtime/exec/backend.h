@@ -58,8 +58,8 @@ extern const struct backend backend_cpu;
 struct device;
 struct kernel_table;
 
-/** How products are chosen on a device. */
-struct device_products {
+/** How what computes products and convolutions is chosen on a device. */
+struct device_choice {
     bool times;       /* what a library proposes, and the own kernel; the fastest is taken */
     bool allows_tf32; /* float32 may be rounded to ten bits behind the point */
     uint64_t workspace_limit; /* bytes for each stream; UINT64_MAX: none is set */
@@ -73,13 +73,15 @@ struct device_peak {
     uint32_t processors;
 };
 
-/** The library of products that a device was asked for. */
+/** What a device has libraries for. */
+enum device_task { DEVICE_OTHER, DEVICE_PRODUCT, DEVICE_CONVOLUTION, DEVICE_TASKS };
+
+/** A library that a device was asked for. */
 struct device_library {
     bool is_asked;
-    const char *name;         /* "cuBLASLt 13.2"; NULL: it is not used */
-    const char *problem;      /* why, or what it could not do; "" */
-    uint64_t workspace_bytes; /* of device memory */
-    uint32_t timed;           /* ways to compute products */
+    const char *name;    /* "cuBLASLt 13.2"; NULL: it is not used */
+    const char *problem; /* why, or what it could not do; "" */
+    uint32_t timed;      /* ways to compute that were timed */
 };
 
 /**
@@ -129,13 +131,14 @@ struct device_backend {
     int (*mark)(struct device *device, uint32_t mark);
     int (*follow)(struct device *device, uint32_t mark);
 
-    /* Products: how they are chosen, before anything is computed. While a rehearsal is on, steps decide
-     * what will compute them, and nothing else. Then, of the step that began last: false, it is no
-     * product; out_version  of the library's kernel, as long as the device; NULL: an own one. */
-    void (*choose_products)(struct device *device, const struct device_products *products);
+    /* Products and convolutions: how they are chosen, before anything is computed. While a rehearsal is
+     * on, steps decide what will compute them, and nothing else. Then, of the step that began last: what
+     * it is; out_version  of the library's kernel, as long as the device; NULL: an own one. */
+    void (*choose_by)(struct device *device, const struct device_choice *choice);
     void (*rehearse)(struct device *device, bool is_on);
-    bool (*product)(const struct device *device, const char **out_version);
-    struct device_library (*library)(const struct device *device);
+    enum device_task (*chosen)(const struct device *device, const char **out_version);
+    struct device_library (*library)(const struct device *device, enum device_task task);
+    uint64_t (*workspace_bytes)(const struct device *device); /* of its memory, for all libraries */
 
     /** Of a device that nothing else is handed over to. */
     int (*measure)(struct device *device, struct device_peak *out_peak);

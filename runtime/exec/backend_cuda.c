@@ -119,12 +119,12 @@ static int cuda_wait(struct device *device, uint32_t *out_failed)
     return rc;
 }
 
-static void cuda_choose_products(struct device *device, const struct device_products *products)
+static void cuda_choose_by(struct device *device, const struct device_choice *given)
 {
-    const struct kernel_cuda_choice choice = {products->times, products->allows_tf32,
-                                              products->workspace_limit};
+    const struct kernel_cuda_choice choice = {given->times, given->allows_tf32,
+                                              given->workspace_limit};
 
-    kernel_cuda_choose_products(device->cuda, &choice);
+    kernel_cuda_choose_by(device->cuda, &choice);
 }
 
 static void cuda_rehearse(struct device *device, bool is_on)
@@ -132,20 +132,28 @@ static void cuda_rehearse(struct device *device, bool is_on)
     kernel_cuda_rehearse(device->cuda, is_on);
 }
 
-static bool cuda_product(const struct device *device, const char **out_version)
+static enum device_task cuda_chosen(const struct device *device, const char **out_version)
 {
+    static const enum device_task tasks[] = {[KERNEL_CUDA_OTHER] = DEVICE_OTHER,
+                                             [KERNEL_CUDA_PRODUCT] = DEVICE_PRODUCT,
+                                             [KERNEL_CUDA_CONVOLUTION] = DEVICE_CONVOLUTION};
     struct kernel_cuda_chosen chosen = kernel_cuda_chosen(device->cuda);
 
     *out_version = chosen.version;
-    return chosen.is_product;
+    return tasks[chosen.task];
 }
 
-static struct device_library cuda_library(const struct device *device)
+static struct device_library cuda_library(const struct device *device, enum device_task task)
 {
-    struct kernel_cuda_library library = kernel_cuda_library(device->cuda);
+    struct kernel_cuda_library library = kernel_cuda_library(
+        device->cuda, task == DEVICE_PRODUCT ? KERNEL_CUDA_PRODUCT : KERNEL_CUDA_CONVOLUTION);
 
-    return (struct device_library){library.is_asked, library.name, library.problem,
-                                   library.workspace_bytes, library.timed};
+    return (struct device_library){library.is_asked, library.name, library.problem, library.timed};
+}
+
+static uint64_t cuda_workspace_bytes(const struct device *device)
+{
+    return kernel_cuda_workspace_bytes(device->cuda);
 }
 
 static int cuda_measure(struct device *device, struct device_peak *out_peak)
@@ -246,10 +254,11 @@ const struct device_backend device_cuda = {
     .make_marks = cuda_make_marks,
     .mark = cuda_mark,
     .follow = cuda_follow,
-    .choose_products = cuda_choose_products,
+    .choose_by = cuda_choose_by,
     .rehearse = cuda_rehearse,
-    .product = cuda_product,
+    .chosen = cuda_chosen,
     .library = cuda_library,
+    .workspace_bytes = cuda_workspace_bytes,
     .measure = cuda_measure,
     .make_moments = cuda_make_moments,
     .note = cuda_note,

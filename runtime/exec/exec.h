@@ -24,7 +24,7 @@
 #include "runtime/ops/call/call.h"
 
 struct exec;
-struct device_products;
+struct device_choice;
 
 struct exec_options {
     uint32_t threads; /* of the kernels; 0: as many as this process may use CPUs */
@@ -45,7 +45,7 @@ struct exec_options {
      * and computes the rest itself. NULL: the CPU alone. */
     const struct device_backend *device;
     uint32_t device_number;
-    const struct device_products *products; /* of it; borrowed likewise; NULL: as it likes */
+    const struct device_choice *choice; /* of it; borrowed likewise; NULL: as it likes */
     uint32_t streams; /* of it: what does not depend on each other may run side by side; 0 is 1 */
     bool offload; /* inputs are copied to the device, and outputs from it, as a part of each run */
 };
@@ -263,6 +263,18 @@ void exec_blocks(const struct exec *exec, struct exec_block *out_blocks);
 #define EXEC_NO_STEP UINT32_MAX
 uint32_t exec_peak_step(const struct exec *exec, size_t *out_bytes);
 
+/** Steps of a kind that there is a library for, and those of them that it computes. */
+struct exec_library_steps {
+    uint32_t count, by_library;
+};
+
+struct exec_library_facts {
+    struct exec_library_steps steps;
+    const char *name;    /* of the library; NULL: it is not used */
+    const char *problem; /* why, or what it could not do; NULL: nothing */
+    uint32_t timed;      /* ways to compute that were timed */
+};
+
 /** What a device does in a run, and has been told so far. */
 struct exec_device_facts {
     const char *name;                              /* "cuda:0"; NULL: there is none */
@@ -274,10 +286,7 @@ struct exec_device_facts {
     uint32_t streams;                              /* that are used */
     uint32_t beside_steps, wait_count;             /* steps not on the first; waits between them */
     bool is_graph;                                 /* runs are launched as one */
-    uint32_t product_steps, library_steps;         /* products, and those by a library */
-    const char *library;                           /* its name; NULL: it is not used */
-    const char *library_problem;                   /* why, or what it could not do; NULL: nothing */
-    uint32_t timed;                                /* ways to compute products */
+    struct exec_library_facts products, convolutions;
 };
 struct exec_device_facts exec_device_facts(const struct exec *exec);
 

@@ -23,8 +23,8 @@ int exec_device_open(struct exec *exec, const struct exec_options *options, stru
     exec->offloads = options->offload;
     exec->zero = ot_clock_read_triple();
     rc = options->device->open(options->device_number, &exec->device, diag);
-    if (rc == 0 && options->products)
-        options->device->choose_products(exec->device, options->products);
+    if (rc == 0 && options->choice)
+        options->device->choose_by(exec->device, options->choice);
     return rc;
 }
 
@@ -190,14 +190,15 @@ int exec_device_allocate(struct exec *exec, struct diag *diag)
 int exec_device_rehearse(struct exec *exec, struct diag *diag)
 {
     const struct device_backend *backend = exec->device_backend;
-    struct device_library library;
+    uint64_t workspace_bytes;
 
     if (!exec->device)
         return 0;
     backend->rehearse(exec->device, true);
     for (uint32_t i = 0; i < exec->bound->step_count; i++) {
         struct bound_step *step = &exec->bound->steps[i];
-        const char *version;
+        const char *version = NULL;
+        enum device_task task;
 
         if (!step->info.on_device || step->copied != PLAN_NONE)
             continue;
@@ -206,18 +207,18 @@ int exec_device_rehearse(struct exec *exec, struct diag *diag)
         if (backend->problem(exec->device)[0] != '\0')
             return diag_set(diag, -EIO, "node \"%s\" (%s): %s", step->info.name, step->info.type,
                             backend->problem(exec->device));
-        if (!backend->product(exec->device, &version))
-            continue;
-        exec->product_steps++;
-        exec->library_steps += version != NULL;
+        task = backend->chosen(exec->device, &version);
+        exec->library_steps[task].count++;
+        exec->library_steps[task].by_library += version ? 1 : 0;
         if (version)
             step->info.implementation = step->call.version = version;
     }
     backend->rehearse(exec->device, false);
-    library = backend->library(exec->device);
-    if (library.workspace_bytes > 0)
-        exec->chunks[exec->chunk_count++] = (struct exec_chunk){
-            EXEC_MEMORY_DEVICE, NULL, (size_t)library.workspace_bytes, "the workspace of products"};
+    workspace_bytes = backend->workspace_bytes(exec->device);
+    if (workspace_bytes > 0)
+        exec->chunks[exec->chunk_count++] =
+            (struct exec_chunk){EXEC_MEMORY_DEVICE, NULL, (size_t)workspace_bytes,
+                                "the workspace of products and convolutions"};
     return 0;
 }
 
@@ -415,19 +416,23 @@ bool exec_device_constant(const struct exec *exec, const struct value *value, si
     return false;
 }
 
+static struct exec_library_facts library_facts(const struct exec *exec, enum device_task task)
+{
+    struct device_library library = exec->device_backend->library(exec->device, task);
+
+    return (struct exec_library_facts){
+        exec->library_steps[task], library.name,
+        library.is_asked && library.problem[0] != '\0' ? library.problem : NULL, library.timed};
+}
+
 struct exec_device_facts exec_device_facts(const struct exec *exec)
 {
     struct exec_device_facts facts = {0};
-    struct device_library library;
 
     if (!exec->device)
         return facts;
-    library = exec->device_backend->library(exec->device);
-    facts.product_steps = exec->product_steps;
-    facts.library_steps = exec->library_steps;
-    facts.library = library.name;
-    facts.library_problem = library.is_asked && library.problem[0] != '\0' ? library.problem : NULL;
-    facts.timed = library.timed;
+    facts.products = library_facts(exec, DEVICE_PRODUCT);
+    facts.convolutions = library_facts(exec, DEVICE_CONVOLUTION);
     facts.name = exec->device_name;
     facts.description = exec->device_backend->describe(exec->device);
     facts.parameter_bytes = exec->device_constant_bytes;

@@ -43,7 +43,7 @@ struct exec {
     void *device_arena, *device_constants;
     uint64_t device_constant_bytes;
     uint32_t device_constant_copies;
-    uint32_t product_steps, library_steps; /* see struct exec_device_facts */
+    struct exec_library_steps library_steps[DEVICE_TASKS];
     void **output_copies; /* by position in graph->outputs: read from the device when asked for */
     bool has_host_steps, offloads;
     bool is_captured;            /* a run is kept on the device as a whole */
@@ -68,7 +68,7 @@ void exec_touch_all(void *exec);
 
 int exec_device_open(struct exec *exec, const struct exec_options *options, struct diag *diag);
 int exec_device_allocate(struct exec *exec, struct diag *diag);
-/** After bound_place(): what computes products is decided. */
+/** After bound_place(): what computes products and convolutions is decided. */
 int exec_device_rehearse(struct exec *exec, struct diag *diag);
 void exec_device_close(struct exec *exec);
 /** As a run begins; steps are observed. */

@@ -62,23 +62,25 @@ void run_free_graph(struct session *session, bool is_told)
 }
 
 /* "12 of 14 products by cuBLASLt 13.2", and why not more. */
-static void tell_products(const struct exec_device_facts *facts)
+static void tell_library(const struct exec_library_facts *facts, const char *library,
+                         const char *what)
 {
-    if (!facts->library) {
-        if (facts->library_problem)
-            text_print(
-                stderr,
-                "load_and_run: --cuda: cuBLASLt is not used: %s; own kernels compute %u %s\n",
-                facts->library_problem, facts->product_steps,
-                facts->product_steps == 1 ? "product" : "products");
+    if (facts->steps.count == 0)
+        return;
+    if (!facts->name) {
+        if (facts->problem)
+            text_print(stderr,
+                       "load_and_run: --cuda: %s is not used: %s; own kernels compute %u %s%s\n",
+                       library, facts->problem, facts->steps.count, what,
+                       facts->steps.count == 1 ? "" : "s");
         return;
     }
-    text_print(stderr, "load_and_run: --cuda: %u of %u products by %s", facts->library_steps,
-               facts->product_steps, facts->library);
+    text_print(stderr, "load_and_run: --cuda: %u of %u %ss by %s", facts->steps.by_library,
+               facts->steps.count, what, facts->name);
     if (facts->timed > 0)
         text_print(stderr, ", chosen among %u ways that were timed", facts->timed);
-    text_print(stderr, "%s%s\n", facts->library_problem ? "; for others " : "",
-               facts->library_problem ? facts->library_problem : "");
+    text_print(stderr, "%s%s\n", facts->problem ? "; for others " : "",
+               facts->problem ? facts->problem : "");
 }
 
 void run_tell_device(const struct exec *exec, uint32_t asked_streams)
@@ -100,8 +102,8 @@ void run_tell_device(const struct exec *exec, uint32_t asked_streams)
         amount_format_bytes(out, sizeof(out), (double)facts.copied_out_bytes),
         amount_format_bytes(parameters, sizeof(parameters), (double)facts.parameter_bytes), pinned,
         facts.is_graph ? "; a run is one graph" : "");
-    if (facts.product_steps > 0)
-        tell_products(&facts);
+    tell_library(&facts.products, "cuBLASLt", "product");
+    tell_library(&facts.convolutions, "cuDNN", "convolution");
     if (asked_streams > 1)
         text_print(stderr,
                    "load_and_run: --streams: %u of %u are used, %u operators and copies run on "

@@ -146,11 +146,18 @@ static int run_once(struct data_set *set)
     return rc;
 }
 
+static bool has_library_steps(const struct exec *exec)
+{
+    struct exec_device_facts facts = exec_device_facts(exec);
+
+    return facts.products.steps.by_library + facts.convolutions.steps.by_library > 0;
+}
+
 /* On whichever thread; the outputs are in the session afterwards. */
 static int run_session(struct data_set *set)
 {
     const struct verify_config *config = set->config;
-    const struct device_products *products = config->exec.products;
+    const struct device_choice *choice = config->exec.choice;
     struct session_config session_config = {
         .inputs = &set->inputs, .exec = config->exec, .passes = config->passes};
     bool tells = set->is_first && set->thread == 0;
@@ -167,8 +174,8 @@ static int run_session(struct data_set *set)
                            pass_half_count(set->session->graph, config->passes.half) > 0
                                ? config->passes.half
                                : DTYPE_NONE,
-                           config->exec.kernels || config->exec.layouts || products->times);
-    if (products->allows_tf32 && exec_device_facts(set->session->exec).library_steps > 0)
+                           config->exec.kernels || config->exec.layouts || choice->times);
+    if (choice->allows_tf32 && has_library_steps(set->session->exec))
         verify_tolerance_allow_tf32(&set->tolerance);
     if (tells)
         run_tell_device(set->session->exec, config->exec.streams);

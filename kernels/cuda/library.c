@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Workspaces of libraries, and times of what they propose. */
+#include "kernels/cuda/library.h"
+
+enum { ROUNDS = 3 };
+
+bool cuda_workspaces_take(struct kernel_cuda *cuda, size_t bytes)
+{
+    for (uint32_t i = 0; i < cuda->stream_count; i++) {
+        void *memory;
+
+        if (cuda->workspaces[i].bytes >= bytes)
+            continue;
+        if (cuda->is_capturing || kernel_cuda_alloc(cuda, bytes, &memory) < 0)
+            return false;
+        cuda->workspaces[i].memory = memory; /* the one before may be in use: until the end */
+        cuda->workspaces[i].bytes = bytes;
+        cuda->workspace_bytes += bytes;
+    }
+    return true;
+}
+
+void *cuda_workspace(const struct kernel_cuda *cuda)
+{
+    uint32_t i = 0;
+
+    while (cuda->streams[i] != cuda->stream)
+        i++;
+    return cuda->workspaces[i].memory;
+}
+
+static int make_timers(struct kernel_cuda *cuda)
+{
+    for (int i = 0; i < 2; i++)
+        if (cuda->failure == 0 && !cuda->timers[i])
+            (void)cuda_checked(cuda, cuda->driver->cuEventCreate(&cuda->timers[i], 0),
+                               "making an event");
+    return cuda->failure;
+}
+
+bool cuda_time(struct kernel_cuda *cuda, const char *what, cuda_hand_over_fn *hand_over,
+               void *context, float *out_ms)
+{
+    const struct cuda_driver *driver = cuda->driver;
+    const bool was_rehearsing = cuda->is_rehearsing;
+    float least = 0.0f;
+    int status = 0;
+
+    if (make_timers(cuda) < 0)
+        return false;
+    cuda->is_rehearsing = false;
+    for (int round = 0; round <= ROUNDS && status == 0 && cuda->failure == 0; round++) {
+        float ms = 0.0f;
+        int error = driver->cuEventRecord(cuda->timers[0], cuda->stream);
+
+        if (error == 0)
+            status = hand_over(cuda, context);
+        if (error == 0)
+            error = driver->cuEventRecord(cuda->timers[1], cuda->stream);
+        if (error == 0)
+            error = driver->cuEventSynchronize(cuda->timers[1]);
+        if (error == 0)
+            error = driver->cuEventElapsedTime(&ms, cuda->timers[0], cuda->timers[1]);
+        (void)cuda_checked(cuda, error, what);
+        if (round == 1 || (round > 1 && ms < least))
+            least = ms;
+    }
+    cuda->is_rehearsing = was_rehearsing;
+    if (status != 0 || cuda->failure != 0)
+        return false;
+    *out_ms = least;
+    return true;
+}
+
+void cuda_timers_destroy(struct kernel_cuda *cuda)
+{
+    for (int i = 0; i < 2; i++)
+        if (cuda->timers[i])
+            (void)cuda->driver->cuEventDestroy_v2(cuda->timers[i]);
+}
+
+void kernel_cuda_choose_by(struct kernel_cuda *cuda, const struct kernel_cuda_choice *choice)
+{
+    cuda->choice = *choice;
+}
+
+void kernel_cuda_rehearse(struct kernel_cuda *cuda, bool is_on)
+{
+    cuda->is_rehearsing = is_on;
+}
+
+struct kernel_cuda_chosen kernel_cuda_chosen(const struct kernel_cuda *cuda)
+{
+    return cuda->chosen;
+}
+
+struct kernel_cuda_library kernel_cuda_library(const struct kernel_cuda *cuda,
+                                               enum kernel_cuda_task task)
+{
+    return task == KERNEL_CUDA_PRODUCT ? product_library(cuda) : conv_library(cuda);
+}
+
+uint64_t kernel_cuda_workspace_bytes(const struct kernel_cuda *cuda)
+{
+    return cuda->workspace_bytes;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What cuBLASLt and cuDNN share: workspaces, one for each stream, and times of what they propose.
+ * Inside of kernels/cuda only. */
+#ifndef OPTRACE_KERNELS_CUDA_LIBRARY_H
+#define OPTRACE_KERNELS_CUDA_LIBRARY_H
+
+#include "kernels/cuda/device.h"
+
+/** So much for each stream, from now on. False where the device has no room, or a graph is being
+ *  captured: then it is as before. */
+bool cuda_workspaces_take(struct kernel_cuda *cuda, size_t bytes);
+
+/** The one of the stream that work is handed over to. */
+void *cuda_workspace(const struct kernel_cuda *cuda);
+
+/** Hands over what is to be timed. Returns a library's status, 0: well. */
+typedef int cuda_hand_over_fn(struct kernel_cuda *cuda, void *context);
+
+/** The shortest of several times, after one that does not count; rehearsals are interrupted. False
+ *  where it cannot be had. */
+bool cuda_time(struct kernel_cuda *cuda, const char *what, cuda_hand_over_fn *hand_over,
+               void *context, float *out_ms);
+
+#endif
