@@ -27,6 +27,8 @@ def expect(condition, what):
 
 def places():
     """(folder of headers, further ones, folder of the library) of each that is there."""
+    if not (CACHE / "cuda/include/crt/host_defines.h").exists():
+        return  # programs come without what the compiler has of CUDA's headers
     found = [CACHE / "cuda"]
     for nvidia in sorted(CACHE.glob("programs/*/lib/python3*/site-packages/nvidia")):
         found += [nvidia / "cu13", nvidia / "cublas"]
