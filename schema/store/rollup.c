@@ -237,14 +237,6 @@ static inline int place(struct store *store, struct rollup_event *item, struct d
                                     : 0;
 }
 
-static inline void fetch_ahead(const struct rollup_entry *entry, const struct store_event *event)
-{
-    uint32_t place = store_bin_of(event->dur_ns) - entry->histogram.first;
-
-    if (place < entry->histogram.length)
-        __builtin_prefetch(&entry->histogram.counts[place], 1);
-}
-
 /* Sums come in any order. */
 static void wait_from(struct rollup *rollup, struct rollup_entry *entry, int64_t rowid)
 {
@@ -291,7 +283,8 @@ int store_rollup_add(struct store *store, struct rollup_event *events, size_t ev
     for (size_t i = 0; i < event_count && rc == 0; i++) {
         rc = place(store, &events[i], diag);
         if (rc == 0)
-            fetch_ahead(&rollup->entries[events[i].entry], events[i].event);
+            store_histogram_fetch(&rollup->entries[events[i].entry].histogram,
+                                  store_bin_of(events[i].event->dur_ns));
     }
     for (size_t i = 0; i < event_count && rc == 0; i++)
         rc = count(rollup, &events[i]);

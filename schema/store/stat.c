@@ -27,6 +27,32 @@ int64_t store_bin_middle(uint32_t bin)
     return low + (high - low) / 2;
 }
 
+/* Counts that begin at `first`, with what is counted already. Returns 0 or -ENOMEM. */
+static int resize(struct store_histogram *histogram, uint32_t first, uint32_t length, bool is_wide)
+{
+    const uint32_t at = histogram->first - first;
+    struct store_histogram resized = {
+        .first = (uint16_t)first, .length = (uint16_t)length, .is_wide = is_wide};
+
+    resized.narrow = calloc(1, store_histogram_bytes(&resized));
+    if (!resized.narrow)
+        return -ENOMEM;
+    if (histogram->length && histogram->is_wide == is_wide)
+        memcpy(is_wide ? (void *)(resized.wide + at) : (void *)(resized.narrow + at),
+               histogram->narrow, store_histogram_bytes(histogram));
+    else
+        for (uint32_t i = 0; i < histogram->length; i++)
+            resized.wide[at + i] = histogram->narrow[i];
+    free(histogram->narrow);
+    *histogram = resized;
+    return 0;
+}
+
+static int widen(struct store_histogram *histogram)
+{
+    return histogram->is_wide ? 0 : resize(histogram, histogram->first, histogram->length, true);
+}
+
 /* Make [first, first + length) hold the bin; it keeps some room around, because the next durations
  * will be near, and the more the wider they are spread. */
 static int make_room(struct store_histogram *histogram, uint32_t bin)
@@ -34,7 +60,6 @@ static int make_room(struct store_histogram *histogram, uint32_t bin)
     uint32_t first = histogram->first;
     uint32_t end = first + histogram->length;
     uint32_t room = 4 + histogram->length / 2;
-    uint64_t *counts;
 
     if (histogram->length == 0) {
         first = bin;
@@ -44,29 +69,13 @@ static int make_room(struct store_histogram *histogram, uint32_t bin)
         first = bin < room ? 0 : bin - room;
     if (bin + 1 >= end)
         end = bin + room + 1 > STORE_BIN_COUNT ? STORE_BIN_COUNT : bin + room + 1;
-    counts = calloc(end - first, sizeof(*counts));
-    if (!counts)
-        return -ENOMEM;
-    if (histogram->length)
-        memcpy(counts + (histogram->first - first), histogram->counts,
-               histogram->length * sizeof(*counts));
-    free(histogram->counts);
-    histogram->counts = counts;
-    histogram->first = first;
-    histogram->length = end - first;
-    return 0;
+    return resize(histogram, first, end - first, histogram->is_wide);
 }
 
-int store_histogram_count(struct store_histogram *histogram, uint32_t bin, uint64_t count)
+static void add_saturated(uint64_t *count, uint64_t more)
 {
-    uint64_t *slot;
-
-    if (bin - histogram->first >= histogram->length && make_room(histogram, bin) < 0)
-        return -ENOMEM;
-    slot = &histogram->counts[bin - histogram->first];
-    if (__builtin_add_overflow(*slot, count, slot))
-        *slot = UINT64_MAX;
-    return 0;
+    if (__builtin_add_overflow(*count, more, count))
+        *count = UINT64_MAX;
 }
 
 static bool holds(const struct store_histogram *histogram, uint32_t bin)
@@ -74,22 +83,93 @@ static bool holds(const struct store_histogram *histogram, uint32_t bin)
     return bin - histogram->first < histogram->length;
 }
 
+int store_histogram_count(struct store_histogram *histogram, uint32_t bin, uint64_t count)
+{
+    uint32_t place;
+
+    if (!holds(histogram, bin) && make_room(histogram, bin) < 0)
+        return -ENOMEM;
+    place = bin - histogram->first;
+    if (!histogram->is_wide && count <= UINT16_MAX &&
+        histogram->narrow[place] + count <= UINT16_MAX) {
+        histogram->narrow[place] = (uint16_t)(histogram->narrow[place] + count);
+        return 0;
+    }
+    if (widen(histogram) < 0)
+        return -ENOMEM;
+    add_saturated(&histogram->wide[place], count);
+    return 0;
+}
+
+enum { AT_ONCE = 4 };                         /* narrow counts, */
+#define TOP_BITS UINT64_C(0x8000800080008000) /* and their highest bits */
+
+/* Whether narrow counts can be added as they are, some at once: none becomes too large. */
+static bool are_small(const uint16_t *into, const uint16_t *from, uint32_t length)
+{
+    uint64_t all = 0, some;
+    uint32_t i = 0;
+
+    for (; i + AT_ONCE <= length; i += AT_ONCE) {
+        memcpy(&some, into + i, sizeof(some));
+        all |= some;
+        memcpy(&some, from + i, sizeof(some));
+        all |= some;
+    }
+    for (; i < length; i++)
+        all |= into[i] | from[i];
+    return (all & TOP_BITS) == 0;
+}
+
+static void add_small(uint16_t *into, const uint16_t *from, uint32_t length)
+{
+    uint32_t i = 0;
+
+    for (; i + AT_ONCE <= length; i += AT_ONCE) {
+        uint64_t sum, more;
+
+        memcpy(&sum, into + i, sizeof(sum));
+        memcpy(&more, from + i, sizeof(more));
+        sum += more;
+        memcpy(into + i, &sum, sizeof(sum));
+    }
+    for (; i < length; i++)
+        into[i] = (uint16_t)(into[i] + from[i]);
+}
+
+static bool is_too_much(const uint16_t *into, const uint16_t *from, uint32_t length)
+{
+    for (uint32_t i = 0; i < length; i++)
+        if (into[i] + from[i] > UINT16_MAX)
+            return true;
+    return false;
+}
+
 int store_histogram_merge(struct store_histogram *into, const struct store_histogram *from)
 {
-    uint32_t last = from->first + from->length - 1;
-    uint64_t *slots;
+    uint32_t last = from->first + from->length - 1, at;
 
     if (from->length == 0)
         return 0;
-    /* Reserve both ends first: after that nothing can fail. */
+    /* Reserve both ends and the width first: after that nothing can fail. */
     if ((!holds(into, from->first) && make_room(into, from->first) < 0) ||
         (!holds(into, last) && make_room(into, last) < 0))
         return -ENOMEM;
-    /* Most bins are empty, and with many ops each line that is touched is in no cache. */
-    slots = into->counts + (from->first - into->first);
-    for (uint32_t i = 0; i < from->length; i++) {
-        if (from->counts[i] && __builtin_add_overflow(slots[i], from->counts[i], &slots[i]))
-            slots[i] = UINT64_MAX;
+    at = from->first - into->first;
+    if (!into->is_wide && !from->is_wide &&
+        are_small(into->narrow + at, from->narrow, from->length)) {
+        add_small(into->narrow + at, from->narrow, from->length);
+        return 0;
+    }
+    if ((from->is_wide || into->is_wide ||
+         is_too_much(into->narrow + at, from->narrow, from->length)) &&
+        widen(into) < 0)
+        return -ENOMEM;
+    for (uint32_t bin = from->first; bin <= last; bin++) {
+        const uint64_t count = store_histogram_count_of(from, bin);
+
+        if (count)
+            store_histogram_count(into, bin, count); /* has room */
     }
     return 0;
 }
@@ -98,10 +178,8 @@ uint64_t store_histogram_total(const struct store_histogram *histogram)
 {
     uint64_t total = 0;
 
-    for (uint32_t i = 0; i < histogram->length; i++) {
-        if (__builtin_add_overflow(total, histogram->counts[i], &total))
-            return UINT64_MAX;
-    }
+    for (uint32_t i = 0; i < histogram->length; i++)
+        add_saturated(&total, store_histogram_count_of(histogram, histogram->first + i));
     return total;
 }
 
@@ -113,8 +191,7 @@ int64_t store_histogram_percentile(const struct store_histogram *histogram, doub
     uint64_t seen = 0;
 
     for (uint32_t i = 0; i < histogram->length; i++) {
-        if (__builtin_add_overflow(seen, histogram->counts[i], &seen))
-            seen = UINT64_MAX;
+        add_saturated(&seen, store_histogram_count_of(histogram, histogram->first + i));
         if (seen > 0 && ((double)seen >= rank || seen == total))
             return store_bin_middle(histogram->first + i);
     }
@@ -127,7 +204,9 @@ size_t store_histogram_format(const struct store_histogram *histogram, char *out
 
     *at++ = '{';
     for (uint32_t i = 0; i < histogram->length; i++) {
-        if (histogram->counts[i] == 0)
+        const uint64_t count = store_histogram_count_of(histogram, histogram->first + i);
+
+        if (count == 0)
             continue;
         if (at[-1] != '{')
             *at++ = ',';
@@ -135,7 +214,7 @@ size_t store_histogram_format(const struct store_histogram *histogram, char *out
         at += text_format_uint(at, histogram->first + i);
         *at++ = '"';
         *at++ = ':';
-        at += text_format_uint(at, histogram->counts[i]);
+        at += text_format_uint(at, count);
     }
     *at++ = '}';
     *at = '\0';
@@ -208,8 +287,14 @@ int store_histogram_parse(const char *text, size_t length, struct store_histogra
                        rc == -ENOMEM ? "no memory for a histogram" : "not a histogram of op_stat");
 }
 
+void store_histogram_empty(struct store_histogram *histogram)
+{
+    if (histogram->length)
+        memset(histogram->narrow, 0, store_histogram_bytes(histogram));
+}
+
 void store_histogram_deinit(struct store_histogram *histogram)
 {
-    free(histogram->counts);
+    free(histogram->narrow);
     memset(histogram, 0, sizeof(*histogram));
 }

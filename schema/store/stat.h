@@ -9,6 +9,7 @@
 #ifndef OPTRACE_SCHEMA_STORE_STAT_H
 #define OPTRACE_SCHEMA_STORE_STAT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,10 +22,15 @@ enum {
     STORE_HISTOGRAM_TEXT_MAX = STORE_BIN_COUNT * 27 + 3,
 };
 
+/* Counts are narrow until one is too large for that: there are hundreds of thousands of histograms
+ * in a process whose counts are small, and each is in no cache when it is needed. */
 struct store_histogram {
-    uint64_t *counts; /* of the bins first, first + 1, ...; owned */
-    uint32_t first;
-    uint32_t length;
+    union { /* of the bins first, first + 1, ...; owned */
+        uint16_t *narrow;
+        uint64_t *wide;
+    };
+    uint16_t first, length;
+    bool is_wide;
 };
 
 /** The bin of a duration in ns; a negative one counts as 0. */
@@ -55,11 +61,48 @@ int store_histogram_count(struct store_histogram *histogram, uint32_t bin, uint6
  *  store_histogram_count(). */
 static inline int store_histogram_count_one(struct store_histogram *histogram, uint32_t bin)
 {
-    if (bin - histogram->first >= histogram->length)
+    const uint32_t place = bin - histogram->first;
+
+    if (place < histogram->length && histogram->is_wide)
+        histogram->wide[place]++;
+    else if (place < histogram->length && histogram->narrow[place] < UINT16_MAX)
+        histogram->narrow[place]++;
+    else
         return store_histogram_count(histogram, bin, 1);
-    histogram->counts[bin - histogram->first]++;
     return 0;
 }
+
+/** Bring the count of a bin into the cache, where there is one: it is to be changed. */
+static inline void store_histogram_fetch(const struct store_histogram *histogram, uint32_t bin)
+{
+    const uint32_t place = bin - histogram->first;
+
+    if (place < histogram->length)
+        __builtin_prefetch(histogram->is_wide ? (const void *)&histogram->wide[place]
+                                              : (const void *)&histogram->narrow[place],
+                           1);
+}
+
+/** The count of a bin. */
+static inline uint64_t store_histogram_count_of(const struct store_histogram *histogram,
+                                                uint32_t bin)
+{
+    const uint32_t place = bin - histogram->first;
+
+    if (place >= histogram->length)
+        return 0;
+    return histogram->is_wide ? histogram->wide[place] : histogram->narrow[place];
+}
+
+/** Bytes that the counts take. */
+static inline size_t store_histogram_bytes(const struct store_histogram *histogram)
+{
+    return histogram->length *
+           (histogram->is_wide ? sizeof(*histogram->wide) : sizeof(*histogram->narrow));
+}
+
+/** Set all counts to 0; the room for them stays. */
+void store_histogram_empty(struct store_histogram *histogram);
 
 /** Add the counts of `from`. Returns 0, or -ENOMEM and `into` is as it was. */
 int store_histogram_merge(struct store_histogram *into, const struct store_histogram *from);

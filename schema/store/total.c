@@ -115,7 +115,7 @@ static int fold_entry(struct store *store, uint32_t place, struct diag *diag)
  * their counts some turns later. */
 static inline void fetch_folded(const struct totals *totals, size_t i)
 {
-    enum { ENTRIES_AHEAD = 16, COUNTS_AHEAD = 8, LINE_BYTES = 64 };
+    enum { ENTRIES_AHEAD = 16, COUNTS_AHEAD = 8, LINE_BYTES = 64, LINE_BINS = 32 };
     const size_t count = totals->touched.count;
 
     if (i + ENTRIES_AHEAD < count) {
@@ -129,15 +129,12 @@ static inline void fetch_folded(const struct totals *totals, size_t i)
         const struct total_entry *entry =
             &totals->entries.items[totals->touched.items[i + COUNTS_AHEAD]];
 
-        if (entry->fresh.histogram.counts) {
-            __builtin_prefetch(entry->fresh.histogram.counts, 1);
-            __builtin_prefetch((const char *)entry->fresh.histogram.counts + LINE_BYTES, 1);
+        const uint32_t first = entry->fresh.histogram.first;
+
+        for (uint32_t bins = 0; bins < 3 * LINE_BINS; bins += LINE_BINS) {
+            store_histogram_fetch(&entry->fresh.histogram, first + bins);
+            store_histogram_fetch(&entry->all.histogram, first + bins);
         }
-        if (entry->all.histogram.counts &&
-            entry->fresh.histogram.first >= entry->all.histogram.first)
-            __builtin_prefetch(entry->all.histogram.counts +
-                                   (entry->fresh.histogram.first - entry->all.histogram.first),
-                               1);
     }
 }
 
@@ -567,13 +564,9 @@ static inline int count(struct store *store, const struct total_event *item, str
 static inline void fetch_counts(const struct totals *totals, struct total_event *item)
 {
     const struct total_entry *entry = &totals->entries.items[item->entry];
-    uint32_t place;
 
     item->bin = store_bin_of(item->event->dur_ns);
-    place = item->bin - entry->fresh.histogram.first;
-
-    if (place < entry->fresh.histogram.length)
-        __builtin_prefetch(&entry->fresh.histogram.counts[place], 1);
+    store_histogram_fetch(&entry->fresh.histogram, item->bin);
 }
 
 /* Finds the entries of events. Those of few ops are in a cache, their counts mostly are not. */

@@ -67,8 +67,7 @@ void store_total_empty_sums(struct total_sums *sums)
 {
     struct store_histogram histogram = sums->histogram;
 
-    if (histogram.length)
-        memset(histogram.counts, 0, histogram.length * sizeof(*histogram.counts));
+    store_histogram_empty(&histogram);
     *sums = (struct total_sums){.min_ns = INT64_MAX, .max_ns = INT64_MIN, .histogram = histogram};
 }
 

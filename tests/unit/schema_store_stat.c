@@ -131,6 +131,52 @@ static void merging_is_counting_together(void **state)
     }
 }
 
+/* Counts around the largest narrow one, alone and together, beside sums that are kept apart. */
+static void counts_become_wide(void **state)
+{
+    static const uint64_t counts[] = {0, 1, 0x7fff, 0x8000, 0xfffe, 0xffff, 0x10000, UINT32_MAX};
+    enum { COUNTS = sizeof(counts) / sizeof(counts[0]), BINS = 21 };
+
+    for (int round = 0; round < 2000; round++) {
+        struct store_histogram histograms[2] = {0};
+        uint64_t sums[BINS] = {0};
+        uint64_t first = random_u64() % 9, most = 1 + random_u64() % COUNTS;
+
+        for (int i = 0; i < 40; i++) {
+            struct store_histogram *one = &histograms[i % 2];
+            uint32_t bin = (uint32_t)(first + random_u64() % (BINS - first));
+            uint64_t count = counts[random_u64() % most];
+
+            CHECK_OK(store_histogram_count(one, bin, count));
+            CHECK_OK(store_histogram_count_one(one, bin));
+            sums[bin] += count + 1;
+        }
+        CHECK_OK(store_histogram_merge(&histograms[0], &histograms[1]));
+        for (uint32_t bin = 0; bin < BINS; bin++)
+            CHECK_U64(store_histogram_count_of(&histograms[0], bin), sums[bin]);
+        store_histogram_empty(&histograms[0]);
+        CHECK_U64(store_histogram_total(&histograms[0]), 0);
+        CHECK_OK(store_histogram_merge(&histograms[0], &histograms[1]));
+        CHECK_U64(store_histogram_total(&histograms[0]), store_histogram_total(&histograms[1]));
+        store_histogram_deinit(&histograms[0]);
+        store_histogram_deinit(&histograms[1]);
+    }
+}
+
+static void each_count_becomes_wide_in_time(void **state)
+{
+    struct store_histogram histogram = {0};
+
+    for (uint32_t i = 1; i <= 70000; i++) {
+        CHECK_OK(store_histogram_count_one(&histogram, 100));
+        CHECK_U64(store_histogram_count_of(&histogram, 100), i);
+    }
+    assert_true(histogram.is_wide);
+    CHECK_U64(store_histogram_total(&histogram), 70000);
+    CHECK_U64(store_histogram_count_of(&histogram, 0), 0);
+    store_histogram_deinit(&histogram);
+}
+
 static void counts_do_not_overflow(void **state)
 {
     struct store_histogram histogram = {0};
@@ -140,7 +186,7 @@ static void counts_do_not_overflow(void **state)
     CHECK_OK(store_histogram_count(&histogram, 959, 7));
     CHECK_U64(store_histogram_total(&histogram), UINT64_MAX);
     CHECK_OK(store_histogram_merge(&histogram, &histogram));
-    CHECK_U64(histogram.counts[5 - histogram.first], UINT64_MAX);
+    CHECK_U64(store_histogram_count_of(&histogram, 5), UINT64_MAX);
     assert_int_equal(store_histogram_percentile(&histogram, 50), 5);
     store_histogram_deinit(&histogram);
 }
@@ -152,7 +198,7 @@ static void the_text_form_is_this(void **state)
     struct store_histogram histogram;
 
     CHECK_OK(store_histogram_parse(text, strlen(text), &histogram, NULL));
-    CHECK_U64(histogram.counts[959 - histogram.first], 4);
+    CHECK_U64(store_histogram_count_of(&histogram, 959), 4);
     CHECK_U64(store_histogram_format(&histogram, written), strlen(text));
     assert_string_equal(written, text);
     store_histogram_deinit(&histogram);
@@ -221,6 +267,8 @@ int main(void)
         cmocka_unit_test(percentiles_are_those_of_sorted_values),
         cmocka_unit_test(empty_has_no_percentile),
         cmocka_unit_test(merging_is_counting_together),
+        cmocka_unit_test(counts_become_wide),
+        cmocka_unit_test(each_count_becomes_wide_in_time),
         cmocka_unit_test(counts_do_not_overflow),
         cmocka_unit_test(the_text_form_is_this),
         cmocka_unit_test(the_longest_text_fits),
