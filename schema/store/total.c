@@ -450,11 +450,20 @@ static __attribute__((noinline)) int make_place(struct store *store, struct tota
     return rc < 0 ? rc : store_total_new_entry(store, entry, &item->entry, diag);
 }
 
-/* Finds or makes its entry. */
-static inline int find_place(struct store *store, struct total_event *item, struct diag *diag)
+/* Finds or makes its entry. Programs run their ops in the same order again and again, and met them in
+ * it: the entry is mostly the one behind that of the event before, `guess`. */
+static inline int find_place(struct store *store, struct total_event *item, uint32_t guess,
+                             struct diag *diag)
 {
-    item->entry = store_total_find_entry(&store->totals, item->event->op_id, item->run_class,
-                                         item->lane_kind);
+    const struct totals *totals = &store->totals;
+
+    item->entry = guess;
+    if (guess < totals->entries.count &&
+        store_total_is_entry(&totals->entries.items[guess], item->event->op_id, item->run_class,
+                             item->lane_kind))
+        return 0;
+    item->entry =
+        store_total_find_entry(totals, item->event->op_id, item->run_class, item->lane_kind);
     return item->entry == NOT_FOUND ? make_place(store, item, diag) : 0;
 }
 
@@ -569,6 +578,18 @@ static inline void fetch_counts(const struct totals *totals, struct total_event 
     store_histogram_fetch(&entry->fresh.histogram, item->bin);
 }
 
+/* What counting needs of an entry, and of one that is probably asked for a little later. */
+static inline void fetch_entry(const struct totals *totals, uint32_t place)
+{
+    enum { AHEAD = 8 };
+    const struct total_entry *entry = &totals->entries.items[place];
+
+    __builtin_prefetch(&entry->fresh, 1);
+    __builtin_prefetch(&entry->fresh.histogram, 1);
+    if (place + AHEAD < totals->entries.count)
+        __builtin_prefetch(&entry[AHEAD], 1);
+}
+
 /* Finds the entries of events. Those of few ops are in a cache, their counts mostly are not. */
 static int place_events(struct store *store, struct total_event *events, size_t event_count,
                         bool are_few, struct diag *diag)
@@ -577,7 +598,7 @@ static int place_events(struct store *store, struct total_event *events, size_t 
     int rc = 0;
 
     for (size_t i = 0; i < event_count && rc == 0; i++) {
-        rc = find_place(store, &events[i], diag);
+        rc = find_place(store, &events[i], i ? events[i - 1].entry + 1 : 0, diag);
         if (rc == 0 && totals->entries.items[events[i].entry].op_kind == TOTAL_OP_MISSING) {
             totals->sessions.items[events[i].session].is_counted = false;
             totals->sessions.items[events[i].session].is_dirty = true;
@@ -585,7 +606,7 @@ static int place_events(struct store *store, struct total_event *events, size_t 
         if (rc == 0 && are_few)
             fetch_counts(totals, &events[i]);
         else if (rc == 0)
-            __builtin_prefetch(&totals->entries.items[events[i].entry].fresh, 1);
+            fetch_entry(totals, events[i].entry);
     }
     return rc;
 }

@@ -17,6 +17,12 @@ static inline uint32_t store_total_hash(int64_t op_id, uint32_t run_class, uint8
     return (uint32_t)(mixed >> 32);
 }
 
+static inline bool store_total_is_entry(const struct total_entry *entry, int64_t op_id,
+                                        uint32_t run_class, uint8_t lane_kind)
+{
+    return entry->op_id == op_id && entry->run_class == run_class && entry->lane_kind == lane_kind;
+}
+
 /** The place of an entry, or TOTAL_NOT_FOUND. */
 static inline uint32_t store_total_find_entry(const struct totals *totals, int64_t op_id,
                                               uint32_t run_class, uint8_t lane_kind)
@@ -25,12 +31,9 @@ static inline uint32_t store_total_find_entry(const struct totals *totals, int64
         return TOTAL_NOT_FOUND;
     for (uint32_t slot = store_total_hash(op_id, run_class, lane_kind);; slot++) {
         uint32_t place = totals->slots[slot & totals->slot_mask] - 1;
-        const struct total_entry *entry;
 
-        if (place == TOTAL_NOT_FOUND)
-            return place;
-        entry = &totals->entries.items[place];
-        if (entry->op_id == op_id && entry->run_class == run_class && entry->lane_kind == lane_kind)
+        if (place == TOTAL_NOT_FOUND ||
+            store_total_is_entry(&totals->entries.items[place], op_id, run_class, lane_kind))
             return place;
     }
 }
