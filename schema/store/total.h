@@ -22,9 +22,11 @@
 #include "schema/store/nest.h"
 #include "schema/store/stat.h"
 
-/* Rows are written after so long, or so many events, and when a session ends; but a row takes as
- * long as store_delay_rollups() was told. */
+/* Rows are written after so long, or so many events, and when a session ends; */
 #define TOTAL_WAIT_NS INT64_C(10000000000)
+/* but a row takes twice as long as store_delay_rollups() was told, being one for a whole session, and
+ * once where all of them would take longer than this. */
+#define TOTAL_WAIT_MAX_NS INT64_C(20000000000)
 /* Beyond these, sums may not hold. */
 #define TOTAL_NS_MAX (INT64_MAX / 2)
 
@@ -68,9 +70,9 @@ struct total_entry {
     uint8_t op_kind;   /* enum total_op */
     bool is_dirty;
     bool is_unsure;    /* nested_ns is not known */
-    int64_t bucket_ns; /* of `fresh` */
+    int64_t bucket_ns; /* of `fresh`, as is the next one: what each event needs lies together */
+    int64_t first_rowid;
     struct total_sums fresh, all;
-    int64_t first_rowid; /* of `fresh` */
     uint32_t session;    /* place in `sessions` */
     uint32_t next;       /* of the same open run, or 1 + the next free place; 0: none */
     uint32_t idle_count; /* times of writing since it was last touched */
@@ -219,6 +221,10 @@ int store_total_commit(struct store *store, struct diag *diag);
 /** Write all that changed, after store_total_prepare(). */
 int store_total_write(struct store *store, struct diag *diag);
 bool store_total_is_due(const struct store *store);
+
+/** How long so many rows wait at least, where each is told to for so long. Outside of its file, for
+ *  tests. */
+int64_t store_total_least_wait_ns(int64_t row_ns, int64_t rows);
 
 /** Whether the file has events that no total in it counts. */
 int store_total_is_waiting(struct store *store, bool *out_is_waiting, struct diag *diag);

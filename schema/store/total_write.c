@@ -270,19 +270,30 @@ int store_total_write(struct store *store, struct diag *diag)
     return 0;
 }
 
+int64_t store_total_least_wait_ns(int64_t row_ns, int64_t rows)
+{
+    int64_t wait_ns;
+
+    if (__builtin_mul_overflow(row_ns, rows, &wait_ns))
+        return INT64_MAX;
+    if (wait_ns >= TOTAL_WAIT_MAX_NS)
+        return wait_ns;
+    return wait_ns < TOTAL_WAIT_MAX_NS / 2 ? 2 * wait_ns : TOTAL_WAIT_MAX_NS;
+}
+
 bool store_total_is_due(const struct store *store)
 {
     const struct totals *totals = &store->totals;
     const int64_t row_ns = store->rollup.row_ns;
     const int64_t dirty = (int64_t)totals->dirty_count + totals->fresh_count; /* at most */
-    int64_t events = totals->last_rowid - totals->mark, waited_ns, least_ns;
+    int64_t events = totals->last_rowid - totals->mark, waited_ns;
 
     if (!totals->is_ready || events <= 0)
         return false;
     if (totals->entries.count - totals->free_count > TOTAL_ENTRIES_MAX)
         return true;
     waited_ns = (int64_t)(ot_clock_ns(CLOCK_MONOTONIC) - totals->last_ns);
-    if (__builtin_mul_overflow(row_ns, dirty + 1, &least_ns) || waited_ns < least_ns)
+    if (waited_ns < store_total_least_wait_ns(row_ns, dirty + 1))
         return false;
     return totals->wants_write || waited_ns >= TOTAL_WAIT_NS ||
            events >= TOTAL_WAIT_EVENTS + dirty * TOTAL_EVENTS_PER_ROW;

@@ -621,6 +621,17 @@ static void they_wait_for_as_long_as_they_may(void **state)
     store_close(&store);
 }
 
+static void rows_of_totals_wait_twice(void **state)
+{
+    CHECK_U64(store_total_least_wait_ns(0, 76), 0);
+    CHECK_U64(store_total_least_wait_ns(150000, 76), 22800000);
+    CHECK_U64(store_total_least_wait_ns(150000, 60000), 18000000000);
+    CHECK_U64(store_total_least_wait_ns(150000, 75000), TOTAL_WAIT_MAX_NS);
+    CHECK_U64(store_total_least_wait_ns(150000, 200000), 30000000000);
+    CHECK_U64(store_total_least_wait_ns(INT64_MAX, 1), INT64_MAX);
+    CHECK_U64(store_total_least_wait_ns(INT64_MAX, 2), INT64_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -646,6 +657,7 @@ int main(void)
                                         remove_place),
         cmocka_unit_test_setup_teardown(they_wait_for_as_long_as_they_may, make_place,
                                         remove_place),
+        cmocka_unit_test(rows_of_totals_wait_twice),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
