@@ -180,24 +180,23 @@ ISA_BODY void average_row(float *y, const struct kernel_pool *shape, int64_t o[3
 
 /* What sums are multiplied by, in rows of outputs that see as many rows of the image. */
 struct factors {
-    int64_t high; /* that many */
-    float each[POOL_LINE];
+    bool are_there[POOL_SMALL + 1];
+    float each[POOL_SMALL + 1][POOL_LINE]; /* by how many rows count */
 };
 
 static const float *factors_of(struct factors *f, const struct kernel_pool *shape, int64_t oh)
 {
     const struct kernel_window *w = &shape->window;
     int64_t high = count_along(shape, 1, oh, pool_inside(w, 1, oh));
+    float *each = f->each[high];
 
-    if (high == f->high)
-        return f->each;
-    f->high = high;
-    for (int64_t o = 0; o < w->out[2]; o++) {
+    for (int64_t o = 0; o < w->out[2] && !f->are_there[high]; o++) {
         int64_t count = high * count_along(shape, 2, o, pool_inside(w, 2, o));
 
-        f->each[o] = 1.0f / (float)MAXIMUM(count, 1);
+        each[o] = 1.0f / (float)MAXIMUM(count, 1);
     }
-    return f->each;
+    f->are_there[high] = true;
+    return each;
 }
 
 /* Rows of outputs [begin, end), counted over all planes, of a small window. */
@@ -205,8 +204,9 @@ ISA_BODY void pool_small(const struct pool *p, int64_t begin, int64_t end, bool 
 {
     const struct kernel_window *w = &p->shape->window;
     float out[POOL_BAND][POOL_LINE + POOL_LANES];
-    struct factors factors = {.high = -1};
+    struct factors factors;
 
+    memset(factors.are_there, 0, sizeof(factors.are_there)); /* the rest is large */
     while (begin < end) {
         int64_t plane = begin / w->out[1], oh = begin % w->out[1];
         int64_t left = w->out[1] - oh < end - begin ? w->out[1] - oh : end - begin;

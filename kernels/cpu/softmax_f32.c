@@ -10,7 +10,7 @@
 
 enum {
     BLOCK = 256, /* inner elements at a time */
-    AHEAD = 128, /* elements of the next row that are fetched together */
+    AHEAD = 256, /* elements of the next row that are fetched together */
     LINE = 16,   /* of a cache */
     GRAIN = 1 << 13,
 };
@@ -24,12 +24,22 @@ struct softmax {
 /* Of what is no NaN; -infinity where there is nothing. */
 ISA_BODY float largest(const float *x, int64_t count)
 {
-    float most = -__builtin_inff();
+    float most = -__builtin_inff(), second = most, third = most, fourth = most;
+    int64_t quarter = count / 4;
 
-#pragma omp simd reduction(max : most)
-    for (int64_t i = 0; i < count; i++)
+    /* Side by side, so that none waits for the one before. */
+#pragma omp simd reduction(max : most, second, third, fourth)
+    for (int64_t i = 0; i < quarter; i++) {
         most = x[i] > most ? x[i] : most;
-    return most;
+        second = x[quarter + i] > second ? x[quarter + i] : second;
+        third = x[2 * quarter + i] > third ? x[2 * quarter + i] : third;
+        fourth = x[3 * quarter + i] > fourth ? x[3 * quarter + i] : fourth;
+    }
+    for (int64_t i = 4 * quarter; i < count; i++)
+        most = x[i] > most ? x[i] : most;
+    most = second > most ? second : most;
+    most = third > most ? third : most;
+    return fourth > most ? fourth : most;
 }
 
 /* x may be y. */
