@@ -250,9 +250,37 @@ ISA_BODY void do_planes(const struct int8_depth *d, int64_t begin, int64_t end,
 }
 
 #define DEPTH(isa)                                                                                 \
-    ISA_TARGET_##isa void int8_depth_##isa(void *argument, int64_t begin, int64_t end)             \
+    ISA_TARGET_##isa static void depth_##isa(const struct int8_depth *d, int64_t begin,            \
+                                             int64_t end)                                          \
     {                                                                                              \
-        do_planes(argument, begin, end, int8_finish_##isa, sum_row_##isa);                         \
+        do_planes(d, begin, end, int8_finish_##isa, sum_row_##isa);                                \
     }
 
 ISA_VERSIONS(DEPTH)
+
+void int8_depth_portable(void *argument, int64_t begin, int64_t end)
+{
+    depth_portable(argument, begin, end);
+}
+
+#if defined(__x86_64__)
+
+void int8_depth_avx2(void *argument, int64_t begin, int64_t end)
+{
+    depth_avx2(argument, begin, end);
+}
+
+void int8_depth_avx512(void *argument, int64_t begin, int64_t end)
+{
+    const struct int8_depth *d = argument;
+
+    if (!int8_depth_takes_bytes(d->shape)) {
+        depth_avx512(d, begin, end);
+        return;
+    }
+    for (int64_t i = begin; i < end; i++)
+        if (!int8_depth_plane(d, i))
+            depth_avx512(d, i, i + 1);
+}
+
+#endif

@@ -21,6 +21,14 @@ bool int8_depth_fits(const struct kernel_convolve *shape);
 team_fn int8_depth_portable;
 #if defined(__x86_64__)
 team_fn int8_depth_avx2, int8_depth_avx512;
+
+/** Whether the CPU multiplies four bytes at once and puts them into any order, and the window is small
+ *  enough for int8_depth_plane(). */
+bool int8_depth_takes_bytes(const struct kernel_convolve *shape);
+
+/** Plane i of y by these instructions. False, and nothing is done: a weight without its zero point is no
+ *  byte. */
+bool int8_depth_plane(const struct int8_depth *d, int64_t i);
 #endif
 
 #endif
