@@ -137,6 +137,14 @@ static void take_second(uint8_t *out, const uint8_t *line, int64_t count)
         low = _mm_packus_epi16(_mm_and_si128(low, even), _mm_and_si128(high, even));
         _mm_storeu_si128((void *)(out + i), low);
     }
+    if (count > 16) { /* the last 16, by the bytes from the one before them on */
+        const uint8_t *last = line + 2 * (count - 16) - 1;
+        __m128i low = _mm_srli_epi16(_mm_loadu_si128((const void *)last), 8);
+        __m128i high = _mm_srli_epi16(_mm_loadu_si128((const void *)(last + 16)), 8);
+
+        _mm_storeu_si128((void *)(out + count - 16), _mm_packus_epi16(low, high));
+        return;
+    }
 #endif
     for (; i < count; i++)
         out[i] = line[2 * i];
