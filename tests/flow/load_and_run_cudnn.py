@@ -3,6 +3,7 @@
 """load_and_run --cuda with a cuDNN on the emulated device: results of every engine, what is chosen and by what,
 workspaces, what is recorded, and what happens where it is absent or any of its calls fails."""
 import itertools
+import os
 import pathlib
 import re
 import sqlite3
@@ -16,6 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 import emulated
 from emulated import BUILD, left_of
 
+ROOT = pathlib.Path(os.environ["OPTRACE_SOURCE_ROOT"])
 LIBRARIES = f"{emulated.EMULATED}:{BUILD / 'tests/support/cuda/cudnn'}"
 failures = []
 
@@ -147,6 +149,18 @@ def make_two(folder):
     m.inputs = {"x": m.draw(1, 4, 6, 6)}
     first = m.conv("x", (8, 4, 3, 3), pads=[1, 1, 1, 1])
     m.outputs = [m.add("Relu", [m.conv(m.add("Softmax", [first], axis=1), (8, 8, 3, 3), True, pads=[1, 1, 1, 1])])]
+    return m.save(folder)
+
+
+def make_many(folder):
+    """More steps of one shape than cuDNN keeps the memory of: each has a place of its own."""
+    m = Model(7)
+    m.inputs = {"x": m.draw(1, 2, 3, 3)}
+    filters, last = m.constant(2, 2, 1, 1), "x"
+    m.constants = [numpy_helper.from_array(np.float32([[0.6, -0.8], [0.8, 0.6]]).reshape(2, 2, 1, 1), filters)]
+    for _ in range(70):
+        last = m.add("Conv", [last, filters])
+        m.outputs.append(last)
     return m.save(folder)
 
 
@@ -288,9 +302,34 @@ def fail_each(model, flags, folder, **environment):
     return seen
 
 
+def check_resnet(folder):
+    """All of ResNet-50's, with images of 32x32: sums and activations behind are part of the plans, and the result
+    is that of own kernels."""
+    made = emulated.run((ROOT / "scripts" / "make-model", "resnet50", folder / "model.onnx", "--image", "32"))
+    if made.returncode != 0:
+        print(f"without ResNet-50: {made.stderr.strip()}")
+        return
+    results = []
+    for libraries in (LIBRARIES, str(emulated.EMULATED)):
+        out = folder / f"out{len(results)}"
+        out.mkdir()
+        done = run(folder, "--no-trace", "--warmup-iter", "0", "--iter", "1", "--bin-out-dump", out,
+                   LD_LIBRARY_PATH=libraries, CUDNN_DOUBLE_ENGINES="0", CUDA_DOUBLE_LEFT=str(folder / "left"))
+        left = left_of(folder / "left")
+        expect(done.returncode == 0 and is_clean(left), f"ResNet-50: {done.stderr} {left}")
+        if not results:  # one kernel for each operator
+            expect("53 of 53 convolutions by cuDNN 9.28\n" in done.stderr and left["launches"] == 57, f"{done.stderr}{left}")
+        files = list(out.iterdir())
+        results.append(np.frombuffer(files[0].read_bytes()[-4000:], np.float32) if files else None)
+    expect(results[0] is not None and np.allclose(results[0], results[1], rtol=1e-3, atol=1e-7) and
+           abs(results[0].sum() - 1) < 1e-4, f"ResNet-50: {results}")
+
+
 def check_failures(model, folder):
     few = {"CUDNN_DOUBLE_ENGINES": "0", "CUDNN_DOUBLE_FALLBACK": "none"}
     seen = fail_each(model, (), folder, **few)
+    fail_each(model, ("--fast-run",), folder, CUDNN_DOUBLE_ENGINES="1", CUDNN_DOUBLE_FALLBACK="none")
+    fail_each(model, ("--record-comp-seq", "--streams", "2"), folder, **few)
     for name in ("cudnnCreate", "cudnnSetStream", "cudnnBackendCreateDescriptor", "cudnnBackendSetAttribute",
                  "cudnnBackendGetAttribute", "cudnnBackendFinalize", "cudnnBackendExecute"):
         expect(seen.get(name, 0) > 0, f"{name} is among what failed: {seen}")
@@ -301,11 +340,18 @@ with tempfile.TemporaryDirectory() as name:
     everything, convolutions = make_all(place / "all")
     two = make_two(place / "two")
     check_results(everything, convolutions, place)
+    many = make_many(place / "many")
+    for flags in ((), ("--record-comp-seq",)):
+        done = run(many, "--verify", many, "--no-trace", *flags, CUDA_DOUBLE_LEFT=str(place / "left"))
+        expect(done.returncode == 0 and "70 of 70 convolutions by cuDNN" in done.stderr and
+               is_clean(left_of(place / "left")), f"70 of one shape: {flags} {done.stdout}{done.stderr}")
     check_absent(everything, convolutions, place)
     check_choice(two, place)
     check_workspaces(two, place)
     check_tf32(two)
     check_events(two, place)
+    (place / "resnet").mkdir()
+    check_resnet(place / "resnet")
     check_failures(two, place)
 for failure in failures:
     print(failure)

@@ -259,6 +259,19 @@ static void check_conv_plan(struct test *test, const struct kernel_table *table)
             check_conv_version(test, &scene, versions.items[i].name);
 }
 
+/* The residual may be what the result will lie in. */
+static void check_conv_in_place(struct test *test, const struct kernel_table *table,
+                                const struct conv_scene *scene)
+{
+    size_t bytes = scene->counts[3] * sizeof(float);
+    float *got = test_output(test, bytes);
+
+    memcpy(got, scene->residual, bytes);
+    TEST_RUN(test, TEST_NEW,
+             table->conv_f32.fn(got, scene->x, scene->w, scene->bias, got, &scene->shape));
+    check_conv_result(test, scene, got, false);
+}
+
 /* The one that takes its weights as they are: the reference is the CPU's only version. */
 static void check_conv(struct test *test, const struct kernel_table *table)
 {
@@ -272,6 +285,8 @@ static void check_conv(struct test *test, const struct kernel_table *table)
     TEST_RUN(test, TEST_NEW,
              table->conv_f32.fn(got, scene.x, scene.w, scene.bias, scene.residual, &scene.shape));
     check_conv_result(test, &scene, got, false);
+    if (scene.residual && !test->bench && !test->failed)
+        check_conv_in_place(test, table, &scene);
 }
 
 /* Pools */

@@ -397,6 +397,8 @@ static int read_graph(const struct descriptor *d, struct graph_problem *p)
     for (int64_t i = 1; i < operations->count; i++)
         if (!read_step(operations->values[i].pointer, p))
             return BAD_PARAM;
+    if (p->beta != 0.0f && operations->count > 1) /* what is nowhere cannot be added to */
+        return BAD_PARAM;
     return p->result.is_virtual || !graph_fits(p) ? SHAPE_MISMATCH : 0;
 }
 
