@@ -45,7 +45,7 @@ def infer(place, model, steps, store=None, level=None, options=("--fast-run",)):
     if store:
         command = [place.paths["optrace"], "run", "--quiet", *(("--gpu", level) if level else ()), "-o", store, "--",
                    *command]
-    done = place.run(command, 600)
+    done = place.run(command, 600, place.computing())
     if done.returncode != 0:
         raise Failed(f"{model.name}: exit status {done.returncode}: {done.stderr.strip()[-200:]}")
     summary = json.loads(done.stdout)["threads"][0]["summary"]

@@ -57,6 +57,18 @@ def check_models():
     expect(big == 25530472, f"ResNet-50 has {big} parameters")
 
 
+def check_libraries(script, folder):
+    """What computes products and convolutions is PyTorch's, and nothing else of what came with it."""
+    for name in ("torch/__init__.py", "nvidia/cudnn/lib/libcudnn.so.9", "nvidia/cublas/lib/libcublasLt.so.13",
+                 "nvidia/nccl/lib/libnccl.so.2"):
+        (folder / "packages" / name).parent.mkdir(parents=True)
+        (folder / "packages" / name).touch()
+    found = script.Place(BUILD, False, folder, folder / "packages").computing()
+    parts = found.get("LD_LIBRARY_PATH", "").split(":")
+    expect(parts[-2:] == [str(folder / "packages/nvidia" / name / "lib") for name in ("cublas", "cudnn")] and
+           not any("nccl" in part for part in parts), f"libraries of PyTorch: {found}")
+
+
 def check_emulated(script, folder):
     import computing
 
@@ -113,6 +125,7 @@ def main():
     script = load_script()
     with tempfile.TemporaryDirectory() as name:
         check_judgements(script, pathlib.Path(name))
+        check_libraries(script, pathlib.Path(name))
         check_emulated(script, pathlib.Path(name))
     check_models()
     print("\n".join(failures) or "ok")
