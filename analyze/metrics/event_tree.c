@@ -15,6 +15,13 @@ struct last_row {
     uint32_t parent, lane, row;
 };
 
+/* A label that is in several parts, and what they have of it so far. */
+struct event_frame {
+    struct span span;
+    uint32_t row;
+    double self_ns, device_ns;
+};
+
 struct event_builder {
     const struct spans_answer *spans; /* the part at hand, as what is beside its spans: */
     uint32_t *row_of;                 /* the innermost row that it counts for */
@@ -24,7 +31,8 @@ struct event_builder {
     struct event_tree tree;
     struct place_map paths;     /* from a parent and a name to a row */
     struct last_row (*last)[2]; /* beside ops */
-    double host_ns;             /* of main rows */
+    ARRAY_OF(struct event_frame) frames;
+    double host_ns; /* of main rows */
 };
 
 /* --- Rows. --- */
@@ -188,19 +196,18 @@ static void count_value(struct event_row *row, double value_ns)
     row->max_ns = fmax(row->max_ns, value_ns);
 }
 
-/* Fills the rows in which a host span is; after its device work is known. */
-static void count_host_span(struct event_builder *builder, size_t place)
+/* Fills the rows in which a host span is, the innermost `at`; after its device work is known. */
+static void count_call(struct event_builder *builder, const struct span *span, uint32_t at,
+                       double self_ns, double device_ns)
 {
-    const struct span *span = &builder->spans->spans.items[place];
-    double host_ns = (double)span->dur_ns, device_ns = builder->device_of[place];
-    uint32_t at = builder->row_of[place];
+    const double host_ns = (double)span->dur_ns;
     struct event_row *row;
 
     do {
         row = &builder->tree.rows.items[at];
         row->calls++;
         row->host_ns += host_ns;
-        row->self_ns += (double)span->self_ns;
+        row->self_ns += self_ns;
         if (builder->options.state == EVENTS_CPU || builder->options.state == EVENTS_AUTO)
             count_value(row, host_ns);
         else
@@ -211,6 +218,34 @@ static void count_host_span(struct event_builder *builder, size_t place)
         row->first_end_ns = end_of(span) < row->first_end_ns ? end_of(span) : row->first_end_ns;
         at = row->parent;
     } while (row->kind == EVENT_INSTANCE);
+}
+
+/* Counts in the end. Returns 0 or -ENOMEM. */
+static int add_frame(struct event_builder *builder, const struct span *span, uint32_t row,
+                     double device_ns)
+{
+    size_t place = 0;
+
+    while (place < builder->frames.count && !span_is_at(&builder->frames.items[place].span,
+                                                        span->lane, span->start_ns, span->dur_ns))
+        place++;
+    if (place == builder->frames.count &&
+        array_push(&builder->frames, ((struct event_frame){*span, row, 0, 0})) < 0)
+        return -ENOMEM;
+    builder->frames.items[place].self_ns += (double)span->self_ns;
+    builder->frames.items[place].device_ns += device_ns;
+    return 0;
+}
+
+static int count_host_span(struct event_builder *builder, size_t place)
+{
+    const struct span *span = &builder->spans->spans.items[place];
+
+    if (span->frame)
+        return add_frame(builder, span, builder->row_of[place], builder->device_of[place]);
+    count_call(builder, span, builder->row_of[place], (double)span->self_ns,
+               builder->device_of[place]);
+    return 0;
 }
 
 /* --- Device spans. --- */
@@ -370,7 +405,7 @@ static void add_main_time(struct event_builder *builder)
     for (size_t i = 0; i < spans->spans.count; i++) {
         const struct span *span = &spans->spans.items[i];
 
-        if (!span->is_shown || builder->row_of[i] == EVENT_NONE)
+        if (!span->is_shown || builder->row_of[i] == EVENT_NONE || span->frame == SPAN_FRAME_AGAIN)
             continue;
         if (!span_is_device(spans, span) &&
             (span->parent == SPAN_NONE || builder->row_of[span->parent] == EVENT_NONE))
@@ -489,7 +524,7 @@ int event_tree_add(struct event_builder *builder, const struct spans_answer *spa
         const struct span *span = &spans->spans.items[i];
 
         if (!span_is_device(spans, span) && has_row(builder, span))
-            count_host_span(builder, i);
+            rc = count_host_span(builder, i);
     }
     free(builder->row_of);
     free(builder->device_of);
@@ -503,6 +538,11 @@ int event_tree_finish(struct event_builder *builder, const struct spans_answer *
 {
     int rc;
 
+    for (size_t i = 0; i < builder->frames.count; i++) {
+        const struct event_frame *frame = &builder->frames.items[i];
+
+        count_call(builder, &frame->span, frame->row, frame->self_ns, frame->device_ns);
+    }
     choose_state(builder);
     rc = sum_main_rows(builder, spans->lanes.count);
     *out_tree = builder->tree;
@@ -516,6 +556,7 @@ void event_builder_destroy(struct event_builder **builder)
         return;
     event_tree_deinit(&(*builder)->tree);
     place_map_deinit(&(*builder)->paths);
+    array_deinit(&(*builder)->frames);
     free((*builder)->last);
     free(*builder);
     *builder = NULL;

@@ -27,7 +27,8 @@ struct idle_lane {
     int64_t last_end_ns; /* of its operators */
     uint32_t last_op;    /* which it was */
     ARRAY_OF(struct span)
-    kept; /* of a thread, whole trees: what it was in since some lane was idle; places of its own */
+    kept; /* of a thread, whole trees without frames: what it was in since some lane was idle; places
+             of its own, `next` is that which it had in its part */
 };
 
 struct idle_parts {
@@ -75,6 +76,16 @@ static bool waits_for_device(const struct spans_answer *spans, const struct span
     return false;
 }
 
+/* Whether a part has something of a thread that began until then, frames aside, which are no ops. */
+static bool has_begun(const struct span *items, const struct span_range *range, int64_t time_ns)
+{
+    size_t i = range->first, end = range->first + range->count;
+
+    while (i < end && items[i].frame)
+        i++;
+    return i < end && items[i].start_ns <= time_ns;
+}
+
 /* What a thread was in before this part is among what was kept. */
 static void judge_host(const struct spans_answer *spans, const struct idle_parts *parts,
                        const struct span *launch, struct idle_gap *gap)
@@ -83,7 +94,7 @@ static void judge_host(const struct spans_answer *spans, const struct idle_parts
     const struct span *items = spans->spans.items;
     struct span_range range = spans->ranges[launch->lane];
 
-    if (parts && (!range.count || items[range.first].start_ns > middle_ns)) {
+    if (parts && !has_begun(items, &range, middle_ns)) {
         items = parts->lanes[launch->lane].kept.items;
         range = (struct span_range){0, parts->lanes[launch->lane].kept.count};
     } else {
@@ -343,27 +354,37 @@ static void forget(struct idle_lane *lane, int64_t since_ns)
     }
 }
 
+/* Behind those of its part, in their order. */
+static int keep_span(struct idle_lane *lane, size_t before, const struct span *span, uint32_t place)
+{
+    uint32_t outer = lane->kept.count > before ? (uint32_t)(lane->kept.count - 1) : SPAN_NONE;
+    struct span kept = *span;
+
+    while (outer != SPAN_NONE && lane->kept.items[outer].next != span->parent)
+        outer = lane->kept.items[outer].parent;
+    kept.parent = outer;
+    kept.next = place;
+    return array_push(&lane->kept, kept);
+}
+
 /* What a thread was in since then. */
 static int keep(const struct spans_answer *spans, const struct span_range *range, int64_t since_ns,
                 struct idle_lane *lane)
 {
     const struct span *items = spans->spans.items;
-    size_t first = range->first + range->count, before = lane->kept.count;
+    const size_t end = range->first + range->count, before = lane->kept.count;
+    size_t first = end;
     int rc = 0;
 
     while (first > range->first && items[first - 1].start_ns > since_ns)
         first--;
     if (first > range->first)
         first--;
-    while (first < range->first + range->count && items[first].parent != SPAN_NONE)
-        first = items[first].parent;
-    for (size_t i = first; i < range->first + range->count && rc == 0; i++) {
-        struct span span = items[i];
-
-        if (span.parent != SPAN_NONE)
-            span.parent = (uint32_t)(span.parent - first + before);
-        rc = array_push(&lane->kept, span);
-    }
+    for (uint32_t i = first < end ? (uint32_t)first : SPAN_NONE; i != SPAN_NONE;
+         i = items[i].parent)
+        first = items[i].frame ? first : i;
+    for (size_t i = first; i < end && rc == 0; i++)
+        rc = items[i].frame ? 0 : keep_span(lane, before, &items[i], (uint32_t)i);
     return rc;
 }
 
@@ -386,13 +407,25 @@ static int keep_threads(struct idle_parts *parts, const struct spans_answer *spa
     return rc == 0 && count > KEPT_MAX ? SPAN_PARTS_WHOLE : rc;
 }
 
+/* A label by whose name the host waits for a device, around more than a part: of what is kept nobody
+ * would know. */
+static bool is_within_wait(const struct spans_answer *spans)
+{
+    for (size_t i = 0; i < spans->spans.count; i++) {
+        if (spans->spans.items[i].frame &&
+            strstr(span_op(spans, &spans->spans.items[i])->name, "Synchronize"))
+            return true;
+    }
+    return false;
+}
+
 int idle_add(struct idle_parts *parts, const struct spans_answer *spans,
              struct idle_gap_array *out_gaps)
 {
     struct stream_waits waits = {0};
     int rc = 0;
 
-    if (parts->has_waits && !parts->is_whole) {
+    if ((parts->has_waits || is_within_wait(spans)) && !parts->is_whole) {
         parts->is_whole = true;
         return SPAN_PARTS_WHOLE;
     }

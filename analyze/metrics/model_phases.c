@@ -178,6 +178,17 @@ int model_phases_find(const struct spans_answer *spans, struct model_phases *out
     return rc;
 }
 
+bool model_phases_need_all(const struct spans_answer *part)
+{
+    for (size_t i = 0; i < part->spans.count; i++) {
+        const struct span *span = &part->spans.items[i];
+
+        if (span->frame && model_phase_of(part->ops.items[span->op].name) != MODEL_PHASES)
+            return true;
+    }
+    return false;
+}
+
 void model_phases_add(struct model_phases *into, const struct model_phases *part)
 {
     for (int i = 0; i < MODEL_PHASES; i++) {

@@ -38,6 +38,9 @@ struct model_phases {
 /** Look at the labels on threads that are shown. Returns 0 or -ENOMEM. */
 int model_phases_find(const struct spans_answer *spans, struct model_phases *out_phases);
 
+/** Whether a label is a phase that lies in several parts: all of it has to be seen at once. */
+bool model_phases_need_all(const struct spans_answer *part);
+
 /** Add those of another part of the spans (query_span_parts()). */
 void model_phases_add(struct model_phases *into, const struct model_phases *part);
 

@@ -118,7 +118,8 @@ static bool happens(const struct measuring *measuring, const struct span *span)
 static int add_span(const struct measuring *measuring, const struct span *span, struct parts *parts)
 {
     enum span_kind kind = kind_of(measuring, span);
-    struct interval whole = {span->start_ns, span->start_ns + span->dur_ns};
+    const struct span_time time = span_time_of_part(measuring->spans, span);
+    struct interval whole = {time.start_ns, time.end_ns};
     struct interval kernels = whole;
     int rc = 0;
 
@@ -205,7 +206,7 @@ static int measure_lane(const struct measuring *measuring, size_t lane, struct o
 
         if (!span->is_shown || !happens(measuring, span))
             continue;
-        count++;
+        count += span->frame != SPAN_FRAME_AGAIN;
         rc = add_span(measuring, span, &parts);
     }
     side->lane_count += count > 0 && !measuring->parts->has_event[lane];
@@ -358,10 +359,10 @@ static void find_inner(struct measuring *measuring)
     for (size_t i = 0; i < spans->spans.count; i++) {
         const struct span *span = &spans->spans.items[i];
         enum span_kind kind = kind_of(measuring, span);
-        int64_t end_ns = span->start_ns + span->dur_ns;
+        const struct span_time time = span_time_of_part(spans, span);
 
-        extent->start_ns = span->start_ns < extent->start_ns ? span->start_ns : extent->start_ns;
-        extent->end_ns = end_ns > extent->end_ns ? end_ns : extent->end_ns;
+        extent->start_ns = time.start_ns < extent->start_ns ? time.start_ns : extent->start_ns;
+        extent->end_ns = time.end_ns > extent->end_ns ? time.end_ns : extent->end_ns;
         if (span->parent != SPAN_NONE && span->dur_ns > 0 &&
             (kind == SPAN_OP || kind == SPAN_PHASE))
             measuring->has_inner[span->parent] = true;

@@ -202,6 +202,8 @@ static int hand_over(struct taking *taking, int64_t until_ns)
 
     if (!taking->is_whole && !keys_grow(taking))
         return SPAN_PARTS_WHOLE;
+    answer->from_ns = taking->cut_ns;
+    answer->until_ns = until_ns;
     frame_count = frames_put(&taking->frames, taking->cut_ns, until_ns, answer);
     if (frame_count < 0)
         return frame_count;

@@ -55,6 +55,10 @@ static void add_lane(const struct recording_overhead *costs, const struct spans_
 
         if (spans->op_kinds[span->op] == SPAN_MARK)
             continue;
+        if (span->frame == SPAN_FRAME_AGAIN) { /* counted, with what lies in it */
+            busy_until = !isnan(rate.span_ns) && end_ns > busy_until ? end_ns : busy_until;
+            continue;
+        }
         if (isnan(rate.span_ns)) {
             sum->unknown_count++;
             continue;

@@ -68,6 +68,10 @@ struct run_row {
     bool without_ops;  /* they were left out on purpose */
 };
 
+struct span_time {
+    int64_t start_ns, end_ns;
+};
+
 /* The spans of one lane: spans[first .. first + count). */
 struct span_range {
     size_t first, count;
@@ -90,7 +94,10 @@ struct spans_answer {
     ARRAY_OF(struct run_row) runs; /* all of the sessions, by session and number */
     ARRAY_OF(struct session_window) windows;
     int64_t start_ns, end_ns; /* of the first and the last span; 0 where there is none */
-    uint64_t clipped_count;   /* spans whose insides took longer than they did: self_ns is 0 */
+    int64_t from_ns,
+        until_ns;           /* what of a span with `frame` is of this part; parts follow each other,
+                                  from INT64_MIN to INT64_MAX */
+    uint64_t clipped_count; /* spans whose insides took longer than they did: self_ns is 0 */
     struct basis basis;
     struct query_texts texts;
 };
@@ -133,6 +140,19 @@ struct span_parts {
 int query_span_parts(struct store *store, const struct ops_question *question,
                      const struct span_parts *parts, struct spans_answer *out_answer,
                      struct diag *diag);
+
+/** The time of a span that is of this part: of one that is in several what no other part has. */
+static inline struct span_time span_time_of_part(const struct spans_answer *part,
+                                                 const struct span *span)
+{
+    struct span_time time = {span->start_ns, span->start_ns + span->dur_ns};
+
+    if (span->frame && time.start_ns < part->from_ns)
+        time.start_ns = part->from_ns;
+    if (span->frame && time.end_ns > part->until_ns)
+        time.end_ns = part->until_ns;
+    return time;
+}
 
 /** Whether it is on that lane at that very time: so parts know a frame again. */
 static inline bool span_is_at(const struct span *span, uint32_t lane, int64_t start_ns,

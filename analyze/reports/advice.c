@@ -354,7 +354,7 @@ static int find_in_parts(const struct report *report, struct report_selection *s
                          struct report_advice *advice, struct diag *diag)
 {
     struct measuring measuring = {.sums = {.without_percentiles = true}};
-    const struct report_parts parts = {&measuring, begin, take};
+    const struct report_parts parts = {&measuring, begin, take, true};
     int rc = report_query_span_parts(report, selection, &parts, &advice->spans, diag);
 
     advice_facts_init(&advice->facts);

@@ -352,7 +352,7 @@ static bool is_collective(const struct op_row *op)
 static int run(const struct report *report, struct diag *diag)
 {
     struct gathering gathering = {.report = report, .diag = diag};
-    const struct report_parts parts = {&gathering, begin, take};
+    const struct report_parts parts = {&gathering, begin, take, true};
     int rc = query_has_op(report->source->store, report->session_ids, report->session_count,
                           is_collective, diag);
 

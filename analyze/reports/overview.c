@@ -381,8 +381,10 @@ static int take(void *user, struct spans_answer *spans)
 {
     struct measuring *measuring = user;
     struct model_phases phases;
-    int rc = overhead_add(&measuring->overhead, spans);
+    int rc = model_phases_need_all(spans) ? SPAN_PARTS_WHOLE : 0;
 
+    if (rc == 0)
+        rc = overhead_add(&measuring->overhead, spans);
     if (rc == 0)
         rc = model_phases_find(spans, &phases);
     if (rc == 0) {
@@ -420,7 +422,7 @@ static int emit(const struct report *report, void *user, struct spans_answer *sp
 static int run(const struct report *report, struct diag *diag)
 {
     struct measuring measuring = {.recording = {.report = report, .diag = diag}};
-    const struct report_parts parts = {&measuring, begin, take};
+    const struct report_parts parts = {&measuring, begin, take, true};
     int rc = report_on_span_parts(report, &parts, emit, diag);
 
     overhead_parts_deinit(&measuring.overhead);

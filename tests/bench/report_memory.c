@@ -30,6 +30,10 @@ static const struct answer {
     {"stacks_all", BIG_STORE_LABEL_AROUND_ALL, {"--export", "stacks"}},
     {"averages_all", BIG_STORE_LABEL_AROUND_ALL, {"--report", "averages"}},
     {"events_all", BIG_STORE_LABEL_AROUND_ALL, {"--report", "events"}},
+    {"overview_all", BIG_STORE_LABEL_AROUND_ALL, {"--report", "overview"}},
+    {"summary_all", BIG_STORE_LABEL_AROUND_ALL, {"--report", "summary"}},
+    {"idle_all", BIG_STORE_LABEL_AROUND_ALL, {"--report", "idle"}},
+    {"advice_all", BIG_STORE_LABEL_AROUND_ALL, {"--report", "advice"}},
     {"chrome_all", BIG_STORE_LABEL_AROUND_ALL, {"--export", "chrome"}},
 };
 enum { ANSWERS = sizeof(answers) / sizeof(answers[0]) };

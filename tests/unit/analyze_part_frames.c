@@ -7,6 +7,7 @@
 
 #include "analyze/export/packed.h"
 #include "analyze/metrics/averages.h"
+#include "analyze/metrics/idle.h"
 #include "analyze/query/ops_of_spans.h"
 #include "analyze/query/span_filter.h"
 #include "tests/support/check.h"
@@ -38,7 +39,14 @@ struct said {
     int64_t start_ns, dur_ns, lane, op, depth, parent_ns, is_shown, self_ns;
 };
 
+/* A gap without places of a part. */
+struct gap {
+    int64_t start_ns, end_ns, lane, cause, during_op, before_op, after_op;
+};
+
 struct gathered {
+    struct idle_parts *idle;
+    ARRAY_OF(struct gap) gaps;
     struct filter *filter;
     struct span_filter_parts filtered;
     ARRAY_OF(struct said) spans;
@@ -58,6 +66,8 @@ static int begin(void *user, const struct spans_answer *spans)
     CHECK_OK(averages_begin(&options, &gathered->averages));
     CHECK_OK(ops_sums_begin(spans, &gathered->sums));
     CHECK_OK(packed_begin(&gathered->packed, spans));
+    CHECK_OK(idle_begin(spans, &gathered->idle));
+    gathered->gaps.count = 0;
     return span_filter_begin(&gathered->filtered, spans, gathered->filter);
 }
 
@@ -97,6 +107,27 @@ static void say(struct gathered *gathered, const struct spans_answer *spans,
     CHECK_OK(array_push(&gathered->spans, said));
 }
 
+static int add_gaps(struct gathered *gathered, const struct spans_answer *spans)
+{
+    struct idle_gap_array gaps = {0};
+    int rc = idle_add(gathered->idle, spans, &gaps);
+
+    for (size_t i = 0; i < gaps.count && rc == 0; i++) {
+        const struct idle_gap *gap = &gaps.items[i];
+        const struct gap said = {gap->start_ns,  gap->end_ns,    gap->lane,    gap->cause,
+                                 gap->during_op, gap->before_op, gap->after_op};
+
+        CHECK_OK(array_push(&gathered->gaps, said));
+    }
+    array_deinit(&gaps);
+    return rc;
+}
+
+static int compare_gaps(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct gap));
+}
+
 static int take(void *user, struct spans_answer *spans)
 {
     struct gathered *gathered = user;
@@ -108,6 +139,8 @@ static int take(void *user, struct spans_answer *spans)
     gathered->part_count++;
     CHECK_OK(ops_sums_add(&gathered->sums, spans));
     rc = packed_take(&gathered->packed, spans);
+    if (rc == 0)
+        rc = add_gaps(gathered, spans);
     return rc ? rc : averages_add(gathered->averages, spans);
 }
 
@@ -132,6 +165,9 @@ static void gather(struct store *store, struct filter *filter, bool is_whole,
     packed_finish(&out_gathered->packed);
     qsort(out_gathered->spans.items, out_gathered->spans.count, sizeof(*out_gathered->spans.items),
           compare_said);
+    if (out_gathered->gaps.count)
+        qsort(out_gathered->gaps.items, out_gathered->gaps.count, sizeof(*out_gathered->gaps.items),
+              compare_gaps);
 }
 
 static void check_same(double value, double expected)
@@ -233,13 +269,15 @@ static void drop(struct gathered *gathered, struct spans_answer *answer)
 {
     array_deinit(&gathered->spans);
     averages_parts_destroy(&gathered->averages);
+    idle_parts_destroy(&gathered->idle);
+    array_deinit(&gathered->gaps);
     ops_sums_deinit(&gathered->sums);
     packed_deinit(&gathered->packed);
     spans_answer_deinit(answer);
 }
 
 struct seen {
-    size_t stores, parts, again;
+    size_t stores, parts, again, gaps;
 };
 
 static void compare(struct store *store, const char *label, struct seen *seen)
@@ -265,6 +303,10 @@ static void compare(struct store *store, const char *label, struct seen *seen)
     compare_packed(&parts.packed, &whole.packed);
     compare_averages(&parts, &whole);
     compare_ops(&parts, &part_spans, &whole, &whole_spans);
+    CHECK_U64(parts.gaps.count, whole.gaps.count);
+    for (size_t i = 0; i < whole.gaps.count; i++)
+        assert_memory_equal(&parts.gaps.items[i], &whole.gaps.items[i], sizeof(struct gap));
+    seen->gaps += whole.gaps.count;
     seen->stores++;
     seen->parts += parts.part_count;
     seen->again += parts.again_count;
@@ -298,6 +340,8 @@ static void try_seed(struct span_scene *scene, uint64_t seed, struct seen *seen)
     span_scene_fill(scene);
     span_scene_store(path, scene, false);
     store_support_run(path, scene_sql);
+    if (seed % 6 == 1)
+        store_support_run(path, "UPDATE op_row SET name = 'Synchronize' WHERE op_id = 7");
     last = scene->count - 1;
     for (uint64_t i = 0; i < seed % 4; i++) {
         uint64_t from, until;
@@ -329,6 +373,7 @@ static void parts_within_frames_are_the_whole(void **state)
     for (uint64_t seed = 1; seed <= SEEDS; seed++)
         try_seed(scene, seed, &seen);
     assert_true(seen.parts > 5 * seen.stores && seen.again > 5 * seen.stores);
+    assert_true(seen.gaps > 100 * seen.stores);
     free(scene);
 }
 

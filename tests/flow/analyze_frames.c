@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What reports say of a recording that labels lie around does not depend on how it is cut: where it
+ * is told in short batches, such labels are in many parts, where it is one batch, all is one part. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/support/check.h"
+#include "tests/support/child.h"
+#include "tests/support/place.h"
+#include "tests/support/span_scene.h"
+#include "tests/support/store_support.h"
+#include "tests/support/temp.h"
+
+enum { SEEDS = 6, ALL = 7, HALF = 4 };
+
+/* The scene several times over, one after the other. */
+static const char longer_sql[] =
+    "CREATE TEMP TABLE e AS SELECT * FROM event; CREATE TEMP TABLE r AS SELECT * FROM run;"
+    "CREATE TEMP TABLE all_of AS SELECT max(start_ns + dur_ns) - min(start_ns) + 1000 AS ns,"
+    " max(correlation) AS launches, (SELECT max(run) FROM r) AS runs FROM e;"
+    "WITH RECURSIVE t(k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM t WHERE k < 6)"
+    " INSERT INTO event (lane_id, op_id, run, start_ns, dur_ns, kern_ns, correlation, bytes)"
+    " SELECT lane_id, op_id, run + k * ifnull(runs, 0), start_ns + k * ns, dur_ns, kern_ns,"
+    " correlation + k * launches, bytes FROM t CROSS JOIN all_of CROSS JOIN e ORDER BY k, e.rowid;"
+    "WITH RECURSIVE t(k) AS (SELECT 1 UNION ALL SELECT k + 1 FROM t WHERE k < 6)"
+    " INSERT INTO run SELECT session_id, run + k * runs, model_id, lane_id, start_ns + k * ns,"
+    " end_ns + k * ns, 0, 0 FROM t CROSS JOIN all_of CROSS JOIN r;";
+
+/* A second thread, which is in labels, too, and phases, copies, Python and what waits. */
+static const char scene_sql[] =
+    "UPDATE lane SET kind = 'thread', device = NULL, native_id = 101 WHERE lane_id = 3;"
+    "UPDATE event SET op_id = 3 WHERE op_id IN (4, 7);"
+    "UPDATE event SET lane_id = 3 WHERE lane_id = 1 AND op_id = 5;"
+    "UPDATE op_row SET type = 'label', name = 'short' WHERE op_id = 8;"
+    "UPDATE op_row SET type = 'phase' WHERE op_id = 6;"
+    "UPDATE op_row SET type = 'cpu_op', name = 'cudaStreamSynchronize' WHERE op_id = 2;"
+    "UPDATE op_row SET type = 'copy', name = 'Memcpy HtoD' WHERE op_id = 9;";
+
+static const char *const short_batches =
+    "DELETE FROM event_batch;"
+    "INSERT INTO event_batch SELECT min(rowid), max(rowid), min(start_ns),"
+    " max(start_ns + dur_ns), max(dur_ns), 1, 1, '[1,2,3]' FROM event GROUP BY (rowid - 1) / 500";
+static const char *const one_batch =
+    "DELETE FROM event_batch;"
+    "INSERT INTO event_batch SELECT min(rowid), max(rowid), min(start_ns),"
+    " max(start_ns + dur_ns), max(dur_ns), 1, 1, '[1,2,3]' FROM event";
+
+/* Names of the two labels that lie around much. */
+static const struct names {
+    const char *all, *half;
+} names[SEEDS] = {
+    {"all", "half"}, {"all", "half"},         {"ProfilerStep#1", "half"},
+    {"all", "all"},  {"Synchronize", "half"}, {"short", "all"},
+};
+
+struct fixture {
+    char *dir, *program;
+};
+
+static int start(void **state)
+{
+    struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+    fixture->dir = temp_create();
+    fixture->program = place_program("analyze/profile_analyze");
+    *state = fixture;
+    return 0;
+}
+
+static int stop(void **state)
+{
+    struct fixture *fixture = *state;
+
+    temp_destroy(&fixture->dir);
+    free(fixture->program);
+    free(fixture);
+    return 0;
+}
+
+/* A label from a share of the events to another one, in thousandths, told behind all of them. */
+static void add_label(const char *path, int op, int lane, int from, int until)
+{
+    char sql[1024];
+
+    snprintf(sql, sizeof(sql),
+             "INSERT INTO event (lane_id, op_id, start_ns, dur_ns) SELECT %d, %d, a.start_ns,"
+             " max(b.start_ns + b.dur_ns - a.start_ns, 0) FROM event a, event b,"
+             " (SELECT count(*) AS n FROM event WHERE op_id NOT IN (%d, %d)) WHERE"
+             " a.rowid = 1 + n * %d / 1000 AND b.rowid = max(n * %d / 1000, 1)",
+             lane, op, ALL, HALF, from, until);
+    store_support_run(path, sql);
+}
+
+static void make_store(const struct fixture *fixture, uint64_t seed)
+{
+    struct span_scene *scene = malloc(sizeof(*scene));
+    char *path = temp_path(fixture->dir, "parts.db"), sql[256];
+    const struct names *named = &names[seed % SEEDS];
+    const bool has_runs = seed % 2;
+
+    assert_non_null(scene);
+    *scene = (struct span_scene){.seed = seed * 2654435761u + 88172645463325252u,
+                                 .run = has_runs ? 1 : STORE_NULL,
+                                 .steps = has_runs,
+                                 .touches = seed % 4 == 1};
+    span_scene_fill(scene);
+    span_scene_store(path, scene, has_runs);
+    store_support_run(path, longer_sql);
+    store_support_run(path, scene_sql);
+    snprintf(sql, sizeof(sql),
+             "UPDATE op_row SET type = 'label', name = '%s' WHERE op_id = %d;"
+             "UPDATE op_row SET type = 'label', name = '%s' WHERE op_id = %d;",
+             named->all, ALL, named->half, HALF);
+    store_support_run(path, sql);
+    add_label(path, HALF, 1, (int)seed * 60, 350 + (int)seed * 80);
+    if (seed % 3 == 0)
+        add_label(path, HALF, 3, 20, 900);
+    add_label(path, ALL, 1, 0, seed % 4 == 2 ? 990 : 1000);
+    store_support_run(path, short_batches);
+    snprintf(sql, sizeof(sql), "VACUUM INTO '%s/whole.db'", fixture->dir);
+    store_support_run(path, sql);
+    free(path);
+    path = temp_path(fixture->dir, "whole.db");
+    store_support_run(path, one_batch);
+    free(path);
+    free(scene);
+}
+
+static void forget(const struct fixture *fixture, const char *store)
+{
+    char *path = temp_path(fixture->dir, store);
+
+    CHECK_OK(unlink(path));
+    free(path);
+}
+
+/* What is said of a store; the caller frees it. */
+static char *ask(const struct fixture *fixture, const char *store, const char *arguments)
+{
+    static const char *const environment[] = {"TZ=UTC", "NO_COLOR", NULL};
+    const struct child_options options = {.environment = environment, .directory = fixture->dir};
+    const char *argv[20] = {fixture->program, store};
+    char *copy = strdup(arguments), *rest = copy, *word, *text, *name;
+    struct child_result result;
+
+    for (size_t i = 2; (word = strsep(&rest, " ")); i++)
+        argv[i] = word;
+    result = child_run(argv, &options);
+    if (result.status > 1)
+        fail_msg("%s %s: %s", store, arguments, result.err);
+    text = malloc(strlen(result.out) + strlen(result.err) + 1);
+    assert_non_null(text);
+    strcpy(text, result.out);
+    strcat(text, result.err);
+    while ((name = strstr(text, store))) /* reports name what they read */
+        memset(name, '.', strlen(store));
+    child_result_deinit(&result);
+    free(copy);
+    return text;
+}
+
+static void compare(const struct fixture *fixture, uint64_t seed, const char *what)
+{
+    static const char *const chosen[] = {"", " --label half", " --label short", " --type Add"};
+
+    for (size_t i = 0; i < sizeof(chosen) / sizeof(chosen[0]); i++) {
+        char arguments[256], *parts, *whole;
+        size_t at = 0;
+
+        snprintf(arguments, sizeof(arguments), "%s%s", what, chosen[i]);
+        parts = ask(fixture, "parts.db", arguments);
+        whole = ask(fixture, "whole.db", arguments);
+        while (parts[at] && parts[at] == whole[at])
+            at++;
+        if (parts[at] || whole[at])
+            fail_msg("seed %llu, %s, at %zu: %.200s; of one part %.200s", (unsigned long long)seed,
+                     arguments, at, parts + at, whole + at);
+        free(parts);
+        free(whole);
+    }
+}
+
+static void parts_say_what_the_whole_says(void **state)
+{
+    static const char *const asked[] = {
+        "--report events --detail all -t 0 --format json",
+        "--report events --state all -t 0 --format json",
+        "--report events --state gpu --per-thread -t 0 --format json",
+        "--report overview --format json",
+        "--report summary --total -t 0 --format json",
+        "--report idle -t 0 --format json",
+        "--report advice --format json",
+        "--report device --format json",
+        "--report launch -t 0 --format json",
+        "--report threads --format json",
+        "--report sequences -t 0 --format json",
+        "--report kernels -t 0 --format json",
+        "--report averages -t 0 --format json",
+        "--report ops --total -t 0 --format json",
+        "--export stacks",
+    };
+    const struct fixture *fixture = *state;
+
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        make_store(fixture, seed);
+        for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++)
+            compare(fixture, seed, asked[i]);
+        forget(fixture, "parts.db");
+        forget(fixture, "whole.db");
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(parts_say_what_the_whole_says, start, stop),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
