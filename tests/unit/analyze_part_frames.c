@@ -377,10 +377,56 @@ static void parts_within_frames_are_the_whole(void **state)
     free(scene);
 }
 
+/* Spans one after the other; where the batch begins that is the ninth one of no duration stands, or
+ * one of the length of the others, and a label from the first span until just then. */
+static void put_point_at_end(const char *path, int64_t dur_ns)
+{
+    char sql[1024];
+
+    snprintf(sql, sizeof(sql),
+             "DELETE FROM event;"
+             "INSERT INTO event (lane_id, op_id, start_ns, dur_ns)"
+             " WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 799)"
+             " SELECT 1, 3, 1767225600000000000 + i * 100, iif(i = 400, %lld, 50) FROM n;"
+             "INSERT INTO event (lane_id, op_id, start_ns, dur_ns)"
+             " SELECT 1, 7, 1767225600000000000, 40000",
+             (long long)dur_ns);
+    store_support_run(path, sql);
+}
+
+/* What takes no time where a label ends lies in it still, also where a part begins just there. */
+static void a_point_at_the_end_of_a_frame_lies_in_it(void **state)
+{
+    struct span_scene *scene = malloc(sizeof(*scene));
+
+    (void)state;
+    assert_non_null(scene);
+    *scene = (struct span_scene){.seed = 7, .run = STORE_NULL};
+    span_scene_fill(scene);
+    for (int64_t dur_ns = 0; dur_ns <= 50; dur_ns += 50) {
+        char *dir = temp_create(), *path = temp_path(dir, "a.db");
+        struct seen seen = {0};
+        struct store *store;
+
+        span_scene_store(path, scene, false);
+        store_support_run(path, scene_sql);
+        put_point_at_end(path, dur_ns);
+        store_support_run(path, batches_sql);
+        store = store_support_open(path, STORE_READ);
+        compare(store, NULL, &seen);
+        assert_true(seen.parts > 2 && seen.again > 0);
+        store_close(&store);
+        free(path);
+        temp_destroy(&dir);
+    }
+    free(scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_within_frames_are_the_whole),
+        cmocka_unit_test(a_point_at_the_end_of_a_frame_lies_in_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -212,11 +212,73 @@ static void a_label_on_a_lane_of_its_own_needs_all_spans(void **state)
     free(scene);
 }
 
+/* First labels on the third lane, op 9, and where `has_ops` ops on the first one beside them; then
+ * ops on the lane `later`. All take five microseconds, and batches are short. */
+static void put_labels_first(const char *path, bool has_ops, int later)
+{
+    char sql[2048];
+
+    snprintf(sql, sizeof(sql),
+             "DELETE FROM event; DELETE FROM event_batch;"
+             "CREATE TEMP TABLE n AS WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n"
+             " WHERE i < 799) SELECT i, 1767225600000000000 + i * 10000 AS start_ns FROM n;"
+             "INSERT INTO event (lane_id, op_id, start_ns, dur_ns) SELECT 3, 9, start_ns, 5000 FROM"
+             " n WHERE i < 400 UNION ALL SELECT 1, 3, start_ns, 5000 FROM n WHERE i < 400 AND %d"
+             " UNION ALL SELECT %d, 3, start_ns, 5000 FROM n WHERE i >= 400 ORDER BY 3;"
+             "INSERT INTO event_batch SELECT min(rowid), max(rowid), min(start_ns),"
+             " max(start_ns + dur_ns), max(dur_ns), 1, 1, '[1,2,3]' FROM event"
+             " GROUP BY (rowid - 1) / 50",
+             has_ops, later);
+    store_support_run(path, sql);
+}
+
+/* A part in which nothing but labels is, and one in which the lane's own ops are not, do not show
+ * what the whole does. A thread that has a number needs nobody else. */
+static void a_part_does_not_know_what_a_lane_is_for(void **state)
+{
+    static const struct {
+        bool has_ops, has_number;
+        int later;
+        size_t lines;
+    } cases[] = {{false, false, 1, 400},
+                 {false, false, 3, 800},
+                 {true, false, 1, 800},
+                 {true, false, 3, 1200},
+                 {true, true, 1, 1200}};
+    struct span_scene *scene = malloc(sizeof(*scene));
+
+    (void)state;
+    assert_non_null(scene);
+    *scene = (struct span_scene){.seed = 7, .run = STORE_NULL};
+    span_scene_fill(scene);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char *dir = temp_create(), *path = temp_path(dir, "a.db");
+        struct seen seen = {0};
+        struct store *store;
+
+        span_scene_store(path, scene, false);
+        store_support_run(path, scene_sql);
+        store_support_run(path, alone_sql);
+        if (cases[i].has_number)
+            store_support_run(path, "UPDATE lane SET native_id = 101 WHERE lane_id = 3");
+        put_labels_first(path, cases[i].has_ops, cases[i].later);
+        store = store_support_open(path, STORE_READ);
+        compare(store, NULL, false, &seen);
+        CHECK_U64(seen.lines, cases[i].lines);
+        assert_true(cases[i].has_number ? seen.parts > 3 : seen.parts == 1);
+        store_close(&store);
+        free(path);
+        temp_destroy(&dir);
+    }
+    free(scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(labels_and_stacks_are_those_of_the_whole),
         cmocka_unit_test(a_label_on_a_lane_of_its_own_needs_all_spans),
+        cmocka_unit_test(a_part_does_not_know_what_a_lane_is_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
