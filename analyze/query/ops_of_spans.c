@@ -102,8 +102,8 @@ int ops_sums_add(struct ops_sums *sums, const struct spans_answer *spans)
         if (!span->is_shown || span->frame == SPAN_FRAME_AGAIN)
             continue;
         if (!sums->without_percentiles)
-            rc = store_histogram_count_one(&sums->durations[span->op].of[side],
-                                           store_bin_of(span->dur_ns));
+            rc = store_histogram_count_many(&sums->durations[span->op].of[side],
+                                            store_bin_of(span->dur_ns));
         add_span(&sums->costs[span->op][side], span,
                  (double)(spans->op_kinds[span->op] == SPAN_LABEL ? span->dur_ns
                                                                   : span_own_ns(spans, span)));

@@ -77,7 +77,6 @@ void scan_deinit(struct scan *scan)
 static struct scan_sums *find_sums(struct scan *scan, uint32_t op, uint32_t lane)
 {
     uint32_t first = scan->first_sums[op], place = first, before = ID_MAP_NONE;
-    struct scan_sums made = {.op = op, .lane = lane, .next = first};
 
     while (place != ID_MAP_NONE && scan->sums.items[place].lane != lane) {
         before = place;
@@ -90,7 +89,7 @@ static struct scan_sums *find_sums(struct scan *scan, uint32_t op, uint32_t lane
     }
     if (place != ID_MAP_NONE)
         return &scan->sums.items[place];
-    if (array_push(&scan->sums, made) < 0) {
+    if (array_push(&scan->sums, ((struct scan_sums){.op = op, .lane = lane, .next = first})) < 0) {
         scan->error = -ENOMEM;
         return NULL;
     }
@@ -177,7 +176,7 @@ static void add_to_sums(struct scan *scan, struct scan_sums *sums, const struct 
     if (!sums->calls || event->dur_ns > sums->max_ns)
         sums->max_ns = event->dur_ns;
     if (!scan->without_durations &&
-        store_histogram_count_one(&sums->durations, store_bin_of(event->dur_ns)) < 0)
+        store_histogram_count_many(&sums->durations, store_bin_of(event->dur_ns)) < 0)
         scan->error = -ENOMEM;
     sums->calls++;
     sums->total_ns += event->dur_ns;

@@ -31,13 +31,15 @@ int64_t store_bin_middle(uint32_t bin)
 static int resize(struct store_histogram *histogram, uint32_t first, uint32_t length, bool is_wide)
 {
     const uint32_t at = histogram->first - first;
-    struct store_histogram resized = {
-        .first = (uint16_t)first, .length = (uint16_t)length, .is_wide = is_wide};
+    struct store_histogram resized = {.first = (uint16_t)first,
+                                      .length = (uint16_t)length,
+                                      .narrow_length = is_wide ? 0 : (uint16_t)length,
+                                      .wide_length = is_wide ? (uint16_t)length : 0};
 
     resized.narrow = calloc(1, store_histogram_bytes(&resized));
     if (!resized.narrow)
         return -ENOMEM;
-    if (histogram->length && histogram->is_wide == is_wide)
+    if (histogram->length && store_histogram_is_wide(histogram) == is_wide)
         memcpy(is_wide ? (void *)(resized.wide + at) : (void *)(resized.narrow + at),
                histogram->narrow, store_histogram_bytes(histogram));
     else
@@ -50,7 +52,9 @@ static int resize(struct store_histogram *histogram, uint32_t first, uint32_t le
 
 static int widen(struct store_histogram *histogram)
 {
-    return histogram->is_wide ? 0 : resize(histogram, histogram->first, histogram->length, true);
+    return store_histogram_is_wide(histogram)
+               ? 0
+               : resize(histogram, histogram->first, histogram->length, true);
 }
 
 /* Make [first, first + length) hold the bin; it keeps some room around, because the next durations
@@ -69,7 +73,7 @@ static int make_room(struct store_histogram *histogram, uint32_t bin)
         first = bin < room ? 0 : bin - room;
     if (bin + 1 >= end)
         end = bin + room + 1 > STORE_BIN_COUNT ? STORE_BIN_COUNT : bin + room + 1;
-    return resize(histogram, first, end - first, histogram->is_wide);
+    return resize(histogram, first, end - first, store_histogram_is_wide(histogram));
 }
 
 static void add_saturated(uint64_t *count, uint64_t more)
@@ -90,7 +94,7 @@ int store_histogram_count(struct store_histogram *histogram, uint32_t bin, uint6
     if (!holds(histogram, bin) && make_room(histogram, bin) < 0)
         return -ENOMEM;
     place = bin - histogram->first;
-    if (!histogram->is_wide && count <= UINT16_MAX &&
+    if (!store_histogram_is_wide(histogram) && count <= UINT16_MAX &&
         histogram->narrow[place] + count <= UINT16_MAX) {
         histogram->narrow[place] = (uint16_t)(histogram->narrow[place] + count);
         return 0;
@@ -98,6 +102,14 @@ int store_histogram_count(struct store_histogram *histogram, uint32_t bin, uint6
     if (widen(histogram) < 0)
         return -ENOMEM;
     add_saturated(&histogram->wide[place], count);
+    return 0;
+}
+
+int store_histogram_count_wide(struct store_histogram *histogram, uint32_t bin)
+{
+    if ((!holds(histogram, bin) && make_room(histogram, bin) < 0) || widen(histogram) < 0)
+        return -ENOMEM;
+    add_saturated(&histogram->wide[bin - histogram->first], 1);
     return 0;
 }
 
@@ -156,12 +168,12 @@ int store_histogram_merge(struct store_histogram *into, const struct store_histo
         (!holds(into, last) && make_room(into, last) < 0))
         return -ENOMEM;
     at = from->first - into->first;
-    if (!into->is_wide && !from->is_wide &&
+    if (!store_histogram_is_wide(into) && !store_histogram_is_wide(from) &&
         are_small(into->narrow + at, from->narrow, from->length)) {
         add_small(into->narrow + at, from->narrow, from->length);
         return 0;
     }
-    if ((from->is_wide || into->is_wide ||
+    if ((store_histogram_is_wide(from) || store_histogram_is_wide(into) ||
          is_too_much(into->narrow + at, from->narrow, from->length)) &&
         widen(into) < 0)
         return -ENOMEM;

@@ -30,7 +30,7 @@ struct store_histogram {
         uint64_t *wide;
     };
     uint16_t first, length;
-    bool is_wide;
+    uint16_t narrow_length, wide_length; /* one is the length, the other 0 */
 };
 
 /** The bin of a duration in ns; a negative one counts as 0. */
@@ -63,13 +63,27 @@ static inline int store_histogram_count_one(struct store_histogram *histogram, u
 {
     const uint32_t place = bin - histogram->first;
 
-    if (place < histogram->length && histogram->is_wide)
-        histogram->wide[place]++;
-    else if (place < histogram->length && histogram->narrow[place] < UINT16_MAX)
-        histogram->narrow[place]++;
-    else
+    if (place >= histogram->narrow_length || histogram->narrow[place] == UINT16_MAX)
         return store_histogram_count(histogram, bin, 1);
+    histogram->narrow[place]++;
     return 0;
+}
+
+/** The same where histograms are few: counts become wide at once, which takes less time. */
+int store_histogram_count_wide(struct store_histogram *histogram, uint32_t bin);
+static inline int store_histogram_count_many(struct store_histogram *histogram, uint32_t bin)
+{
+    const uint32_t place = bin - histogram->first;
+
+    if (place >= histogram->wide_length)
+        return store_histogram_count_wide(histogram, bin);
+    histogram->wide[place]++;
+    return 0;
+}
+
+static inline bool store_histogram_is_wide(const struct store_histogram *histogram)
+{
+    return histogram->wide_length > 0;
 }
 
 /** Bring the count of a bin into the cache, where there is one: it is to be changed. */
@@ -78,8 +92,9 @@ static inline void store_histogram_fetch(const struct store_histogram *histogram
     const uint32_t place = bin - histogram->first;
 
     if (place < histogram->length)
-        __builtin_prefetch(histogram->is_wide ? (const void *)&histogram->wide[place]
-                                              : (const void *)&histogram->narrow[place],
+        __builtin_prefetch(store_histogram_is_wide(histogram)
+                               ? (const void *)&histogram->wide[place]
+                               : (const void *)&histogram->narrow[place],
                            1);
 }
 
@@ -91,14 +106,14 @@ static inline uint64_t store_histogram_count_of(const struct store_histogram *hi
 
     if (place >= histogram->length)
         return 0;
-    return histogram->is_wide ? histogram->wide[place] : histogram->narrow[place];
+    return store_histogram_is_wide(histogram) ? histogram->wide[place] : histogram->narrow[place];
 }
 
 /** Bytes that the counts take. */
 static inline size_t store_histogram_bytes(const struct store_histogram *histogram)
 {
-    return histogram->length *
-           (histogram->is_wide ? sizeof(*histogram->wide) : sizeof(*histogram->narrow));
+    return histogram->length * (store_histogram_is_wide(histogram) ? sizeof(*histogram->wide)
+                                                                   : sizeof(*histogram->narrow));
 }
 
 /** Set all counts to 0; the room for them stays. */
