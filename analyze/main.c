@@ -272,6 +272,8 @@ static int check_output(const struct analyze_options *options, const char *const
         options->export ? export_kind_of(options->export, &unknown) : NULL;
     int rc = output ? output_check_inputs(output, inputs, count, diag) : 0;
 
+    if (rc == 0) /* a shell may have opened it to append */
+        rc = output_check_inputs("/dev/stdout", inputs, count, diag);
     if (rc == 0 && options->output && !(kind && kind->makes_file)) /* which replaces nothing */
         rc = output_check_store(options->output, options->force, diag);
     return rc;

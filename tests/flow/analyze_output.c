@@ -147,6 +147,42 @@ static void what_is_read_stays(void **state)
     }
 }
 
+/* A shell opens what is behind >> before anybody can say no, but leaves what is in it. */
+static void what_is_appended_to_stays(void **state)
+{
+    static const struct {
+        const char *file, *command;
+    } cases[] = {
+        {"store.db", "\"$0\" store.db >>store.db"},
+        {"store.db", "\"$0\" softer --list >>hard"},
+        {"store.db-wal", "\"$0\" store.db >>log"},
+        {"base.db", "\"$0\" store.db --compare base.db >>base.db"},
+        {"trace.json", "\"$0\" trace.json --export folded >>soft.json"},
+    };
+    const struct fixture *fixture = *state;
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *argv[] = {"/bin/sh", "-c", cases[i].command, fixture->program, NULL};
+        const struct child_options options = {.directory = fixture->dir};
+        char *path = temp_path(fixture->dir, cases[i].file), *before, *after;
+        struct child_result result;
+        size_t size, size_after;
+
+        before = temp_read(path, &size);
+        result = child_run(argv, &options);
+        if (result.status != 2)
+            fail_msg("%s: status %d: %s", cases[i].command, result.status, result.err);
+        CHECK_CONTAINS(result.err, "/dev/stdout ");
+        after = temp_read(path, &size_after);
+        assert_int_equal(size, size_after);
+        assert_memory_equal(before, after, size);
+        child_result_deinit(&result);
+        free(before);
+        free(after);
+        free(path);
+    }
+}
+
 static void check_written(const struct fixture *fixture, const char *const *arguments)
 {
     struct child_result result = run(fixture, arguments);
@@ -347,6 +383,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_read_stays),
+        cmocka_unit_test(what_is_appended_to_stays),
         cmocka_unit_test(a_store_is_replaced_by_force_only),
         cmocka_unit_test(a_link_that_leads_nowhere_stays_one),
         cmocka_unit_test(what_ends_in_gz_is_packed),
