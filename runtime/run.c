@@ -87,8 +87,11 @@ static int note_session(struct worker *worker)
 /* On stderr, once: what a reader of the figures must know. */
 static void tell_inputs(const struct worker *worker)
 {
+    const char *notice = worker->session->graph->notice;
     char text[SHAPE_TEXT_BYTES];
 
+    if (notice)
+        text_print(stderr, "load_and_run: %s\n", notice);
     for (uint32_t i = 0; i < worker->report->input_count; i++) {
         const struct report_input *input = &worker->report->inputs[i];
 

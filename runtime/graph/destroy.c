@@ -89,5 +89,6 @@ void graph_destroy(struct graph **graph_ptr)
     free(graph->producer_name);
     free(graph->producer_version);
     free(graph->layouts);
+    free(graph->notice);
     free(graph);
 }

@@ -199,6 +199,8 @@ struct graph {
     char *producer_version;
     char *layouts; /* which layouts its operators shall compute in, see exec/layout_format.h; NULL:
                       no word */
+    char
+        *notice; /* what is wrong with the model, though it can be run: a sentence; NULL: nothing */
     int64_t ir_version;
     struct opset *opsets;
     uint32_t opset_count;

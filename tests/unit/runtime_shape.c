@@ -368,8 +368,18 @@ static void a_wrong_declaration_is_found(void **state)
     build_output(graph, "y");
     graph->outputs[0]->dtype = DTYPE_F32;
     graph->outputs[0]->shape = (struct shape){.rank = 2, .dims = {-1, 4}};
+    CHECK_OK(shape_infer(graph, NULL, &diag));
+    assert_string_equal(graph->notice, "output 'y' is declared with shape {?,4}, but has {2,3}");
+    assert_int_equal(graph->outputs[0]->shape.dims[1], 3);
+    CHECK_OK(shape_infer(graph, NULL, &diag)); /* now as it is */
+    graph_destroy(&graph);
+
+    graph = build_graph(13);
+    build_node(graph, "Relu", "x:f32 2,3", "", "y");
+    build_output(graph, "y");
+    graph->outputs[0]->dtype = DTYPE_F64;
     assert_int_equal(shape_infer(graph, NULL, &diag), -EINVAL);
-    CHECK_CONTAINS(diag.text, "declared with shape {?,4}, but has {2,3}");
+    CHECK_CONTAINS(diag.text, "declared as float64, but is computed as float32");
     graph_destroy(&graph);
 }
 

@@ -119,10 +119,23 @@ struct declared {
     struct shape shape;
 };
 
-static int check_declared(const struct value *value, const struct declared *declared,
-                          struct diag *diag)
+/* What exporters write of shapes is not always true: it is told, once, and what comes out is taken. */
+static int note_shape(struct graph *graph, const struct value *value, const struct shape *declared)
 {
     char want[SHAPE_TEXT_BYTES], got[SHAPE_TEXT_BYTES];
+    struct diag text = {0};
+
+    if (graph->notice)
+        return 0;
+    diag_set(&text, 0, "output '%s' is declared with shape %s, but has %s", value->name,
+             shape_text(declared, want), shape_text(&value->shape, got));
+    graph->notice = strdup(text.text);
+    return graph->notice ? 0 : -ENOMEM;
+}
+
+static int check_declared(struct graph *graph, const struct value *value,
+                          const struct declared *declared, struct diag *diag)
+{
     bool same = declared->shape.rank < 0 || declared->shape.rank == value->shape.rank;
 
     if (declared->dtype != DTYPE_NONE && declared->dtype != value->dtype)
@@ -130,11 +143,7 @@ static int check_declared(const struct value *value, const struct declared *decl
                         value->name, dtype_name(declared->dtype), dtype_name(value->dtype));
     for (int i = 0; same && i < declared->shape.rank; i++)
         same = declared->shape.dims[i] < 0 || declared->shape.dims[i] == value->shape.dims[i];
-    if (!same)
-        return diag_set(diag, -EINVAL, "output '%s' is declared with shape %s, but has %s",
-                        value->name, shape_text(&declared->shape, want),
-                        shape_text(&value->shape, got));
-    return 0;
+    return same ? 0 : note_shape(graph, value, &declared->shape);
 }
 
 static int infer_node(struct infer *infer)
@@ -233,7 +242,7 @@ int shape_infer_for(struct graph *graph, const struct tensor_view *contents, eva
         declared[i] = (struct declared){graph->outputs[i]->dtype, graph->outputs[i]->shape};
     rc = infer_all(&infer);
     for (uint32_t i = 0; i < graph->output_count && rc == 0; i++)
-        rc = check_declared(graph->outputs[i], &declared[i], diag);
+        rc = check_declared(graph, graph->outputs[i], &declared[i], diag);
 out:
     if (infer.asked) {
         infer_mark_deciding(&infer);

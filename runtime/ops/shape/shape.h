@@ -23,7 +23,8 @@ typedef int eval_fn(const struct graph *graph, const struct node *node,
  *
  * Returns 0; -ENOTSUP for an operator or form that is not supported, which the diag names with its
  * node and its operator set, or for a shape that depends on data; -EINVAL where the graph
- * contradicts itself or the shapes declared for its outputs; -ENOMEM.
+ * contradicts itself or the type declared for an output; -ENOMEM. An output of another shape than
+ * the declared one is written down in graph->notice.
  * For tests.
  */
 int shape_infer(struct graph *graph, eval_fn *eval, struct diag *diag);
