@@ -477,15 +477,6 @@ static bool is_whole_on_device(const struct binding *binding, const struct call 
            (call->activation.kind == KERNEL_IDENTITY || call->activate);
 }
 
-/* What sizes were inferred from is what the CPU's kernels make, to the last bit. */
-static bool decides_sizes(const struct node *node)
-{
-    for (uint32_t i = 0; i < node->output_count; i++)
-        if (node->outputs[i] && node->outputs[i]->decides_sizes)
-            return true;
-    return false;
-}
-
 /* Types that no device's kernels know. */
 static bool is_for_cpu(const struct value *value)
 {
@@ -508,7 +499,7 @@ static int bind_on_device(struct binding *binding, const struct node *node)
     struct call call = {0};
     int rc;
 
-    if (!binding->backend || call_is_view(node) || decides_sizes(node) || has_rare_type(node))
+    if (!binding->backend || call_is_view(node) || node_decides_sizes(node) || has_rare_type(node))
         return 1;
     rc = choose(binding, node, &choice);
     if (rc < 0)

@@ -388,3 +388,11 @@ struct value *node_output(const struct node *node, uint32_t i)
 {
     return i < node->output_count ? node->outputs[i] : NULL;
 }
+
+bool node_decides_sizes(const struct node *node)
+{
+    for (uint32_t i = 0; i < node->output_count; i++)
+        if (node->outputs[i] && node->outputs[i]->decides_sizes)
+            return true;
+    return false;
+}

@@ -320,6 +320,10 @@ const int64_t *node_ints(const struct node *node, const char *name, size_t *out_
 struct value *node_input(const struct node *node, uint32_t i);
 struct value *node_output(const struct node *node, uint32_t i);
 
+/** Whether shapes were inferred from what it computes, to the last bit that the kernel gives which computes it
+ *  by default. */
+bool node_decides_sizes(const struct node *node);
+
 /* Editing */
 
 /** Let node read `value` (or NULL) as input i; i may be input_count, or above (holes between). */

@@ -63,15 +63,6 @@ static bool fits(const struct value *value, enum dtype dtype)
     return largest == 0 || (largest >= least && largest <= most);
 }
 
-/* Its results are those that shapes were inferred from, to the last bit that its kernel gives. */
-static bool decides_sizes(const struct node *node)
-{
-    for (uint32_t i = 0; i < node->output_count; i++)
-        if (node->outputs[i] && node->outputs[i]->decides_sizes)
-            return true;
-    return false;
-}
-
 static bool may_be_read(const struct choice *choice, const struct value *value)
 {
     for (uint32_t i = 0; i < value->consumer_count; i++) {
@@ -79,7 +70,7 @@ static bool may_be_read(const struct choice *choice, const struct value *value)
 
         if (value->data && !is_weight_of(node, value))
             return false;
-        if ((!call_widens(node) && !is_moving(node)) || decides_sizes(node))
+        if ((!call_widens(node) && !is_moving(node)) || node_decides_sizes(node))
             return false;
     }
     return !value->data || fits(value, choice->dtype);

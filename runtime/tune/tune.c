@@ -48,10 +48,19 @@ static int no_memory(struct tune_job *job)
     return diag_set(job->diag, -ENOMEM, "out of memory");
 }
 
-/* Reorders, bodies and what other libraries compute have none. */
-static bool may_choose(const struct bound_step *step)
+static bool has_limits(const struct tune_options *options)
 {
-    return !step->value && !control_is(step->info.node) && !extern_op_is(step->info.node) &&
+    return options->reproducible || options->batch_equal || options->workspace_limit != UINT64_MAX;
+}
+
+/* Reorders, bodies and what other libraries compute have none. What sizes were inferred from stays with
+ * the kernel that computed it then, unless that may lie beyond a limit. */
+static bool may_choose(const struct tune_job *job, const struct bound_step *step)
+{
+    const struct node *node = step->info.node;
+
+    return !step->value && !control_is(node) && !extern_op_is(node) &&
+           (has_limits(&job->tuning->options) || !node_decides_sizes(node)) &&
            step->info.output_count > 0 && step->info.outputs[0];
 }
 
@@ -137,7 +146,7 @@ static int list_ops(struct tune_job *job)
         return no_memory(job);
     for (uint32_t i = 0; rc == 0 && i < job->step_count; i++) {
         job->step_ops[i] = PLAN_NONE;
-        if (may_choose(&job->steps[i]))
+        if (may_choose(job, &job->steps[i]))
             rc = add_step(job, i);
     }
     return rc;

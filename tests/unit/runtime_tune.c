@@ -303,6 +303,45 @@ static void count(struct tune_options options, int64_t batch, const char *what)
     graph_destroy(&graph);
 }
 
+/* Of how many operators something is chosen. */
+static unsigned count_choices(const struct graph *graph, struct tune_options options)
+{
+    struct kernel_chooser *tuning = NULL;
+    struct exec *exec;
+    struct diag diag = {0};
+    unsigned changed, all = 0;
+    char *text = NULL, *at;
+    size_t size;
+
+    options.out = open_memstream(&text, &size);
+    CHECK_OK(tuning_create(&options, &tuning, &diag));
+    exec = create(graph, tuning);
+    fclose(options.out);
+    at = strstr(text, ": ");
+    at = at ? strstr(at + 2, ": ") : NULL;
+    if (!at || sscanf(at, ": %u of %u operators with a choice", &changed, &all) != 2)
+        fail_msg("%s", text);
+    free(text);
+    exec_destroy(&exec);
+    tuning_destroy(&tuning);
+    return all;
+}
+
+/* Another kernel might find another number of those that are not 0. */
+static void what_sizes_were_found_from_keeps_its_kernel(void **state)
+{
+    struct tune_options limited = options_of(TUNE_FULL);
+    struct graph *graph = make_graph(2);
+    unsigned all = count_choices(graph, options_of(TUNE_FULL));
+
+    graph->outputs[0]->decides_sizes = true;
+    assert_int_equal(count_choices(graph, options_of(TUNE_FULL)), all - 1);
+    assert_int_equal(count_choices(graph, options_of(TUNE_FAST)), all - 1);
+    limited.reproducible = true; /* and its own may not be */
+    assert_int_equal(count_choices(graph, limited), all);
+    graph_destroy(&graph);
+}
+
 static void what_is_counted_is_what_runs(void **state)
 {
     struct tune_options shared = options_of(TUNE_FAST);
@@ -456,11 +495,16 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
-        TEST(every_kernel_computes_the_same),       TEST(what_is_known_is_not_timed_again),
-        TEST(what_is_counted_is_what_runs),         TEST(a_shared_batch_serves_every_batch),
-        TEST(samples_do_not_depend_on_their_batch), TEST(runs_are_the_same),
-        TEST(scratch_stays_below_its_limit),        TEST(who_cannot_be_served_is_named),
+        TEST(every_kernel_computes_the_same),
+        TEST(what_is_known_is_not_timed_again),
+        TEST(what_is_counted_is_what_runs),
+        TEST(a_shared_batch_serves_every_batch),
+        TEST(samples_do_not_depend_on_their_batch),
+        TEST(runs_are_the_same),
+        TEST(scratch_stays_below_its_limit),
+        TEST(who_cannot_be_served_is_named),
         TEST(a_policy_must_be_there_or_be_made),
+        TEST(what_sizes_were_found_from_keeps_its_kernel),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
