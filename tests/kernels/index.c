@@ -109,6 +109,51 @@ static void check_gather_elements(struct test *test, const struct kernel_table *
     check_elements(test, table, true);
 }
 
+/* Rows that are looked at in several blocks, of each size of element; at times one index of them all
+ * is out of range, just so. */
+static void check_gather_long(struct test *test, const struct kernel_table *table)
+{
+    static const enum kernel_dtype dtypes[] = {KERNEL_U8, KERNEL_F16, KERNEL_F32, KERNEL_F64};
+    struct kernel_elements s = {.dtype = dtypes[test_range(test, 0, 3)],
+                                .index_type = random_index_type(test),
+                                .rank = 2,
+                                .axis = (int)test_range(test, 0, 1)};
+    int64_t rows = test_range(test, 1, 4), columns = test_range(test, 100, 300);
+    bool has_negative = test_chance(test, 2), is_outside = test_chance(test, 3);
+    size_t count = (size_t)(rows * columns), bytes = kernel_dtype_bytes(s.dtype), x_count;
+    int64_t *wide = test_input_bytes(test, count * sizeof(*wide)), limit;
+    void *x, *want, *got, *indices = test_input_bytes(test, count * sizeof(*wide));
+    int rc;
+
+    s.dims[0] = s.x_dims[0] = rows;
+    s.dims[1] = s.x_dims[1] = columns;
+    limit = s.x_dims[s.axis] = test_range(test, 1, 400);
+    x_count = product(s.x_dims, 2);
+    x = test_input_bytes(test, x_count * bytes);
+    want = test_output(test, count * bytes);
+    got = test_output(test, count * bytes);
+    for (size_t i = 0; i < x_count * bytes; i++)
+        ((uint8_t *)x)[i] = (uint8_t)test_random(test);
+    for (size_t i = 0; i < count; i++)
+        wide[i] = (int64_t)(test_random(test) % (uint64_t)limit) -
+                  (has_negative && test_random(test) % 16 == 0 ? limit : 0);
+    if (is_outside)
+        wide[test_random(test) % count] = test_chance(test, 2) ? limit : -limit - 1;
+    cast_ref(indices, s.index_type, wide, KERNEL_I64, count);
+    test_describe(test, "%lld x %lld of %lld, axis %d, %zu bytes%s", (long long)rows,
+                  (long long)columns, (long long)limit, s.axis, bytes,
+                  is_outside ? ", one outside" : "");
+    for (size_t i = 0; i < count && !is_outside; i++)
+        memcpy((char *)want + i * bytes,
+               (char *)x + element_at(i, wide[i] < 0 ? wide[i] + limit : wide[i], &s) * bytes,
+               bytes);
+    TEST_RUN(test, TEST_NEW, rc = table->gather_elements.fn(got, x, indices, &s));
+    if ((rc < 0) != is_outside)
+        test_fail(test, is_outside ? "took an index that is out of range" : "refused indices");
+    if (!is_outside)
+        test_compare_bytes(test, got, want, count * bytes);
+}
+
 static void check_scatter_elements(struct test *test, const struct kernel_table *table)
 {
     check_elements(test, table, false);
@@ -465,6 +510,7 @@ const struct test_op test_ops_index[] = {
     {"cache_write", check_cache_write, offsetof(struct kernel_table, cache_write)},
     {"compress", check_compress, offsetof(struct kernel_table, compress)},
     {"gather_elements", check_gather_elements, offsetof(struct kernel_table, gather_elements)},
+    {"gather_long", check_gather_long, offsetof(struct kernel_table, gather_elements)},
     {"gather_nd", check_gather_nd, offsetof(struct kernel_table, gather_nd)},
     {"nonzero", check_nonzero, offsetof(struct kernel_table, nonzero)},
     {"one_hot", check_one_hot, offsetof(struct kernel_table, one_hot)},
