@@ -54,19 +54,7 @@ static void align(struct conv_run *run)
         run->shape.residual_alignment = alignment_of(run->residual);
 }
 
-static void compute(struct conv_call *call)
-{
-    struct kernel_cuda *cuda = cuda_current();
-
-    align(&call->run);
-    call->is_refused = call->is_refused || !has_its_sizes(&call->run.shape);
-    if (conv_is_planned(cuda, call))
-        conv_run(cuda, call);
-    else
-        call->own(call->call);
-}
-
-void conv_end(const struct conv_run *run)
+static void end_by_own(const struct conv_run *run)
 {
     const struct conv_shape *s = &run->shape;
     float *y = run->y;
@@ -78,6 +66,19 @@ void conv_end(const struct conv_run *run)
 
     cuda_launch_elements(CUDA_KERNEL_conv_end_f32, count,
                          (void *[]){&y, &bias, &residual, &count, &channels, &plane, &activation});
+}
+
+static void compute(struct conv_call *call)
+{
+    struct kernel_cuda *cuda = cuda_current();
+
+    align(&call->run);
+    call->run.end = end_by_own;
+    call->is_refused = call->is_refused || !has_its_sizes(&call->run.shape);
+    if (conv_is_planned(cuda, call))
+        conv_run(cuda, call);
+    else
+        call->own(call->call);
 }
 
 /* --- Forward --- */

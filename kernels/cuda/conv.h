@@ -35,6 +35,8 @@ struct conv_run {
     struct conv_shape shape;
     float *y;
     const float *x, *w, *bias, *residual;
+    /** y = activation(y + bias + residual), by an own kernel, behind a convolution alone. */
+    void (*end)(const struct conv_run *run);
 };
 
 /** The own kernel for a call of the table. */
@@ -55,9 +57,6 @@ struct conv_call {
 bool conv_is_planned(struct kernel_cuda *cuda, struct conv_call *call);
 void conv_run(struct kernel_cuda *cuda, const struct conv_call *call);
 
-/** y = activation(y + bias + residual), by an own kernel. */
-void conv_end(const struct conv_run *run);
-
 /* --- conv_graph.c --- */
 
 /** cuDNN, and what it could not do. */
@@ -67,10 +66,6 @@ struct conv_library {
     void *device;                         /* what it is asked for instead of the handle's; NULL */
     char problem[KERNEL_CUDA_TEXT_BYTES]; /* the first; "" */
 };
-
-/** What a function answers, kept where it is the first that fails; that cuDNN does not do something
- *  is no failure. */
-bool conv_is_well(struct conv_library *library, int status, const char *function);
 
 enum { CONV_DESCRIPTORS_MAX = 20, CONV_TENSORS_MAX = 5 };
 
@@ -87,7 +82,7 @@ struct conv_graph {
 /** Whether more than the convolution can be a part of the graph. */
 bool conv_has_end(const struct conv_shape *shape);
 
-/** has_end  with all that comes behind the convolution; else conv_end() is still to come */
+/** has_end  with all that comes behind the convolution; else the run's end() is still to come */
 void conv_graph_make(struct conv_library *library, const struct conv_shape *shape, bool has_end,
                      struct conv_graph *out_graph);
 void conv_graph_forget(struct conv_library *library, struct conv_graph *graph);

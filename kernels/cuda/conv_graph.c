@@ -9,7 +9,9 @@
 
 enum { RANK_MAX = KERNEL_SPATIAL + 2, OPERATIONS_MAX = 4 };
 
-bool conv_is_well(struct conv_library *library, int status, const char *function)
+/* What a function answers, kept where it is the first that fails; that cuDNN does not do something is no
+ * failure. */
+static bool is_well(struct conv_library *library, int status, const char *function)
 {
     bool is_refusal = status >= DNN_NOT_SUPPORTED && status < DNN_NOT_SUPPORTED_END;
 
@@ -29,9 +31,8 @@ static void *create(struct conv_library *library, enum dnn_kind kind)
 {
     void *descriptor = NULL;
 
-    if (conv_is_well(library,
-                     library->functions->cudnnBackendCreateDescriptor((int)kind, &descriptor),
-                     "cudnnBackendCreateDescriptor()"))
+    if (is_well(library, library->functions->cudnnBackendCreateDescriptor((int)kind, &descriptor),
+                "cudnnBackendCreateDescriptor()"))
         return descriptor;
     return NULL;
 }
@@ -39,16 +40,16 @@ static void *create(struct conv_library *library, enum dnn_kind kind)
 static bool set(struct conv_library *library, void *descriptor, enum dnn_attribute name,
                 enum dnn_type type, int64_t count, const void *values)
 {
-    return conv_is_well(library,
-                        library->functions->cudnnBackendSetAttribute(descriptor, (int)name,
-                                                                     (int)type, count, values),
-                        "cudnnBackendSetAttribute()");
+    return is_well(library,
+                   library->functions->cudnnBackendSetAttribute(descriptor, (int)name, (int)type,
+                                                                count, values),
+                   "cudnnBackendSetAttribute()");
 }
 
 static bool finalize(struct conv_library *library, void *descriptor)
 {
-    return conv_is_well(library, library->functions->cudnnBackendFinalize(descriptor),
-                        "cudnnBackendFinalize()");
+    return is_well(library, library->functions->cudnnBackendFinalize(descriptor),
+                   "cudnnBackendFinalize()");
 }
 
 /* --- Building --- */
@@ -309,10 +310,10 @@ void conv_graph_forget(struct conv_library *library, struct conv_graph *graph)
 static bool get(struct conv_library *library, void *descriptor, enum dnn_attribute name,
                 enum dnn_type type, int64_t wanted, int64_t *out_count, void *values)
 {
-    return conv_is_well(library,
-                        library->functions->cudnnBackendGetAttribute(
-                            descriptor, (int)name, (int)type, wanted, out_count, values),
-                        "cudnnBackendGetAttribute()");
+    return is_well(library,
+                   library->functions->cudnnBackendGetAttribute(descriptor, (int)name, (int)type,
+                                                                wanted, out_count, values),
+                   "cudnnBackendGetAttribute()");
 }
 
 /* cuDNN fills descriptors that it is given. */

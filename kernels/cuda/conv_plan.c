@@ -138,7 +138,7 @@ static int execute(struct kernel_cuda *cuda, struct conv_plan *plan,
         status =
             library->functions->cudnnBackendExecute(library->handle, candidate->execution, pack);
     if (status == 0 && !has_end && conv_has_end(&run->shape))
-        conv_end(run);
+        run->end(run);
     return status;
 }
 

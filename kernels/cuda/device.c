@@ -440,3 +440,9 @@ void kernel_cuda_graph_destroy(struct kernel_cuda *cuda, struct kernel_cuda_grap
         (void)cuda->driver->cuGraphDestroy(graph->graph);
     free(graph);
 }
+
+struct kernel_cuda_library kernel_cuda_library(const struct kernel_cuda *cuda,
+                                               enum kernel_cuda_task task)
+{
+    return task == KERNEL_CUDA_PRODUCT ? product_library(cuda) : conv_library(cuda);
+}

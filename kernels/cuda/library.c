@@ -94,12 +94,6 @@ struct kernel_cuda_chosen kernel_cuda_chosen(const struct kernel_cuda *cuda)
     return cuda->chosen;
 }
 
-struct kernel_cuda_library kernel_cuda_library(const struct kernel_cuda *cuda,
-                                               enum kernel_cuda_task task)
-{
-    return task == KERNEL_CUDA_PRODUCT ? product_library(cuda) : conv_library(cuda);
-}
-
 uint64_t kernel_cuda_workspace_bytes(const struct kernel_cuda *cuda)
 {
     return cuda->workspace_bytes;
