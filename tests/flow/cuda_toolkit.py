@@ -135,7 +135,8 @@ def check_real_libraries(toolkit, folder):
                             " there is no driver in the process'") == 1, f"{version}: it is not said")
         store = folder / f"r-{version}.db"
         done = run(BUILD / "client/cli/optrace", "run", "--quiet", "--gpu", "graph", "-o", store, "--",
-                   program, "kernels", OPTRACE_CUPTI=str(library))
+                   program, "kernels", OPTRACE_CUPTI=str(library),
+                   ASAN_OPTIONS="detect_leaks=0") # some lose a byte in cuptiSubscribe()
         expect((done.returncode, done.stdout, done.stderr) == (0, "same 1\n", ""), f"with {library}: {done}")
         expect(count(store, "SELECT count(*) FROM v_event WHERE op_name LIKE 'CUDA: only the host%'") == 1,
                f"{version}: it is not said that the host alone is recorded")
