@@ -300,23 +300,6 @@ int cuInit(unsigned)
     return before("cuInit");
 }
 
-/* NVIDIA's cuDNN is not loaded where these are not there; nobody here calls them. */
-int cuGetErrorString(int, const char **out_text)
-{
-    *out_text = "an error of the emulated device's";
-    return SUCCESS;
-}
-
-int cuTensorMapEncodeTiled()
-{
-    return NOT_FOUND;
-}
-
-int cuTensorMapEncodeIm2col()
-{
-    return NOT_FOUND;
-}
-
 int cuGetErrorName(int error, const char **out_name)
 {
     static const std::map<int, const char *> names = {
