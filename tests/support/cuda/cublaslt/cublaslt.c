@@ -21,14 +21,14 @@
 
 #include "kernels/kernels.h"
 #include "kernels/ref/number.h"
+#include "tests/support/cuda/workspace.h"
 
 enum {
     NOT_INITIALIZED = 1,
     INVALID_VALUE = 7,
     MAGIC = 0x6c740013,
     SMALL_WORKSPACE = 1024,
-    ALGORITHMS = 3,
-    STREAMS = 64
+    ALGORITHMS = 3
 };
 
 /* tests/support/cuda/emulated/libcuda.cc */
@@ -465,26 +465,6 @@ static double scalar_of(const void *value, int type)
                               : (double)*(const float *)value;
 }
 
-/* Whether a workspace has been no other stream's. */
-static bool is_own(const void *workspace, void *stream)
-{
-    static struct {
-        const void *workspace;
-        void *stream;
-    } seen[STREAMS];
-    int i = 0;
-
-    while (i < STREAMS && seen[i].workspace && seen[i].workspace != workspace)
-        i++;
-    if (i == STREAMS)
-        return false;
-    if (!seen[i].workspace) {
-        seen[i].workspace = workspace;
-        seen[i].stream = stream;
-    }
-    return seen[i].stream == stream;
-}
-
 static bool is_aligned(const struct work *work, const struct proposed *proposed)
 {
     const void *addresses[] = {work->a_data, work->b_data, work->c_data, work->d_data};
@@ -530,7 +510,7 @@ int cublasLtMatmul(void *handle, void *product, const void *alpha, const void *a
     if (proposed.workspace_bytes > workspace_bytes ||
         (proposed.workspace_bytes > 0 &&
          (!cuDoubleIsDevice(workspace, workspace_bytes) || (uintptr_t)workspace % 16 != 0 ||
-          !is_own(workspace, stream))))
+          !workspace_is_own(workspace, stream))))
         return INVALID_VALUE;
     work.alpha = scalar_of(alpha, work.product.scale_type);
     work.beta = scalar_of(beta, work.product.scale_type);

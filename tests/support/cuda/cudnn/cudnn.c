@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "tests/support/cuda/cudnn/graph.h"
+#include "tests/support/cuda/workspace.h"
 
 enum {
     NOT_INITIALIZED = 1001,
@@ -38,7 +39,6 @@ enum {
     MAGIC = 0x63756e39,
     SMALL_WORKSPACE = 1024,
     ENGINES = 6,
-    STREAMS = 64,
     VALUES_MAX = 8,
     ATTRIBUTES_MAX = 10,
 };
@@ -556,26 +556,6 @@ static void *place_of(const struct descriptor *pack, const struct graph_tensor *
     return NULL;
 }
 
-/* Whether a workspace has been no other stream's. */
-static bool is_own(const void *workspace, void *stream)
-{
-    static struct {
-        const void *workspace;
-        void *stream;
-    } seen[STREAMS];
-    int i = 0;
-
-    while (i < STREAMS && seen[i].workspace && seen[i].workspace != workspace)
-        i++;
-    if (i == STREAMS)
-        return false;
-    if (!seen[i].workspace) {
-        seen[i].workspace = workspace;
-        seen[i].stream = stream;
-    }
-    return seen[i].stream == stream;
-}
-
 static bool fill_work(const struct descriptor *plan, const struct descriptor *pack,
                       struct graph_work *work)
 {
@@ -648,7 +628,7 @@ int cudnnBackendExecute(void *object, void *plan_object, void *pack_object)
     bytes = (size_t)workspace_of(plan->engine, &plan->problem);
     if (bytes > 0 && (!workspace || !cuDoubleIsDevice(workspace->values[0].pointer, bytes) ||
                       (uintptr_t)workspace->values[0].pointer % 16 != 0 ||
-                      !is_own(workspace->values[0].pointer, handle->stream)))
+                      !workspace_is_own(workspace->values[0].pointer, handle->stream)))
         return BAD_PARAM;
     return hand_over(&work, plan->engine, workspace ? workspace->values[0].pointer : NULL, bytes,
                      handle->stream);
