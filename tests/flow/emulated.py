@@ -20,3 +20,14 @@ def left_of(path):
     """What the device counted, as it writes that to CUDA_DOUBLE_LEFT."""
     lines = pathlib.Path(path).read_text().splitlines()
     return {line.rsplit(" ", 1)[0]: int(line.rsplit(" ", 1)[1]) for line in lines}
+
+
+def is_clean(left):
+    """Whether all was given back to the device."""
+    return all(count == 0 for what, count in left.items() if what.startswith("left "))
+
+
+def infer(library, model, *flags, before=(), **environment):
+    """load_and_run --cuda on the model of a folder, beside a double of tests/support/cuda."""
+    words = [*before, BUILD / "runtime" / "load_and_run", model / "model.onnx", "--cuda", *flags]
+    return run(words, **{"LD_LIBRARY_PATH": f"{EMULATED}:{BUILD / 'tests/support/cuda' / library}", **environment})

@@ -12,9 +12,8 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 import emulated
-from emulated import BUILD, left_of
+from emulated import BUILD, is_clean, left_of
 
-LIBRARIES = f"{emulated.EMULATED}:{BUILD / 'tests/support/cuda/cublaslt'}"
 failures = []
 
 
@@ -23,13 +22,8 @@ def expect(condition, what):
         failures.append(what)
 
 
-def run(model, *flags, before=(), **environment):
-    words = [*before, BUILD / "runtime" / "load_and_run", model / "model.onnx", "--cuda", *flags]
-    return emulated.run(words, **{"LD_LIBRARY_PATH": LIBRARIES, **environment})
-
-
-def is_clean(left):
-    return all(count == 0 for what, count in left.items() if what.startswith("left "))
+def run(model, *flags, **settings):
+    return emulated.infer("cublaslt", model, *flags, **settings)
 
 
 def save(folder, nodes, constants, inputs, outputs):

@@ -11,7 +11,7 @@ import sys
 import tempfile
 
 import emulated
-from emulated import BUILD, EMULATED, left_of
+from emulated import BUILD, EMULATED, is_clean, left_of
 
 ROOT = pathlib.Path(os.environ["OPTRACE_SOURCE_ROOT"])
 CASES = ROOT / "tests" / "graphs" / "cases"
@@ -28,10 +28,6 @@ def expect(condition, what):
 def run(model, *flags, before=(), **environment):
     words = [*before, BUILD / "runtime" / "load_and_run", model / "model.onnx", "--cuda", *flags]
     return emulated.run(words, **environment)
-
-
-def is_clean(left):
-    return all(count == 0 for what, count in left.items() if what.startswith("left "))
 
 
 def check_results():
