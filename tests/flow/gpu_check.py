@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """What of scripts/gpu-check needs no GPU: its list, what it packs, and what it says where there is none.
 Its lines themselves are claimed nowhere before they have run; docs/gpu.md says which have."""
-import importlib.machinery
-import importlib.util
+import importlib
 import os
 import pathlib
 import re
 import subprocess
 import sys
 import tempfile
+
+from gpu_script import load_script
 
 ROOT = pathlib.Path(os.environ["OPTRACE_SOURCE_ROOT"])
 BUILD = pathlib.Path(os.environ["OPTRACE_BUILD_ROOT"])
@@ -24,14 +25,6 @@ def gpu_check(*words, **environment):
 def expect(condition, what):
     if not condition:
         failures.append(what)
-
-
-def load_script():
-    loader = importlib.machinery.SourceFileLoader("gpu_check_script", str(ROOT / "scripts/gpu-check"))
-    sys.dont_write_bytecode = True
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
-    loader.exec_module(module)
-    return module
 
 
 def check_questions(folder):

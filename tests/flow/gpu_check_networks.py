@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Line i of scripts/gpu-check, as far as no GPU is needed: small networks on the emulated device, whose models
 ONNX reads, and what it makes of figures that are known."""
-import importlib.machinery
-import importlib.util
 import os
 import pathlib
 import re
@@ -11,7 +9,8 @@ import sqlite3
 import sys
 import tempfile
 
-ROOT = pathlib.Path(os.environ["OPTRACE_SOURCE_ROOT"])
+from gpu_script import load_script
+
 BUILD = pathlib.Path(os.environ["OPTRACE_BUILD_ROOT"])
 EMULATED = BUILD / "tests/support/cuda/emulated"
 failures = []
@@ -20,14 +19,6 @@ failures = []
 def expect(condition, what):
     if not condition:
         failures.append(what)
-
-
-def load_script():
-    loader = importlib.machinery.SourceFileLoader("gpu_check_script", str(ROOT / "scripts/gpu-check"))
-    sys.dont_write_bytecode = True
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
-    loader.exec_module(module)
-    return module
 
 
 def refusal(call, *arguments):
