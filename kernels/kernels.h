@@ -30,6 +30,7 @@
 #include "kernels/dtype.h"
 #include "kernels/elementwise.h"
 #include "kernels/gemm_f32.h"
+#include "kernels/half.h"
 #include "kernels/index.h"
 #include "kernels/int8.h"
 #include "kernels/learning.h"
@@ -225,6 +226,7 @@ COMMON_KERNELS(KERNEL_DECLARE);
     CONVOLVE_KERNELS(KERNEL);                                                                      \
     ELEMENTWISE_KERNELS(KERNEL);                                                                   \
     GEMM_F32_KERNELS(KERNEL);                                                                      \
+    HALF_KERNELS(KERNEL);                                                                          \
     INDEX_KERNELS(KERNEL);                                                                         \
     INT8_KERNELS(KERNEL);                                                                          \
     LEARNING_KERNELS(KERNEL);                                                                      \

@@ -40,6 +40,11 @@ struct cuda_chain {
     struct kernel_chain chain;
 };
 
+struct cuda_chain_half {
+    const void *input[KERNEL_CHAIN_INPUTS];
+    struct kernel_chain_half half;
+};
+
 struct cuda_operands {
     const void *address[KERNEL_EINSUM_OPERANDS];
 };

@@ -57,8 +57,8 @@ static void align(struct conv_run *run)
 static void end_by_own(const struct conv_run *run)
 {
     const struct conv_shape *s = &run->shape;
-    float *y = run->y;
-    const float *bias = run->bias, *residual = s->residual == RESIDUAL_OTHER ? run->residual : NULL;
+    void *y = run->y;
+    const void *bias = run->bias, *residual = s->residual == RESIDUAL_OTHER ? run->residual : NULL;
     int64_t channels = s->is_transposed ? s->channels : s->filters;
     int64_t plane = cuda_product(s->is_transposed ? s->in : s->out, KERNEL_SPATIAL);
     int64_t count = s->batch * channels * plane;
@@ -68,12 +68,29 @@ static void end_by_own(const struct conv_run *run)
                          (void *[]){&y, &bias, &residual, &count, &channels, &plane, &activation});
 }
 
+static void end_half_by_own(const struct conv_run *run)
+{
+    const struct conv_shape *s = &run->shape;
+    void *y = run->y;
+    const void *bias = run->bias, *residual = s->residual == RESIDUAL_OTHER ? run->residual : NULL;
+    int64_t channels = s->is_transposed ? s->channels : s->filters;
+    int64_t plane = cuda_product(s->is_transposed ? s->in : s->out, KERNEL_SPATIAL);
+    int64_t count = s->batch * channels * plane;
+    struct kernel_activation activation = {(enum kernel_unary)s->activation, s->a, s->b};
+    int dtype = s->dtype, bias_type = s->bias_type, residual_type = s->residual_type;
+    bool saturates = run->saturates;
+
+    cuda_launch_elements(CUDA_KERNEL_conv_end_half, count,
+                         (void *[]){&y, &bias, &residual, &count, &channels, &plane, &activation,
+                                    &dtype, &bias_type, &residual_type, &saturates});
+}
+
 static void compute(struct conv_call *call)
 {
     struct kernel_cuda *cuda = cuda_current();
 
     align(&call->run);
-    call->run.end = end_by_own;
+    call->run.end = call->run.shape.dtype == KERNEL_F32 ? end_by_own : end_half_by_own;
     call->is_refused = call->is_refused || !has_its_sizes(&call->run.shape);
     if (conv_is_planned(cuda, call))
         conv_run(cuda, call);
@@ -147,10 +164,11 @@ static void conv_transpose_cuda(void *y, const void *x, const void *w, const voi
 {
     struct transpose_call given = {y, x, w, bias, shape};
     struct conv_call call = {
-        .own = own_transpose, .call = &given, .is_refused = shape->dtype != KERNEL_F32};
+        .own = own_transpose, .call = &given, .is_refused = shape->dtype == KERNEL_F64};
     struct conv_shape *s = &call.run.shape;
 
     memset(s, 0, sizeof(*s));
+    s->dtype = s->y_type = s->bias_type = s->residual_type = (int32_t)shape->dtype;
     s->batch = shape->batch;
     s->channels = shape->filters;
     s->filters = shape->channels;
@@ -165,8 +183,61 @@ static void conv_transpose_cuda(void *y, const void *x, const void *w, const voi
     compute(&call);
 }
 
+/* --- In half precision, there or back --- */
+
+struct conv_half_call {
+    void *y;
+    const void *x, *w, *bias, *residual;
+    const struct kernel_conv_half *shape;
+};
+
+static void own_half(const void *given)
+{
+    struct conv_half_call call = *(const struct conv_half_call *)given;
+    struct kernel_conv_half shape = *call.shape;
+    const struct kernel_window *window = &shape.conv.window;
+    int64_t plane =
+        cuda_product(shape.conv.is_transposed ? window->in : window->out, KERNEL_SPATIAL);
+    int64_t count = shape.conv.batch * shape.conv.filters * plane;
+
+    cuda_launch_elements(
+        CUDA_KERNEL_conv_half, count,
+        (void *[]){&call.y, &call.x, &call.w, &call.bias, &call.residual, &count, &shape});
+}
+
+static void conv_half_cuda(void *y, const void *x, const void *w, const void *bias,
+                           const void *residual, const struct kernel_conv_half *shape)
+{
+    struct conv_half_call given = {y, x, w, bias, residual, shape};
+    struct conv_call call = {.own = own_half, .call = &given};
+    const struct kernel_conv *conv = &shape->conv;
+    struct conv_shape *s = &call.run.shape;
+
+    memset(s, 0, sizeof(*s));
+    s->batch = conv->batch;
+    s->channels = conv->is_transposed ? conv->filters : conv->channels;
+    s->filters = conv->is_transposed ? conv->channels : conv->filters;
+    s->groups = conv->groups;
+    take_window(s, &conv->window);
+    s->activation = (int32_t)conv->activation.kind;
+    s->a = conv->activation.a;
+    s->b = conv->activation.b;
+    s->is_transposed = conv->is_transposed;
+    s->dtype = s->y_type = (int32_t)shape->dtype;
+    s->bias_type = bias ? (int32_t)shape->bias_type : 0;
+    s->residual_type = residual ? (int32_t)shape->residual_type : 0;
+    call.run.y = y;
+    call.run.x = x;
+    call.run.w = w;
+    call.run.bias = bias;
+    call.run.residual = residual;
+    call.run.saturates = shape->saturates;
+    compute(&call);
+}
+
 void cuda_table_conv(struct kernel_table *table)
 {
     CUDA_USE(conv_f32, conv_f32_cuda);
+    CUDA_USE(conv_half, conv_half_cuda);
     CUDA_USE(conv_transpose, conv_transpose_cuda);
 }

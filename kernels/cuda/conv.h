@@ -29,12 +29,16 @@ struct conv_shape {
     int32_t activation; /* an enum kernel_unary */
     float a, b;         /* of it */
     int32_t is_transposed;
+    /* An enum kernel_dtype each: x and w share one; f32 where it is not said otherwise. */
+    int32_t dtype, y_type, bias_type, residual_type;
 };
+_Static_assert(sizeof(struct conv_shape) == 25 * 8 + 14 * 4, "its gaps would be compared, too");
 
 struct conv_run {
     struct conv_shape shape;
-    float *y;
-    const float *x, *w, *bias, *residual;
+    void *y;
+    const void *x, *w, *bias, *residual;
+    bool saturates; /* finite results stay so in half precision, where end() rounds them */
     /** y = activation(y + bias + residual), by an own kernel, behind a convolution alone. */
     void (*end)(const struct conv_run *run);
 };
@@ -93,14 +97,24 @@ struct conv_candidate {
     int64_t engine_number, workspace_bytes;
 };
 
+/** What an engine may do to the numbers that it reads; all sum in float32. */
+enum conv_rounding {
+    CONV_ROUNDS_NOTHING,   /* no tensor cores, which round float32 */
+    CONV_ROUNDS_TF32,      /* as they like */
+    CONV_ROUNDS_ONLY_HALF, /* tensor cores, which take numbers of half precision as they are */
+};
+
+/** What it may do to those of a shape. */
+enum conv_rounding conv_rounding_of(const struct conv_shape *shape, bool allows_tf32);
+
 /** Configurations that heuristics propose. Returns how many; conv_candidate_make() takes them over. */
 int conv_graph_ask(struct conv_library *library, const struct conv_graph *graph, int mode,
                    int wanted, void **out_configurations);
 
 /** False: it cannot be built, or computes less exactly than is allowed; `configuration` is given
  *  back then. */
-bool conv_candidate_make(struct conv_library *library, void *configuration, bool allows_tf32,
-                         struct conv_candidate *out_candidate);
+bool conv_candidate_make(struct conv_library *library, void *configuration,
+                         enum conv_rounding allowed, struct conv_candidate *out_candidate);
 void conv_candidate_forget(struct conv_library *library, struct conv_candidate *candidate);
 
 /** The memory that a candidate is run with. NULL where it cannot be had. */

@@ -112,13 +112,24 @@ static int spatial_rank(const struct conv_shape *s)
     return has_depth ? 3 : 2;
 }
 
-/* alignment 0: it lies between operations */
-static void *add_tensor(struct builder *b, int64_t id, int64_t outer, int64_t channels,
-                        const int64_t *spatial, uint32_t alignment)
+static int type_of(int32_t dtype)
 {
-    int64_t dims[RANK_MAX] = {outer, channels}, strides[RANK_MAX], bytes = alignment;
+    return dtype == KERNEL_F16 ? DNN_F16 : dtype == KERNEL_BF16 ? DNN_BF16 : DNN_F32;
+}
+
+/* What a tensor is, and where: alignment 0: it lies between operations, in float32. */
+struct place {
+    int64_t id;
+    uint32_t alignment;
+    int32_t dtype;
+};
+
+static void *add_tensor(struct builder *b, const struct place *place, int64_t outer,
+                        int64_t channels, const int64_t *spatial)
+{
+    int64_t dims[RANK_MAX] = {outer, channels}, strides[RANK_MAX], bytes = place->alignment;
     int rank = b->rank + 2;
-    const bool is_virtual = alignment == 0;
+    const bool is_virtual = place->alignment == 0;
     void *tensor = add(b, DNN_TENSOR);
 
     for (int i = 0; i < b->rank; i++)
@@ -128,10 +139,11 @@ static void *add_tensor(struct builder *b, int64_t id, int64_t outer, int64_t ch
         strides[i - 1] = strides[i] * dims[i];
     if (is_virtual)
         bytes = sizeof(float);
-    tell_number(b, tensor, DNN_TENSOR_DATA_TYPE, DNN_TYPE_DATA_TYPE, DNN_F32);
+    tell_number(b, tensor, DNN_TENSOR_DATA_TYPE, DNN_TYPE_DATA_TYPE,
+                is_virtual ? DNN_F32 : type_of(place->dtype));
     tell(b, tensor, DNN_TENSOR_DIMS, DNN_TYPE_INT64, rank, dims);
     tell(b, tensor, DNN_TENSOR_STRIDES, DNN_TYPE_INT64, rank, strides);
-    tell(b, tensor, DNN_TENSOR_ID, DNN_TYPE_INT64, 1, &id);
+    tell(b, tensor, DNN_TENSOR_ID, DNN_TYPE_INT64, 1, &place->id);
     tell(b, tensor, DNN_TENSOR_ALIGNMENT, DNN_TYPE_INT64, 1, &bytes);
     tell(b, tensor, DNN_TENSOR_IS_VIRTUAL, DNN_TYPE_BOOL, 1, &is_virtual);
     end(b, tensor);
@@ -139,12 +151,13 @@ static void *add_tensor(struct builder *b, int64_t id, int64_t outer, int64_t ch
 }
 
 /* What is computed, of whole size: y, what is added to it, or what comes in between. */
-static void *add_result(struct builder *b, int64_t id, uint32_t alignment)
+static void *add_result(struct builder *b, int64_t id, uint32_t alignment, int32_t dtype)
 {
     const struct conv_shape *s = b->shape;
+    const struct place place = {id, alignment, dtype};
 
-    return s->is_transposed ? add_tensor(b, id, s->batch, s->channels, s->in, alignment)
-                            : add_tensor(b, id, s->batch, s->filters, s->out, alignment);
+    return s->is_transposed ? add_tensor(b, &place, s->batch, s->channels, s->in)
+                            : add_tensor(b, &place, s->batch, s->filters, s->out);
 }
 
 static void *add_window(struct builder *b)
@@ -170,10 +183,12 @@ static void add_convolution(struct builder *b, void *y, float beta)
 {
     const struct conv_shape *s = b->shape;
     const bool is_back = s->is_transposed != 0;
+    const struct place x_place = {CONV_X, s->x_alignment, s->dtype};
+    const struct place w_place = {CONV_W, s->w_alignment, s->dtype};
     void *window = add_window(b);
-    void *x = is_back ? add_tensor(b, CONV_X, s->batch, s->filters, s->out, s->x_alignment)
-                      : add_tensor(b, CONV_X, s->batch, s->channels, s->in, s->x_alignment);
-    void *w = add_tensor(b, CONV_W, s->filters, s->channels / s->groups, s->kernel, s->w_alignment);
+    void *x = is_back ? add_tensor(b, &x_place, s->batch, s->filters, s->out)
+                      : add_tensor(b, &x_place, s->batch, s->channels, s->in);
+    void *w = add_tensor(b, &w_place, s->filters, s->channels / s->groups, s->kernel);
     void *operation = add(b, is_back ? DNN_BACKWARD_DATA : DNN_FORWARD);
 
     tell_float(b, operation, is_back ? DNN_BACKWARD_ALPHA : DNN_FORWARD_ALPHA, 1.0f);
@@ -236,8 +251,8 @@ static void *add_activation(struct builder *b)
 /* The tensor that the next operation makes: y, where `left` is how many are still to come. */
 static void *next_result(struct builder *b, int left)
 {
-    return left == 0 ? add_result(b, CONV_Y, b->shape->y_alignment)
-                     : add_result(b, b->next_id++, 0);
+    return left == 0 ? add_result(b, CONV_Y, b->shape->y_alignment, b->shape->y_type)
+                     : add_result(b, b->next_id++, 0, KERNEL_F32);
 }
 
 /* The order is that of cuDNN's own engines for this. */
@@ -252,15 +267,15 @@ static void add_operations(struct builder *b, bool has_end)
 
     add_convolution(b, now, s->residual == RESIDUAL_Y ? 1.0f : 0.0f);
     if (has_residual) {
-        void *residual = add_result(b, CONV_RESIDUAL, s->residual_alignment);
+        void *residual = add_result(b, CONV_RESIDUAL, s->residual_alignment, s->residual_type);
         void *sum = next_result(b, --left);
 
         add_apply(b, add_pointwise(b, DNN_ADD), now, residual, sum);
         now = sum;
     }
     if (has_bias) {
-        void *bias = add_tensor(b, CONV_BIAS, 1, s->is_transposed ? s->channels : s->filters, NULL,
-                                s->bias_alignment);
+        const struct place place = {CONV_BIAS, s->bias_alignment, s->bias_type};
+        void *bias = add_tensor(b, &place, 1, s->is_transposed ? s->channels : s->filters, NULL);
         void *sum = next_result(b, --left);
 
         add_apply(b, add_pointwise(b, DNN_ADD), now, bias, sum);
@@ -307,6 +322,13 @@ void conv_graph_forget(struct conv_library *library, struct conv_graph *graph)
 
 /* --- Engines --- */
 
+enum conv_rounding conv_rounding_of(const struct conv_shape *shape, bool allows_tf32)
+{
+    if (shape->dtype != KERNEL_F32)
+        return CONV_ROUNDS_ONLY_HALF;
+    return allows_tf32 ? CONV_ROUNDS_TF32 : CONV_ROUNDS_NOTHING;
+}
+
 static bool get(struct conv_library *library, void *descriptor, enum dnn_attribute name,
                 enum dnn_type type, int64_t wanted, int64_t *out_count, void *values)
 {
@@ -351,21 +373,22 @@ int conv_graph_ask(struct conv_library *library, const struct conv_graph *graph,
     return count;
 }
 
-/* Float32 as it is: nothing rounds it but, where that is allowed, tensor cores. Transforms of large
- * tiles and Fourier's make larger errors than the contract allows. */
-static bool is_exact(const int *notes, int64_t count, bool allows_tf32)
+/* Numbers as they are, and sums in float32: nothing rounds float32 but, where that is allowed, tensor
+ * cores, which take half precision as it is. Transforms of large tiles and Fourier's make larger
+ * errors than the contracts allow. */
+static bool is_exact(const int *notes, int64_t count, enum conv_rounding allowed)
 {
     for (int64_t i = 0; i < count; i++)
         if (notes[i] == DNN_NOTE_ROUNDS_SUMS || notes[i] == DNN_NOTE_FFT ||
             notes[i] == DNN_NOTE_WINOGRAD_6 || notes[i] == DNN_NOTE_WINOGRAD_13 ||
-            (!allows_tf32 &&
-             (notes[i] == DNN_NOTE_TENSOR_CORE || notes[i] == DNN_NOTE_ROUNDS_INPUTS)))
+            (allowed == CONV_ROUNDS_NOTHING && notes[i] == DNN_NOTE_TENSOR_CORE) ||
+            (allowed != CONV_ROUNDS_TF32 && notes[i] == DNN_NOTE_ROUNDS_INPUTS))
             return false;
     return true;
 }
 
 static bool look_at_engine(struct conv_library *library, struct conv_candidate *candidate,
-                           bool allows_tf32)
+                           enum conv_rounding allowed)
 {
     int notes[DNN_NOTES_MAX];
     int64_t count = 0, one = 0;
@@ -378,7 +401,7 @@ static bool look_at_engine(struct conv_library *library, struct conv_candidate *
                &candidate->engine_number) &&
            get(library, candidate->engine, DNN_ENGINE_NOTES, DNN_TYPE_NOTE, DNN_NOTES_MAX, &count,
                notes) &&
-           count <= DNN_NOTES_MAX && is_exact(notes, count, allows_tf32);
+           count <= DNN_NOTES_MAX && is_exact(notes, count, allowed);
 }
 
 static bool build(struct conv_library *library, struct conv_candidate *candidate)
@@ -399,12 +422,12 @@ static bool build(struct conv_library *library, struct conv_candidate *candidate
            candidate->workspace_bytes >= 0;
 }
 
-bool conv_candidate_make(struct conv_library *library, void *configuration, bool allows_tf32,
-                         struct conv_candidate *out_candidate)
+bool conv_candidate_make(struct conv_library *library, void *configuration,
+                         enum conv_rounding allowed, struct conv_candidate *out_candidate)
 {
     struct conv_candidate candidate = {.configuration = configuration};
 
-    if (look_at_engine(library, &candidate, allows_tf32) && build(library, &candidate)) {
+    if (look_at_engine(library, &candidate, allowed) && build(library, &candidate)) {
         *out_candidate = candidate;
         return true;
     }

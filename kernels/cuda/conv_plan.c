@@ -232,6 +232,7 @@ static void try_mode(struct kernel_cuda *cuda, const struct conv_call *call, str
     struct conv_library *library = &cuda->convolutions->library;
     uint64_t limit = cuda->choice.workspace_limit < WORKSPACE_BYTES ? cuda->choice.workspace_limit
                                                                     : WORKSPACE_BYTES;
+    const enum conv_rounding allowed = conv_rounding_of(&plan->shape, cuda->choice.allows_tf32);
     void *configurations[PROPOSALS];
     int count = conv_graph_ask(library, &plan->graphs[has_end], mode, PROPOSALS, configurations);
 
@@ -240,8 +241,7 @@ static void try_mode(struct kernel_cuda *cuda, const struct conv_call *call, str
 
         if (cuda->failure != 0 || (best->is_found && !cuda->choice.times))
             conv_descriptor_forget(library, configurations[i]);
-        else if (!conv_candidate_make(library, configurations[i], cuda->choice.allows_tf32,
-                                      &candidate))
+        else if (!conv_candidate_make(library, configurations[i], allowed, &candidate))
             continue;
         else if ((uint64_t)candidate.workspace_bytes > limit ||
                  !cuda_workspaces_take(cuda, (size_t)candidate.workspace_bytes))

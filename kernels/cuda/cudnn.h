@@ -12,7 +12,9 @@
 enum {
     DNN_NOT_SUPPORTED = 3000, /* of what its functions answer: to below 4000; 0 is success */
     DNN_NOT_SUPPORTED_END = 4000,
-    DNN_F32 = 0,               /* a type of numbers */
+    DNN_F32 = 0, /* types of numbers */
+    DNN_F16 = 2,
+    DNN_BF16 = 9,
     DNN_CROSS_CORRELATION = 1, /* as ONNX has convolutions */
     DNN_ADD = 0,               /* functions of each element */
     DNN_RELU = 100,

@@ -58,6 +58,23 @@ static __device__ inline double half_to_f64(uint16_t half)
     return sign * ldexp((double)(fraction + 1024), exponent - 25);
 }
 
+static __device__ __forceinline__ float half_to_f32(uint16_t half)
+{
+#if defined(EMULATION)
+    return (float)half_to_f64(half);
+#else
+    float number;
+
+    asm("cvt.f32.f16 %0, %1;" : "=f"(number) : "h"(half));
+    return number;
+#endif
+}
+
+static __device__ __forceinline__ float brain_to_f32(uint16_t brain)
+{
+    return __int_as_float((int)((uint32_t)brain << 16));
+}
+
 /* Rounds to nearest, ties to even; a carry out of the fraction runs into the exponent. */
 static __device__ inline uint16_t f64_to_half(double number)
 {
@@ -89,6 +106,26 @@ static __device__ inline uint16_t f64_to_brain(double number)
     return (uint16_t)((unsigned)__float_as_int(narrow) >> 16);
 }
 
+static __device__ __forceinline__ uint16_t f32_to_half(float number)
+{
+#if defined(EMULATION)
+    return f64_to_half((double)number);
+#else
+    uint16_t half;
+
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(number));
+    return half;
+#endif
+}
+
+/* A carry out of the fraction runs into the exponent, also into that of infinity. */
+static __device__ __forceinline__ uint16_t f32_to_brain(float number)
+{
+    uint32_t bits = (uint32_t)__float_as_int(number);
+
+    return number != number ? 0x7fc0 : (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
 static __device__ inline int64_t get_i64(const void *x, int dtype, int64_t i)
 {
     switch (dtype) {
@@ -118,9 +155,9 @@ static __device__ inline double get_f64(const void *x, int dtype, int64_t i)
     case KERNEL_F64:
         return ((const double *)x)[i];
     case KERNEL_F16:
-        return half_to_f64(((const uint16_t *)x)[i]);
+        return (double)half_to_f32(((const uint16_t *)x)[i]);
     case KERNEL_BF16:
-        return (double)__int_as_float((int)((uint32_t)((const uint16_t *)x)[i] << 16));
+        return (double)brain_to_f32(((const uint16_t *)x)[i]);
     case KERNEL_U64:
         return (double)((const uint64_t *)x)[i];
     default:
@@ -228,6 +265,29 @@ static __device__ inline void set_f64(void *y, int dtype, int64_t i, double numb
     }
 }
 
+/* What is computed in float32, of f32, f16 and bf16. */
+static __device__ __forceinline__ float get_f32(const void *x, int dtype, int64_t i)
+{
+    if (dtype == KERNEL_F32)
+        return ((const float *)x)[i];
+    return dtype == KERNEL_F16 ? half_to_f32(((const uint16_t *)x)[i])
+                               : brain_to_f32(((const uint16_t *)x)[i]);
+}
+
+/* saturates  what is finite stays so */
+static __device__ __forceinline__ void set_f32(void *y, int dtype, int64_t i, float number,
+                                               bool saturates)
+{
+    const float most = dtype == KERNEL_F16 ? 65504.0f : 3.38953139e38f, size = fabsf(number);
+
+    if (saturates && dtype != KERNEL_F32 && size > most && size <= 3.402823466e38f)
+        number = BUG == 26 ? number : copysignf(most, number);
+    if (dtype == KERNEL_F32)
+        ((float *)y)[i] = number;
+    else
+        ((uint16_t *)y)[i] = dtype == KERNEL_F16 ? f32_to_half(number) : f32_to_brain(number);
+}
+
 /* One element of 1, 2, 4 or 8 bytes. */
 static __device__ __forceinline__ void move_element(void *y, int64_t to, const void *x,
                                                     int64_t from, int bytes)
@@ -262,6 +322,28 @@ static __device__ __forceinline__ int64_t window_at(const struct kernel_window *
     int64_t at = o * window->stride[axis] - window->pad_begin[axis] + k * window->dilation[axis];
 
     return at >= 0 && at < window->in[axis] ? at : -1;
+}
+
+/* A result through an activation. */
+static __device__ inline float activated(float x, const struct kernel_activation *activation)
+{
+    float a = activation->a, b = activation->b;
+
+    switch (activation->kind) {
+    case KERNEL_RELU:
+        return x < 0.0f ? 0.0f : x;
+    case KERNEL_LEAKY_RELU:
+        return x < 0.0f ? a * x : x;
+    case KERNEL_CLIP:
+        x = x < a ? a : x;
+        return x > b ? b : x;
+    case KERNEL_SIGMOID:
+        return 1.0f / (1.0f + expf(-x));
+    case KERNEL_TANH:
+        return tanhf(x);
+    default:
+        return x;
+    }
 }
 
 /* What f makes of the v of all threads of the block, in each of them. `partial` has room for a

@@ -141,6 +141,53 @@ static void chain_cuda(float *y, const void *const *inputs, const struct kernel_
     cuda_launch_elements(CUDA_KERNEL_chain_f32, count, (void *[]){&y, &count, &args});
 }
 
+/* Axes that lie behind each other in every input are one. */
+static void join_axes(struct kernel_chain *chain)
+{
+    int rank = 0;
+
+    for (int i = 0; i < chain->rank; i++) {
+        bool joins = rank > 0;
+
+        if (chain->dims[i] == 1)
+            continue;
+        for (int k = 0; k < chain->inputs && joins; k++)
+            joins = chain->strides[k][rank - 1] == chain->dims[i] * chain->strides[k][i];
+        rank += !joins;
+        chain->dims[rank - 1] = joins ? chain->dims[rank - 1] * chain->dims[i] : chain->dims[i];
+        for (int k = 0; k < chain->inputs; k++)
+            chain->strides[k][rank - 1] = chain->strides[k][i];
+    }
+    chain->rank = rank;
+}
+
+static bool is_half_or_f32(enum kernel_dtype dtype)
+{
+    return dtype == KERNEL_F32 || dtype == KERNEL_F16 || dtype == KERNEL_BF16;
+}
+
+static void chain_half_cuda(void *y, const void *const *inputs,
+                            const struct kernel_chain_half *given)
+{
+    struct cuda_chain_half args = {.half = *given};
+    struct kernel_chain *chain = &args.half.chain;
+    int64_t count = cuda_product(chain->dims, chain->rank);
+    int to = (int)given->y_type, from = (int)given->types[0];
+    bool saturates = given->saturates, is_conversion;
+
+    for (int i = 0; i < chain->inputs; i++)
+        args.input[i] = inputs[i];
+    if (!chain->is_padded)
+        join_axes(chain);
+    is_conversion = chain->steps == 0 && !chain->is_padded && is_half_or_f32(given->types[0]) &&
+                    (chain->rank == 0 || (chain->rank == 1 && chain->strides[0][0] == 1));
+    if (is_conversion)
+        cuda_launch_elements(CUDA_KERNEL_convert_half, count,
+                             (void *[]){&y, &to, &args.input[0], &from, &saturates, &count});
+    else
+        cuda_launch_elements(CUDA_KERNEL_chain_half, count, (void *[]){&y, &count, &args});
+}
+
 static void where_cuda(void *y, const uint8_t *condition, const void *a, const void *b,
                        const struct kernel_where *shape)
 {
@@ -156,6 +203,13 @@ static void cast_cuda(void *y, enum kernel_dtype to, const void *x, enum kernel_
 {
     int64_t count = (int64_t)size;
     int to_type = (int)to, from_type = (int)from;
+    bool saturates = false;
+
+    if (is_half_or_f32(to) && is_half_or_f32(from)) {
+        cuda_launch_elements(CUDA_KERNEL_convert_half, count,
+                             (void *[]){&y, &to_type, &x, &from_type, &saturates, &count});
+        return;
+    }
 
     cuda_launch_elements(CUDA_KERNEL_cast_any, count,
                          (void *[]){&y, &to_type, &x, &from_type, &count});
@@ -181,6 +235,7 @@ void cuda_table_elementwise(struct kernel_table *table)
     CUDA_USE(map, map_cuda);
     CUDA_USE(zip, zip_cuda);
     CUDA_USE(chain, chain_cuda);
+    CUDA_USE(chain_half, chain_half_cuda);
     CUDA_USE(where, where_cuda);
     CUDA_USE(cast, cast_cuda);
 }

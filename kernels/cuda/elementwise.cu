@@ -386,9 +386,9 @@ static __device__ int64_t chain_place(const struct kernel_chain *chain, int inpu
 }
 
 /* Input 0 of a chain that begins with an image: any type, surrounded by a constant. */
-static __device__ float chain_source(const struct cuda_chain *args, int64_t i)
+static __device__ float chain_source(const struct kernel_chain *chain, const void *input, int type,
+                                     int64_t i)
 {
-    const struct kernel_chain *chain = &args->chain;
     int64_t at = 0;
 
     for (int axis = chain->rank - 1; axis >= 0; axis--) {
@@ -399,9 +399,24 @@ static __device__ float chain_source(const struct cuda_chain *args, int64_t i)
         at += c * chain->strides[0][axis];
         i /= chain->dims[axis];
     }
-    if (chain->type == KERNEL_I64)
-        return (float)((const int64_t *)args->input[0])[at];
-    return (float)get_f64(args->input[0], chain->type, at);
+    if (type == KERNEL_I64)
+        return (float)((const int64_t *)input)[at];
+    return (float)get_f64(input, type, at);
+}
+
+/* `numbers` are the inputs of one element, and behind them the results of steps. */
+static __device__ float run_chain(const struct kernel_chain *chain, float *numbers)
+{
+    for (int s = 0; s < chain->steps; s++) {
+        const struct kernel_chain_step *step = &chain->step[s];
+        float a = numbers[step->operands[0]];
+        float b = step->has_two ? numbers[step->operands[1]] : 0.0f;
+
+        numbers[KERNEL_CHAIN_RESULT + s] =
+            step->has_two ? zip_real<float>(step->zip, BUG == 4 ? b : a, BUG == 4 ? a : b)
+                          : map_real<float>(step->map, a, (float)step->a, (float)step->b);
+    }
+    return numbers[chain->steps > 0 ? KERNEL_CHAIN_RESULT + chain->steps - 1 : 0];
 }
 
 extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
@@ -412,22 +427,38 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     for (int64_t i = grid_index(); i < count; i += grid_step()) {
         float numbers[KERNEL_CHAIN_INPUTS + KERNEL_CHAIN_STEPS];
 
-        numbers[0] = chain_source(&args, i);
+        numbers[0] = chain_source(chain, args.input[0], chain->type, i);
         for (int k = 1; k < chain->inputs; k++)
             numbers[k] = ((const float *)args.input[k])[chain_place(chain, k, i)];
-        for (int s = 0; s < chain->steps; s++) {
-            const struct kernel_chain_step *step = &chain->step[s];
-            float a = numbers[step->operands[0]];
-            float b = step->has_two ? numbers[step->operands[1]] : 0.0f;
-
-            numbers[KERNEL_CHAIN_RESULT + s] =
-                step->has_two ? zip_real<float>(step->zip, BUG == 4 ? b : a, BUG == 4 ? a : b)
-                              : map_real<float>(step->map, a, (float)step->a, (float)step->b);
-        }
-        y[i] = numbers[chain->steps > 0 ? KERNEL_CHAIN_RESULT + chain->steps - 1 : 0];
+        y[i] = run_chain(chain, numbers);
     }
 }
 KERNEL_EXPORT(chain_f32)
+
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
+    chain_half(void *y, int64_t count, struct cuda_chain_half args)
+{
+    const struct kernel_chain *chain = &args.half.chain;
+
+    for (int64_t i = grid_index(); i < count; i += grid_step()) {
+        float numbers[KERNEL_CHAIN_INPUTS + KERNEL_CHAIN_STEPS];
+
+        numbers[0] = chain_source(chain, args.input[0], args.half.types[0], i);
+        for (int k = 1; k < chain->inputs; k++)
+            numbers[k] = get_f32(args.input[k], args.half.types[k], chain_place(chain, k, i));
+        set_f32(y, args.half.y_type, i, run_chain(chain, numbers), args.half.saturates);
+    }
+}
+KERNEL_EXPORT(chain_half)
+
+/* Between f32 and half precision. */
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
+    convert_half(void *y, int to, const void *x, int from, bool saturates, int64_t count)
+{
+    for (int64_t i = grid_index(); i < count; i += grid_step())
+        set_f32(y, to, i, get_f32(x, from, i), saturates);
+}
+KERNEL_EXPORT(convert_half)
 
 /* A choice of two, conversion */
 

@@ -42,27 +42,6 @@ static __device__ struct place place_of(int64_t i, int64_t channels, const int64
     return place;
 }
 
-static __device__ float activated(float x, const struct kernel_activation *activation)
-{
-    float a = activation->a, b = activation->b;
-
-    switch (activation->kind) {
-    case KERNEL_RELU:
-        return x < 0.0f ? 0.0f : x;
-    case KERNEL_LEAKY_RELU:
-        return x < 0.0f ? a * x : x;
-    case KERNEL_CLIP:
-        x = x < a ? a : x;
-        return x > b ? b : x;
-    case KERNEL_SIGMOID:
-        return 1.0f / (1.0f + expf(-x));
-    case KERNEL_TANH:
-        return tanhf(x);
-    default:
-        return x;
-    }
-}
-
 /* One element of the window, over the channels of a group. */
 static __device__ float conv_tap(const float *x, const float *w, int64_t channels, int64_t x_step,
                                  int64_t w_step)
@@ -123,6 +102,87 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     }
 }
 KERNEL_EXPORT(conv_end_f32)
+
+/* In half precision, also transposed: row-major images, a thread per result. */
+
+/* Where element k of the kernel reads for `place`, in the input's plane; -1: nowhere. */
+static __device__ int64_t conv_source(const struct kernel_conv *s, const int64_t *place, int64_t k)
+{
+    const struct kernel_window *window = &s->window;
+    const int64_t *size = s->is_transposed ? window->out : window->in;
+    int64_t volume = window->kernel[0] * window->kernel[1] * window->kernel[2], from = 0;
+
+    for (int axis = 0; axis < KERNEL_SPATIAL; axis++) {
+        int64_t tap, at;
+
+        volume /= window->kernel[axis];
+        tap = k / volume % window->kernel[axis];
+        at = s->is_transposed ? place[axis] + window->pad_begin[axis] - tap * window->dilation[axis]
+                              : place[axis] * window->stride[axis] - window->pad_begin[axis] +
+                                    tap * window->dilation[axis];
+        if (at < 0 || (s->is_transposed && at % window->stride[axis] != 0))
+            return -1;
+        at = s->is_transposed ? at / window->stride[axis] : at;
+        if (at >= size[axis])
+            return -1;
+        from = from * size[axis] + at;
+    }
+    return from;
+}
+
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
+    conv_half(void *y, const void *x, const void *w, const void *bias, const void *residual,
+              int64_t count, struct kernel_conv_half shape)
+{
+    const struct kernel_conv *s = &shape.conv;
+    const struct kernel_window *window = &s->window;
+    const int64_t *in = s->is_transposed ? window->out : window->in;
+    const int64_t *out = s->is_transposed ? window->in : window->out;
+    int64_t channels = s->channels / s->groups, filters = s->filters / s->groups;
+    int64_t volume = window->kernel[0] * window->kernel[1] * window->kernel[2];
+    int64_t plane = in[0] * in[1] * in[2];
+    int64_t w_step = s->is_transposed ? filters * volume : volume;
+    struct image strides = image_of(s->filters, out, false);
+
+    for (int64_t i = grid_index(); i < count; i += grid_step()) {
+        struct place at = place_of(i, s->filters, out, &strides);
+        int64_t first = at.c / filters * channels;
+        int64_t from = (at.n * s->channels + first) * plane;
+        int64_t weights = s->is_transposed ? (first * filters + at.c % filters) * volume
+                                           : at.c * channels * volume;
+        double total = 0.0;
+
+        for (int64_t k = 0; k < volume; k++) {
+            int64_t source = conv_source(s, at.o, k);
+            float sum = 0.0f;
+
+            for (int64_t c = 0; source >= 0 && c < channels; c++)
+                sum = fmaf(get_f32(x, shape.dtype, from + source + c * plane),
+                           get_f32(w, shape.dtype, weights + k + c * w_step), sum);
+            total += (double)sum;
+        }
+        total += bias && BUG != 24 ? (double)get_f32(bias, shape.bias_type, at.c) : 0.0;
+        total += residual ? (double)get_f32(residual, shape.residual_type, i) : 0.0;
+        set_f32(y, shape.dtype, i, activated((float)total, &s->activation), shape.saturates);
+    }
+}
+KERNEL_EXPORT(conv_half)
+
+/* What comes behind a convolution that another kernel has computed into y. */
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
+    conv_end_half(void *y, const void *bias, const void *residual, int64_t count, int64_t channels,
+                  int64_t plane, struct kernel_activation activation, int dtype, int bias_type,
+                  int residual_type, bool saturates)
+{
+    for (int64_t i = grid_index(); i < count; i += grid_step()) {
+        double total = (double)get_f32(y, dtype, i);
+
+        total += bias ? (double)get_f32(bias, bias_type, i / plane % channels) : 0.0;
+        total += residual ? (double)get_f32(residual, residual_type, i) : 0.0;
+        set_f32(y, dtype, i, activated((float)total, &activation), saturates);
+    }
+}
+KERNEL_EXPORT(conv_end_half)
 
 /* Pooling */
 

@@ -13,6 +13,8 @@
     X(zip_dense_f32)                                                                               \
     X(zip_any)                                                                                     \
     X(chain_f32)                                                                                   \
+    X(chain_half)                                                                                  \
+    X(convert_half)                                                                                \
     X(where_any)                                                                                   \
     X(cast_any)                                                                                    \
     X(copy_1)                                                                                      \
@@ -37,9 +39,13 @@
     X(batch_norm_f32)                                                                              \
     X(conv_f32)                                                                                    \
     X(conv_end_f32)                                                                                \
+    X(conv_half)                                                                                   \
+    X(conv_end_half)                                                                               \
     X(pool_f32)                                                                                    \
     X(lrn_f32)                                                                                     \
     X(gemm_f32)                                                                                    \
+    X(gemm_half)                                                                                   \
+    X(gemm_end_half)                                                                               \
     X(product_any)                                                                                 \
     X(einsum_any)                                                                                  \
     X(convolve_any)                                                                                \

@@ -122,7 +122,8 @@ static struct product_shape shape_of(const struct request *r, enum product_adden
     shape.a_stride = last >= 0 ? r->a_stride[last] : 0;
     shape.b_stride = last >= 0 ? r->b_stride[last] : 0;
     shape.y_stride = last >= 0 ? r->y_stride[last] : 0;
-    shape.dtype = (int32_t)r->dtype;
+    shape.dtype = (int16_t)r->dtype;
+    shape.y_type = (int16_t)r->y_type;
     shape.trans_a = r->trans_a;
     shape.trans_b = r->trans_b;
     shape.addend = (int32_t)addend;
@@ -181,7 +182,8 @@ static bool has_lines(const struct request *r)
            r->y_line >= r->n;
 }
 
-static void compute(struct request *r, product_own_fn *own, const void *call)
+/* Returns whether the library computes it. */
+static bool compute(struct request *r, product_own_fn *own, const void *call)
 {
     struct kernel_cuda *cuda = cuda_current();
     struct product_run runs[RUNS_MAX];
@@ -189,7 +191,7 @@ static void compute(struct request *r, product_own_fn *own, const void *call)
     enum product_addend addend;
 
     if (r->m <= 0 || r->n <= 0 || cuda_product(r->dims, r->rank) <= 0)
-        return;
+        return false;
     join_axes(r);
     join_rows(r);
     addend = addend_of(r);
@@ -197,11 +199,12 @@ static void compute(struct request *r, product_own_fn *own, const void *call)
         product.count = make_runs(r, addend, runs);
     if (!product_is_planned(cuda, &product)) {
         own(call);
-        return;
+        return false;
     }
     if (addend == ADDEND_Y)
         spread(r);
     product_run(cuda, &product);
+    return true;
 }
 
 /* --- Of float32 --- */
@@ -212,13 +215,16 @@ struct gemm_call {
     const struct kernel_gemm *shape;
 };
 
-static void own_gemm(const void *given)
+/* The addresses of the arguments of a kernel that goes by tiles. */
+struct tiles {
+    void *y, *a, *b, *c, *shape;
+};
+
+static void launch_tiles(enum cuda_kernel kernel, const struct kernel_gemm *shape, int64_t batch,
+                         const struct tiles *tiles)
 {
-    struct gemm_call call = *(const struct gemm_call *)given;
-    struct kernel_gemm shape = *call.shape;
-    int64_t batch = cuda_product(shape.batch_dims, shape.batch_rank);
-    int64_t rows = (shape.m + CUDA_TILE - 1) / CUDA_TILE;
-    int64_t cols = (shape.n + CUDA_TILE - 1) / CUDA_TILE;
+    int64_t rows = (shape->m + CUDA_TILE - 1) / CUDA_TILE;
+    int64_t cols = (shape->n + CUDA_TILE - 1) / CUDA_TILE;
 
     /* A grid has fewer rows of blocks than a matrix may have of tiles. */
     for (int64_t first = 0; first < rows; first += GRID_MAX) {
@@ -226,18 +232,25 @@ static void own_gemm(const void *given)
         struct cuda_size grid = {(unsigned)cols, (unsigned)now,
                                  (unsigned)(batch < GRID_MAX ? batch : GRID_MAX)};
 
-        cuda_launch(CUDA_KERNEL_gemm_f32, grid, (struct cuda_size){CUDA_TILE, CUDA_TILE_ROWS, 1},
-                    (void *[]){&call.y, &call.a, &call.b, &call.c, &batch, &first, &shape});
+        cuda_launch(
+            kernel, grid, (struct cuda_size){CUDA_TILE, CUDA_TILE_ROWS, 1},
+            (void *[]){tiles->y, tiles->a, tiles->b, tiles->c, &batch, &first, tiles->shape});
     }
 }
 
-static void gemm_f32_cuda(float *y, const float *a, const float *b, const float *c,
-                          const struct kernel_gemm *shape)
+static void own_gemm(const void *given)
 {
-    struct gemm_call call = {y, a, b, c, shape};
+    struct gemm_call call = *(const struct gemm_call *)given;
+    struct kernel_gemm shape = *call.shape;
+    int64_t batch = cuda_product(shape.batch_dims, shape.batch_rank);
+
+    launch_tiles(CUDA_KERNEL_gemm_f32, &shape, batch,
+                 &(struct tiles){&call.y, &call.a, &call.b, &call.c, &shape});
+}
+
+static struct request request_of(const struct kernel_gemm *shape)
+{
     struct request r = {
-        .dtype = KERNEL_F32,
-        .y_type = KERNEL_F32,
         .m = shape->m,
         .n = shape->n,
         .k = shape->k,
@@ -250,10 +263,6 @@ static void gemm_f32_cuda(float *y, const float *a, const float *b, const float 
         .trans_b = shape->trans_b,
         .alpha = (double)shape->alpha,
         .beta = (double)shape->beta,
-        .a = a,
-        .b = b,
-        .c = shape->beta == 0.0f ? NULL : c,
-        .y = y,
         .rank = shape->batch_rank,
     };
     int64_t dense = shape->m * shape->n;
@@ -265,7 +274,64 @@ static void gemm_f32_cuda(float *y, const float *a, const float *b, const float 
         r.y_stride[i] = shape->y_line ? shape->y_batch_stride[i] : dense;
         dense *= shape->batch_dims[i];
     }
-    compute(&r, own_gemm, &call);
+    return r;
+}
+
+static void gemm_f32_cuda(float *y, const float *a, const float *b, const float *c,
+                          const struct kernel_gemm *shape)
+{
+    struct gemm_call call = {y, a, b, c, shape};
+    struct request r = request_of(shape);
+
+    r.dtype = r.y_type = KERNEL_F32;
+    r.a = a;
+    r.b = b;
+    r.c = shape->beta == 0.0f ? NULL : c;
+    r.y = y;
+    (void)compute(&r, own_gemm, &call);
+}
+
+/* --- In half precision --- */
+
+struct gemm_half_call {
+    void *y;
+    const void *a, *b, *c;
+    const struct kernel_gemm_half *shape;
+};
+
+static void own_gemm_half(const void *given)
+{
+    struct gemm_half_call call = *(const struct gemm_half_call *)given;
+    struct kernel_gemm_half shape = *call.shape;
+    int64_t batch = cuda_product(shape.gemm.batch_dims, shape.gemm.batch_rank);
+
+    launch_tiles(CUDA_KERNEL_gemm_half, &shape.gemm, batch,
+                 &(struct tiles){&call.y, &call.a, &call.b, &call.c, &shape});
+}
+
+/* Sums of another type, and activations, are done by an own kernel behind the library's. */
+static void gemm_half_cuda(void *y, const void *a, const void *b, const void *c,
+                           const struct kernel_gemm_half *shape)
+{
+    struct gemm_half_call call = {y, a, b, c, shape};
+    struct request r = request_of(&shape->gemm);
+    struct kernel_gemm_half given = *shape;
+    const void *added = shape->gemm.beta == 0.0f ? NULL : c;
+    const bool is_added_behind = added && shape->c_type != shape->y_type;
+    int64_t count = cuda_product(shape->gemm.batch_dims, shape->gemm.batch_rank) * shape->gemm.m *
+                    shape->gemm.n;
+
+    r.dtype = shape->dtype;
+    r.y_type = shape->y_type;
+    r.a = a;
+    r.b = b;
+    r.c = is_added_behind ? NULL : added;
+    r.y = y;
+    if (!is_added_behind)
+        added = NULL;
+    if (compute(&r, own_gemm_half, &call) && (added || shape->activation.kind != KERNEL_IDENTITY))
+        cuda_launch_elements(CUDA_KERNEL_gemm_end_half, count,
+                             (void *[]){&y, &added, &count, &given});
 }
 
 /* --- Of every type --- */
@@ -335,11 +401,12 @@ static void product_cuda(const struct kernel_product_data *data, const struct ke
         r.y_stride[i] = dense;
         dense *= shape->batch_dims[i];
     }
-    compute(&r, own_product, &call);
+    (void)compute(&r, own_product, &call);
 }
 
 void cuda_table_product(struct kernel_table *table)
 {
     CUDA_USE(gemm_f32, gemm_f32_cuda);
+    CUDA_USE(gemm_half, gemm_half_cuda);
     CUDA_USE(product, product_cuda);
 }

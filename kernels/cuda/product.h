@@ -22,10 +22,11 @@ struct product_shape {
     int64_t a_line, b_line, c_line, y_line; /* from row to row as it is stored, in elements */
     int64_t batches, a_stride, b_stride, y_stride;
     uint32_t a_alignment, b_alignment, c_alignment, y_alignment; /* of addresses */
-    int32_t dtype;                                               /* of a and b */
+    int16_t dtype, y_type;                                       /* of a and b; of y and c */
     int32_t trans_a, trans_b;
     int32_t addend;
 };
+_Static_assert(sizeof(struct product_shape) == 11 * 8 + 8 * 4, "its gaps would be compared, too");
 
 struct product_run {
     struct product_shape shape;

@@ -81,21 +81,23 @@ static struct cuda_products *products_of(struct kernel_cuda *cuda)
 /* --- What cuBLASLt is told --- */
 
 static const struct {
-    enum kernel_dtype dtype;
+    enum kernel_dtype dtype, y_dtype;
     int type, y_type, compute;
 } types[] = {
-    {KERNEL_F32, LT_R_32F, LT_R_32F, LT_COMPUTE_32F},
-    {KERNEL_F64, LT_R_64F, LT_R_64F, LT_COMPUTE_64F},
-    {KERNEL_F16, LT_R_16F, LT_R_16F, LT_COMPUTE_32F},
-    {KERNEL_BF16, LT_R_16BF, LT_R_16BF, LT_COMPUTE_32F},
-    {KERNEL_I8, LT_R_8I, LT_R_32I, LT_COMPUTE_32I},
+    {KERNEL_F32, KERNEL_F32, LT_R_32F, LT_R_32F, LT_COMPUTE_32F},
+    {KERNEL_F64, KERNEL_F64, LT_R_64F, LT_R_64F, LT_COMPUTE_64F},
+    {KERNEL_F16, KERNEL_F16, LT_R_16F, LT_R_16F, LT_COMPUTE_32F},
+    {KERNEL_F16, KERNEL_F32, LT_R_16F, LT_R_32F, LT_COMPUTE_32F},
+    {KERNEL_BF16, KERNEL_BF16, LT_R_16BF, LT_R_16BF, LT_COMPUTE_32F},
+    {KERNEL_BF16, KERNEL_F32, LT_R_16BF, LT_R_32F, LT_COMPUTE_32F},
+    {KERNEL_I8, KERNEL_I32, LT_R_8I, LT_R_32I, LT_COMPUTE_32I},
 };
 
 static size_t place_of(const struct product_shape *shape)
 {
     size_t i = 0;
 
-    while ((int32_t)types[i].dtype != shape->dtype)
+    while ((int16_t)types[i].dtype != shape->dtype || (int16_t)types[i].y_dtype != shape->y_type)
         i++;
     return i;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chains of element-wise operations, the truth: element by element, step by step. */
 #include "kernels/kernels.h"
+#include "kernels/ref/ref.h"
 
 bool kernel_chain_has_map(enum kernel_map op)
 {
@@ -20,11 +21,10 @@ static void run_step(float *y, const float *a, const float *b, const struct kern
     }
 }
 
-/* Input i for one element of the result. */
-static float get_input(const void *x, const struct kernel_chain *chain, int i, int64_t index)
+float ref_chain_input(const void *x, const struct kernel_chain *chain, int i,
+                      enum kernel_dtype type, int64_t index)
 {
     bool is_padded = i == 0 && chain->is_padded;
-    enum kernel_dtype type = i == 0 ? chain->type : KERNEL_F32;
     int64_t rest = index, at = 0;
     float number;
 
@@ -50,7 +50,8 @@ void chain_ref(float *y, const void *const *inputs, const struct kernel_chain *c
         count *= chain->dims[i];
     for (int64_t index = 0; index < count; index++) {
         for (int i = 0; i < chain->inputs; i++)
-            numbers[i] = get_input(inputs[i], chain, i, index);
+            numbers[i] =
+                ref_chain_input(inputs[i], chain, i, i == 0 ? chain->type : KERNEL_F32, index);
         for (int s = 0; s < chain->steps; s++) {
             const struct kernel_chain_step *step = &chain->step[s];
 

@@ -32,6 +32,10 @@ static inline struct ref_strides ref_image_strides(int64_t channels, const int64
     };
 }
 
+/** Input i of a chain, which is of this type, for one element of the result. */
+float ref_chain_input(const void *x, const struct kernel_chain *chain, int i,
+                      enum kernel_dtype type, int64_t index);
+
 /** One element through an activation. */
 float ref_activate(float x, const struct kernel_activation *activation);
 

@@ -24,6 +24,9 @@ CASES = 19
 # What cuDNN 9 has no engine for, whole: an activation without bias, one that is none of its own, what reads its
 # own result, and sums behind the way back.
 NEVER_WHOLE = {"relu", "leaky", "in_place", "transposed"}
+NUMBERS = ("f32", "tf32", "f16", "bf16", "f16_bias", "f16_wide")
+# Nor for biases of another type than the rest has, nor for a result of another; and T4s have no bfloat16.
+NO_BIAS = {"plain", "relu"}
 failures = []
 
 
@@ -66,12 +69,16 @@ def check_plans(folder, device):
     """Each convolution has an engine alone, and most have one with what comes behind them."""
     done = emulated.run([BUILD / "tests/support/cuda/cudnn/cudnn_plans", device],
                         LD_LIBRARY_PATH=f"{emulated.EMULATED}:{folder}")
-    lines = re.findall(r"^(\w+) +(alone|with_end) +(f32|tf32) +(.*)$", done.stdout, re.M)
-    expect(done.returncode == 0 and len(lines) == 4 * CASES, f"{folder} {device.name}: {done.stdout}{done.stderr[-600:]}")
+    lines = re.findall(r"^(\w+) +(alone|with_end) +(\w+) +(.*)$", done.stdout, re.M)
+    expect(done.returncode == 0 and len(lines) == 2 * len(NUMBERS) * CASES,
+           f"{folder} {device.name}: {done.stdout}{done.stderr[-600:]}")
     for name, whole, numbers, told in lines:
         is_built = re.fullmatch(r"cudnn:\d+ \d+", told)
-        expect(is_built or (whole == "with_end" and name in NEVER_WHOLE and told == "none"),
-               f"{folder} {device.name}: {name} {whole} {numbers}: {told}")
+        is_never = (whole == "with_end" and name in NEVER_WHOLE) or numbers == "f16_wide" or (
+            whole == "with_end" and numbers == "f16_bias" and name not in NO_BIAS) or (
+            numbers == "bf16" and device.stem == "t4")
+        expect(is_built or (is_never and told == "none"), f"{folder} {device.name}: {name} {whole} {numbers}: {told}")
+        expect(not (is_built and numbers == "f16_wide"), f"{device.name}: cuDNN makes float32 of float16: {name}")
     engines = {numbers: [line[3] for line in lines if line[2] == numbers] for numbers in ("f32", "tf32")}
     expect(device.stem == "t4" or engines["f32"] != engines["tf32"], f"{device.name}: TF32 makes no difference")
 

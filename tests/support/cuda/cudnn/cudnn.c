@@ -3,13 +3,17 @@
  * libcudnn.so.9 over the emulated device, as far as the graph interface goes: convolutions there and
  * back, with sums and activations behind. It refuses what the real one refuses: attributes of another
  * type, descriptors that are not final, sizes that do not fit together, tensors between operations
- * that are in memory, a workspace that is too small, is not there or is another stream's, memory of
+ * that are in memory or not of float32, a workspace that is too small, is not there or is another stream's, memory of
  * less alignment than was said; and memory that is read behind a convolution and written by it.
  *
  * Engines: 0 needs no workspace; 1 leaves half of each sum there before it adds the rest; 2 needs a
  * little, does nothing behind a convolution, and no pads that differ; 3 says that it rounds to TF32, and
- * does; 4 is proposed, and never built; 5 says that it goes by Fourier's transform. Kernels are called
- * cudnn_0 and so on.
+ * does; 4 is proposed, and never built; 5 says that it goes by Fourier's transform; 6 is 0 by tensor cores,
+ * and says so. Kernels are called cudnn_0 and so on.
+ *
+ * Of half precision, as of float32, x, w and y have one type, sums and activations are computed in
+ * float32, and so have a bias and a residual of the plan: others are proposed nothing, and engine 3 then
+ * rounds nothing.
  *
  * Environment:
  *   CUDNN_DOUBLE_ENGINES   "1,0,2": which its heuristics propose, in this order; "4,3,5,1,0,2"
@@ -38,7 +42,7 @@ enum {
     EXECUTION_FAILED = 5000,
     MAGIC = 0x63756e39,
     SMALL_WORKSPACE = 1024,
-    ENGINES = 6,
+    ENGINES = 7,
     VALUES_MAX = 8,
     ATTRIBUTES_MAX = 10,
 };
@@ -293,6 +297,11 @@ static float real_of(const struct descriptor *d, int name, float otherwise)
 
 /* --- Graphs --- */
 
+static bool is_known_type(int type)
+{
+    return type == DNN_F32 || type == DNN_F16 || type == DNN_BF16;
+}
+
 static bool read_tensor(const struct descriptor *d, struct graph_tensor *out_tensor)
 {
     const struct attribute *dims = d ? find(d, DNN_TENSOR_DIMS) : NULL;
@@ -304,12 +313,14 @@ static bool read_tensor(const struct descriptor *d, struct graph_tensor *out_ten
 
     if (!dims || !strides || !id || !type || !alignment || !is_virtual || d->kind != DNN_TENSOR ||
         dims->count != strides->count || dims->count > GRAPH_RANK_MAX || dims->count < 4 ||
-        type->values[0].number != DNN_F32 || id->values[0].whole == 0 ||
-        alignment->values[0].whole < (int64_t)sizeof(float))
+        !is_known_type(type->values[0].number) || id->values[0].whole == 0 ||
+        (is_virtual->values[0].flag && type->values[0].number != DNN_F32) ||
+        alignment->values[0].whole < (type->values[0].number == DNN_F32 ? 4 : 2))
         return false;
     *out_tensor = (struct graph_tensor){.id = id->values[0].whole,
                                         .rank = dims->count,
                                         .alignment = alignment->values[0].whole,
+                                        .type = type->values[0].number,
                                         .is_virtual = is_virtual->values[0].flag};
     for (int64_t i = 0; i < dims->count; i++) {
         out_tensor->dims[i] = dims->values[i].whole;
@@ -419,6 +430,16 @@ static bool can(int engine, const struct graph_problem *p)
     return engine != 4 && (engine != 2 || p->step_count == 0);
 }
 
+/* All that is in memory. */
+static bool has_one_type(const struct graph_problem *p)
+{
+    bool is_one = (p->is_back ? p->y : p->x).type == p->w.type && p->w.type == p->result.type;
+
+    for (int i = 0; i < p->step_count; i++)
+        is_one = is_one && (p->steps[i].other.id == 0 || p->steps[i].other.type == p->w.type);
+    return is_one;
+}
+
 static int finalize_heuristics(struct descriptor *d)
 {
     const struct descriptor *graph = other_of(d, DNN_HEURISTICS_GRAPH);
@@ -428,6 +449,8 @@ static int finalize_heuristics(struct descriptor *d)
         return BAD_PARAM;
     if (fuses && strcmp(fuses, "none") == 0 && graph->problem.step_count > 0)
         return GRAPH_PATTERN;
+    if (!has_one_type(&graph->problem))
+        return DNN_NOT_SUPPORTED;
     d->problem = graph->problem;
     return 0;
 }
@@ -491,9 +514,13 @@ static int give_notes(int engine, int64_t wanted, int64_t *out_count, int *notes
 {
     static const struct {
         int count, notes[2];
-    } all[ENGINES] = {{0, {0}}, {0, {0}},
-                      {0, {0}}, {2, {DNN_NOTE_TENSOR_CORE, DNN_NOTE_ROUNDS_INPUTS}},
-                      {0, {0}}, {1, {DNN_NOTE_FFT}}};
+    } all[ENGINES] = {{0, {0}},
+                      {0, {0}},
+                      {0, {0}},
+                      {2, {DNN_NOTE_TENSOR_CORE, DNN_NOTE_ROUNDS_INPUTS}},
+                      {0, {0}},
+                      {1, {DNN_NOTE_FFT}},
+                      {1, {DNN_NOTE_TENSOR_CORE}}};
 
     *out_count = all[engine].count;
     for (int i = 0; i < all[engine].count && i < wanted; i++)
@@ -563,7 +590,7 @@ static bool fill_work(const struct descriptor *plan, const struct descriptor *pa
 
     memset(work, 0, sizeof(*work));
     work->problem = *p;
-    work->is_tf32 = plan->engine == 3;
+    work->is_tf32 = plan->engine == 3 && p->w.type == DNN_F32;
     work->from = place_of(pack, p->is_back ? &p->y : &p->x);
     work->w = place_of(pack, &p->w);
     work->to = place_of(pack, &p->result);
@@ -592,8 +619,8 @@ static void spoil(const void *argument)
 static int hand_over(struct graph_work *work, int engine, void *workspace, size_t bytes,
                      void *stream)
 {
-    static const char *const names[ENGINES] = {"cudnn_0", "cudnn_1", "cudnn_2",
-                                               "cudnn_3", "cudnn_4", "cudnn_5"};
+    static const char *const names[ENGINES] = {"cudnn_0", "cudnn_1", "cudnn_2", "cudnn_3",
+                                               "cudnn_4", "cudnn_5", "cudnn_6"};
     const struct cleared cleared = {workspace, bytes};
     int error = 0;
 

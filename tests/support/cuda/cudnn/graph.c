@@ -7,6 +7,14 @@
 #include <string.h>
 
 #include "kernels/cuda/cudnn.h"
+#include "kernels/ref/number.h"
+
+static enum kernel_dtype dtype_of(const struct graph_tensor *tensor)
+{
+    return tensor->type == DNN_F16    ? KERNEL_F16
+           : tensor->type == DNN_BF16 ? KERNEL_BF16
+                                      : KERNEL_F32;
+}
 
 bool graph_fits(const struct graph_problem *p)
 {
@@ -50,9 +58,12 @@ static double round_tf32(float value)
     return (double)value;
 }
 
-static double element(const struct graph_work *w, const float *data, int64_t at)
+static double element(const struct graph_work *w, const struct graph_tensor *tensor,
+                      const void *data, int64_t at)
 {
-    return w->is_tf32 ? round_tf32(data[at]) : (double)data[at];
+    double value = ref_get_f64(data, dtype_of(tensor), at);
+
+    return w->is_tf32 ? round_tf32((float)value) : value;
 }
 
 /* Where the element `k` of the kernel reads for the result at `to`; false: nowhere. */
@@ -93,8 +104,9 @@ static double tap(const struct graph_work *w, int64_t n, int64_t c, const int64_
         int64_t channel = p->is_back ? c % p->w.dims[1] : j;
         int64_t other = p->is_back ? filter : group * p->w.dims[1] + j;
 
-        sum += element(w, w->from, read + other * source->strides[1]) *
-               element(w, w->w, weight + filter * p->w.strides[0] + channel * p->w.strides[1]);
+        sum +=
+            element(w, source, w->from, read + other * source->strides[1]) *
+            element(w, &p->w, w->w, weight + filter * p->w.strides[0] + channel * p->w.strides[1]);
     }
     return sum;
 }
@@ -160,16 +172,17 @@ static void store(const struct graph_work *w, int64_t n, int64_t c, const int64_
 
     sum *= (double)p->alpha;
     if (p->beta != 0.0f)
-        sum += (double)p->beta * (double)w->to[at];
+        sum += (double)p->beta * ref_get_f64(w->to, dtype_of(&p->result), at);
     for (int i = 0; i < p->step_count; i++) {
         const struct graph_step *step = &p->steps[i];
 
         if (step->other.id != 0)
-            sum += (double)w->others[i][offset_of(&step->other, n, c, to)];
+            sum += ref_get_f64(w->others[i], dtype_of(&step->other),
+                               offset_of(&step->other, n, c, to));
         else
             sum = applied(step, sum);
     }
-    w->to[at] = (float)sum;
+    ref_set_f64(w->to, dtype_of(&p->result), at, (double)(float)sum);
 }
 
 void graph_compute(const void *work)

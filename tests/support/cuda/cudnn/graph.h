@@ -11,6 +11,7 @@ enum { GRAPH_RANK_MAX = 5, GRAPH_STEPS_MAX = 4, GRAPH_PLACES_MAX = 8 };
 
 struct graph_tensor {
     int64_t id, rank, alignment;
+    int type; /* DNN_F32, DNN_F16, DNN_BF16 */
     int64_t dims[GRAPH_RANK_MAX], strides[GRAPH_RANK_MAX];
     bool is_virtual;
 };
@@ -35,9 +36,9 @@ struct graph_problem {
 /* What a device is handed. */
 struct graph_work {
     struct graph_problem problem;
-    const float *from, *w; /* what the convolution reads */
-    const float *others[GRAPH_STEPS_MAX];
-    float *to;
+    const void *from, *w; /* what the convolution reads */
+    const void *others[GRAPH_STEPS_MAX];
+    void *to;
     double *partial; /* in the workspace: half of each sum; NULL: there is none */
     bool is_second, is_tf32;
 };

@@ -2,7 +2,8 @@
 /*
  * cudnn_plans FILE: what NVIDIA's cuDNN proposes for convolutions like those of the tests, on the device
  * whose properties FILE has; no GPU is needed. A line for each: its name, whether what comes behind it is
- * a part of the graph, whether TF32 is allowed, and the engine with its workspace, or "none".
+ * a part of the graph, its numbers, and the engine with its workspace, or "none". Numbers: f32, tf32 (which
+ * is allowed), f16 and bf16; f16_bias has a bias of float32, f16_wide a result of float32, too.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +40,20 @@ static const struct row {
     {"transposed", 1, 32, 64, 1, 0, 56, 2, 2, 1, 0, 0, KERNEL_IDENTITY, 1, 0, 1},
 };
 
-static void fill(const struct row *row, struct conv_shape *shape)
+static const struct numbers {
+    const char *name;
+    int32_t dtype, bias_type, y_type;
+    bool allows_tf32;
+} all_numbers[] = {
+    {"f32", KERNEL_F32, KERNEL_F32, KERNEL_F32, false},
+    {"tf32", KERNEL_F32, KERNEL_F32, KERNEL_F32, true},
+    {"f16", KERNEL_F16, KERNEL_F16, KERNEL_F16, false},
+    {"bf16", KERNEL_BF16, KERNEL_BF16, KERNEL_BF16, false},
+    {"f16_bias", KERNEL_F16, KERNEL_F32, KERNEL_F16, false},
+    {"f16_wide", KERNEL_F16, KERNEL_F32, KERNEL_F32, false},
+};
+
+static void fill(const struct row *row, const struct numbers *numbers, struct conv_shape *shape)
 {
     memset(shape, 0, sizeof(*shape));
     shape->batch = row->batch;
@@ -68,10 +82,13 @@ static void fill(const struct row *row, struct conv_shape *shape)
     shape->a = row->activation == KERNEL_LEAKY_RELU ? 0.125f : 0.0f;
     shape->b = 6.0f;
     shape->is_transposed = row->is_transposed;
+    shape->dtype = shape->residual_type = numbers->dtype;
+    shape->bias_type = numbers->bias_type;
+    shape->y_type = numbers->y_type;
 }
 
 static int first_of(struct conv_library *library, const struct conv_graph *graph, int mode,
-                    bool allows_tf32, struct conv_candidate *out_candidate)
+                    enum conv_rounding allowed, struct conv_candidate *out_candidate)
 {
     void *configurations[PROPOSALS];
     int count = conv_graph_ask(library, graph, mode, PROPOSALS, configurations), found = 0;
@@ -80,13 +97,13 @@ static int first_of(struct conv_library *library, const struct conv_graph *graph
         if (found)
             conv_descriptor_forget(library, configurations[i]);
         else
-            found = conv_candidate_make(library, configurations[i], allows_tf32, out_candidate);
+            found = conv_candidate_make(library, configurations[i], allowed, out_candidate);
     }
     return found;
 }
 
 static void show(struct conv_library *library, const struct row *row, bool has_end,
-                 bool allows_tf32)
+                 const struct numbers *numbers)
 {
     static const int modes[] = {DNN_MODE_A, DNN_MODE_FALLBACK};
     struct conv_candidate candidate = {.configuration = NULL};
@@ -94,13 +111,13 @@ static void show(struct conv_library *library, const struct row *row, bool has_e
     struct conv_graph graph;
     int found = 0;
 
-    fill(row, &shape);
+    fill(row, numbers, &shape);
     library->problem[0] = '\0';
     conv_graph_make(library, &shape, has_end, &graph);
-    printf("%-14s %-8s %-4s ", row->name, has_end ? "with_end" : "alone",
-           allows_tf32 ? "tf32" : "f32");
+    printf("%-14s %-8s %-9s ", row->name, has_end ? "with_end" : "alone", numbers->name);
     for (int i = 0; i < 2 && graph.graph && !found; i++)
-        found = first_of(library, &graph, modes[i], allows_tf32, &candidate);
+        found = first_of(library, &graph, modes[i], conv_rounding_of(&shape, numbers->allows_tf32),
+                         &candidate);
     if (found)
         printf("cudnn:%lld %lld", (long long)candidate.engine_number,
                (long long)candidate.workspace_bytes);
@@ -146,8 +163,8 @@ int main(int argc, char **argv)
         return 1;
     }
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-        for (int k = 0; k < 4; k++)
-            show(&library, &rows[i], k / 2, k % 2);
+        for (size_t k = 0; k < 2 * sizeof(all_numbers) / sizeof(all_numbers[0]); k++)
+            show(&library, &rows[i], k % 2 != 0, &all_numbers[k / 2]);
     (void)library.functions->cudnnBackendDestroyDescriptor(library.device);
     free(properties);
     return 0;
