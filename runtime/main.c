@@ -96,6 +96,7 @@ static struct pass_options passes_of(const struct run_options *options)
         .half = options->bf16                     ? DTYPE_BF16
                 : options->fp16 || options->ioc16 ? DTYPE_F16
                                                   : DTYPE_NONE,
+        .half_sums = options->cuda,
     };
 }
 

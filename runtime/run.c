@@ -213,18 +213,20 @@ static void tell_half(const struct worker *worker)
     const struct graph *graph = worker->session->graph;
     enum dtype dtype = worker->config->passes.half;
     bool has_f16c = kernel_best_level() >= KERNEL_LEVEL_AVX2;
+    bool is_on_device = exec_device_facts(worker->session->exec).description != NULL;
     uint32_t deciding = count_deciding(graph);
 
     if (dtype == DTYPE_NONE)
         return;
-    text_print(
-        stderr,
-        "load_and_run: --%s: %u operators read or write tensors stored in %s; all compute in "
-        "float32, after converting them by %s\n",
-        dtype == DTYPE_BF16 ? "bf16" : "fp16", pass_half_count(graph, dtype), dtype_name(dtype),
-        dtype == DTYPE_BF16 ? "shifts"
-        : has_f16c          ? "F16C instructions"
-                            : "software");
+    text_print(stderr, "load_and_run: --%s: %u operators read or write tensors stored in %s",
+               dtype == DTYPE_BF16 ? "bf16" : "fp16", pass_half_count(graph, dtype),
+               dtype_name(dtype));
+    text_print(stderr, "%s%s\n",
+               is_on_device ? "" : "; all compute in float32, after converting them by ",
+               is_on_device          ? ""
+               : dtype == DTYPE_BF16 ? "shifts"
+               : has_f16c            ? "F16C instructions"
+                                     : "software");
     if (deciding > 0)
         text_print(
             stderr,

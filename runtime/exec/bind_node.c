@@ -470,10 +470,9 @@ static int bind_transpose(struct binding *binding, const struct node *node)
     return rc < 0 ? rc : binding_add_form(binding, y, &layout, index);
 }
 
-/* Tensors that are stored in half precision are converted by the CPU. */
 static bool is_whole_on_device(const struct binding *binding, const struct call *call)
 {
-    return binding->backend->is_own(call->version) && !call->half && !call->plan && !call->gemm &&
+    return binding->backend->is_own(call->version) && !call->plan && !call->gemm &&
            (call->activation.kind == KERNEL_IDENTITY || call->activate);
 }
 

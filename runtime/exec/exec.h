@@ -280,12 +280,15 @@ struct exec_device_facts {
     const char *name;                              /* "cuda:0"; NULL: there is none */
     const char *description;                       /* also NULL then */
     uint32_t device_steps, host_steps, copy_steps; /* of the execution; they make up all steps */
-    uint64_t copied_in_bytes, copied_out_bytes;    /* by a run's own copies, of one run */
-    uint64_t parameter_bytes;                      /* copied once, in so many copies of pinned */
-    uint32_t parameter_copies;                     /* memory; 0: piece by piece, of other memory */
-    uint32_t streams;                              /* that are used */
-    uint32_t beside_steps, wait_count;             /* steps not on the first; waits between them */
-    bool is_graph;                                 /* runs are launched as one */
+    /* Of those over float16 or bfloat16: on the device by kernels that take them, or after converting
+     * them to float32 there; on the host. */
+    uint32_t half_steps, half_converted_steps, half_host_steps;
+    uint64_t copied_in_bytes, copied_out_bytes; /* by a run's own copies, of one run */
+    uint64_t parameter_bytes;                   /* copied once, in so many copies of pinned */
+    uint32_t parameter_copies;                  /* memory; 0: piece by piece, of other memory */
+    uint32_t streams;                           /* that are used */
+    uint32_t beside_steps, wait_count;          /* steps not on the first; waits between them */
+    bool is_graph;                              /* runs are launched as one */
     struct exec_library_facts products, convolutions;
 };
 struct exec_device_facts exec_device_facts(const struct exec *exec);

@@ -425,6 +425,29 @@ static struct exec_library_facts library_facts(const struct exec *exec, enum dev
         library.is_asked && library.problem[0] != '\0' ? library.problem : NULL, library.timed};
 }
 
+static bool has_half(const struct value *const *values, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (values[i] && (values[i]->dtype == DTYPE_F16 || values[i]->dtype == DTYPE_BF16))
+            return true;
+    return false;
+}
+
+static void count_half(const struct bound_step *step, struct exec_device_facts *facts)
+{
+    const struct exec_step *info = &step->info;
+
+    if (step->copied != PLAN_NONE || (!has_half(info->inputs, info->input_count) &&
+                                      !has_half(info->outputs, info->output_count)))
+        return;
+    if (!info->on_device)
+        facts->half_host_steps++;
+    else if (step->call.half)
+        facts->half_converted_steps++;
+    else
+        facts->half_steps++;
+}
+
 struct exec_device_facts exec_device_facts(const struct exec *exec)
 {
     struct exec_device_facts facts = {0};
@@ -447,6 +470,7 @@ struct exec_device_facts exec_device_facts(const struct exec *exec)
         facts.copy_steps += step->copied != PLAN_NONE;
         facts.device_steps += step->copied == PLAN_NONE && step->info.on_device;
         facts.host_steps += step->copied == PLAN_NONE && !step->info.on_device;
+        count_half(step, &facts);
         facts.beside_steps += step->stream > 0;
         facts.wait_count += step->wait_count;
         *(step->info.on_device ? &facts.copied_in_bytes : &facts.copied_out_bytes) += bytes;

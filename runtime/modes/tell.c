@@ -102,6 +102,12 @@ void run_tell_device(const struct exec *exec, uint32_t asked_streams)
         amount_format_bytes(out, sizeof(out), (double)facts.copied_out_bytes),
         amount_format_bytes(parameters, sizeof(parameters), (double)facts.parameter_bytes), pinned,
         facts.is_graph ? "; a run is one graph" : "");
+    if (facts.half_steps + facts.half_converted_steps + facts.half_host_steps > 0)
+        text_print(
+            stderr,
+            "load_and_run: --cuda: of operators over half precision the GPU computes %u as they "
+            "are, and %u in float32, converting there; the CPU computes %u\n",
+            facts.half_steps, facts.half_converted_steps, facts.half_host_steps);
     tell_library(&facts.products, "cuBLASLt", "product");
     tell_library(&facts.convolutions, "cuDNN", "convolution");
     if (asked_streams > 1)

@@ -13,6 +13,7 @@
 struct choice {
     struct graph *graph;
     enum dtype dtype;
+    bool half_sums;
     bool *is_half; /* by value->index */
 };
 
@@ -35,16 +36,31 @@ static uint32_t data_inputs(const struct node *node)
     return strcmp(node->op_type, "Concat") == 0 ? node->input_count : 1;
 }
 
-static bool is_weight_of(const struct node *node, const struct value *value)
-{
-    bool is_product = strcmp(node->op_type, "Conv") == 0 || strcmp(node->op_type, "Gemm") == 0 ||
-                      strcmp(node->op_type, "MatMul") == 0;
-    uint32_t at = is_product ? 1 : 0;
+/* Operators that read parameters, a bit for each input; and those that are so for half_sums alone. */
+static const struct {
+    const char *op_type;
+    uint32_t weights, sums;
+} weighted[] = {
+    {"Conv", 1u << 1, 1u << 2},
+    {"ConvTranspose", 0, 1u << 1 | 1u << 2},
+    {"Gather", 1u << 0, 0},
+    {"Gemm", 1u << 1, 1u << 2},
+    {"GroupNormalization", 0, 1u << 1 | 1u << 2},
+    {"InstanceNormalization", 0, 1u << 1 | 1u << 2},
+    {"LayerNormalization", 0, 1u << 1 | 1u << 2},
+    {"MatMul", 1u << 1, 0},
+};
 
-    if (node->domain[0] != '\0' || (!is_product && strcmp(node->op_type, "Gather") != 0))
-        return false;
+static bool is_weight_of(const struct choice *choice, const struct node *node,
+                         const struct value *value)
+{
+    uint32_t allowed = 0;
+
+    for (size_t i = 0; node->domain[0] == '\0' && i < sizeof(weighted) / sizeof(weighted[0]); i++)
+        if (strcmp(node->op_type, weighted[i].op_type) == 0)
+            allowed = weighted[i].weights | (choice->half_sums ? weighted[i].sums : 0);
     for (uint32_t i = 0; i < node->input_count; i++)
-        if (node->inputs[i] == value && i != at)
+        if (node->inputs[i] == value && (i >= 32 || !(allowed >> i & 1)))
             return false;
     return true;
 }
@@ -68,7 +84,7 @@ static bool may_be_read(const struct choice *choice, const struct value *value)
     for (uint32_t i = 0; i < value->consumer_count; i++) {
         const struct node *node = value->consumers[i];
 
-        if (value->data && !is_weight_of(node, value))
+        if (value->data && !is_weight_of(choice, node, value))
             return false;
         if ((!call_widens(node) && !is_moving(node)) || node_decides_sizes(node))
             return false;
@@ -157,11 +173,12 @@ static bool touches(const struct choice *choice, const struct node *node)
     return false;
 }
 
-int pass_half(struct graph *graph, enum dtype dtype, struct diag *diag)
+int pass_half(struct graph *graph, enum dtype dtype, bool half_sums, struct diag *diag)
 {
     struct choice choice = {
         .graph = graph,
         .dtype = dtype,
+        .half_sums = half_sums,
         .is_half = calloc(graph->value_count + 1, sizeof(*choice.is_half)),
     };
     int rc = !choice.is_half ? -ENOMEM : 0, count = 0;

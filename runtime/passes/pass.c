@@ -31,7 +31,7 @@ int graph_optimise(struct graph *graph, const struct pass_options *options, eval
     if (rc >= 0 && !options->no_jit)
         rc = pass_fuse_chains(graph, diag);
     if (rc >= 0 && options->half != DTYPE_NONE)
-        rc = pass_half(graph, options->half, diag);
+        rc = pass_half(graph, options->half, options->half_sums, diag);
     if (rc < 0)
         return rc;
     graph_remove_dead(graph);

@@ -25,8 +25,9 @@ struct pass_options {
     bool no_z;            /* residuals are not fused */
     bool no_preprocess;   /* operators behind inputs are not fused */
     enum dtype half;      /* what tensors are stored in; 0: as the model says */
-    bool no_jit;          /* chains of element-wise operators are not fused */
-    int64_t trim;         /* so many nodes are left out at the end; for pass_cut(), like the next */
+    bool half_sums; /* and so is what convolutions, products and normalisations add or scale by */
+    bool no_jit;    /* chains of element-wise operators are not fused */
+    int64_t trim;   /* so many nodes are left out at the end; for pass_cut(), like the next */
     const char *output_names; /* values that are the outputs, with commas; NULL: the model's */
 };
 
@@ -97,11 +98,13 @@ void pass_mark_wide(const struct graph *graph);
  *
  *  - what stays_wide;
  *  - all that decides_sizes: what was found when shapes were inferred is found again;
- *  - weights that dtype cannot hold: one is too large, or all are too small for its precision.
+ *  - weights that dtype cannot hold: one is too large, or all are too small for its precision;
+ *  - constants that are no weights. Biases of convolutions and products, and the scales and biases of
+ *    normalisations, are weights where half_sums is set: a device's kernels want one type.
  *
  * Returns how many nodes read or write such a tensor.
  */
-int pass_half(struct graph *graph, enum dtype dtype, struct diag *diag);
+int pass_half(struct graph *graph, enum dtype dtype, bool half_sums, struct diag *diag);
 
 /** How many operators read or write tensors of this type; 0 for DTYPE_NONE. */
 uint32_t pass_half_count(const struct graph *graph, enum dtype dtype);

@@ -109,7 +109,7 @@ static void each_tensor_is_rounded_once(void **state)
         build_node(graph, "Neg", "flat", "", "y");
         build_output(graph, "y");
         infer(graph);
-        assert_int_equal(pass_half(graph, halves[h], &diag), 5);
+        assert_int_equal(pass_half(graph, halves[h], false, &diag), 5);
         got = run(graph);
         for (int k = 0; k < 77; k++) {
             int at = k % 7 * 11 + k / 7; /* before the transposition */
@@ -215,7 +215,7 @@ static void what_cannot_be_half_stays(void **state)
         build_node(graph, cases[i].op_type, cases[i].inputs, "", "y");
         build_output(graph, "y");
         infer(graph);
-        assert_int_equal(pass_half(graph, DTYPE_F16, &diag), 0);
+        assert_int_equal(pass_half(graph, DTYPE_F16, false, &diag), 0);
         assert_int_equal(graph_find_value(graph, "a")->dtype, DTYPE_F32);
         graph_destroy(&graph);
     }
@@ -231,8 +231,9 @@ static void numbers_that_do_not_fit_stay(void **state)
     build_node(graph, "Flatten", "a", "", "y");
     build_output(graph, "y");
     infer(graph);
-    assert_int_equal(pass_half(graph, DTYPE_F16, &diag), 0);
-    assert_int_equal(pass_half(graph, DTYPE_BF16, &diag), 1); /* the MatMul, for its weights */
+    assert_int_equal(pass_half(graph, DTYPE_F16, false, &diag), 0);
+    assert_int_equal(pass_half(graph, DTYPE_BF16, false, &diag),
+                     1); /* the MatMul, for its weights */
     assert_int_equal(graph_find_value(graph, "a")->dtype, DTYPE_F32);
     graph_destroy(&graph);
 }

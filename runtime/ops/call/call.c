@@ -65,18 +65,18 @@ int call_in_place_input(const struct node *node)
     for (uint32_t i = 0; i < (in_place == IN_PLACE_ANY ? node->input_count : 2); i++) {
         const struct value *x = node_input(node, i);
 
-        if (x && !x->data && shape_equal(&x->shape, &y->shape))
+        if (x && !x->data && x->dtype == y->dtype && shape_equal(&x->shape, &y->shape))
             return (int)i;
     }
     return -1;
 }
 
-/* Conv applies what is fused itself; for the others the activation is a second pass. */
+/* Conv applies what is fused itself, and so does what says so; for the others the activation is a second pass. */
 static int bind_fused(const struct call_request *request, call_bind_fn *binder, struct call *call)
 {
     const struct node *node = request->node;
 
-    if (binder == call_bind_conv)
+    if (binder == call_bind_conv || call->has_fused)
         return 0;
     if (node->fused.residual_input >= 0)
         return call_refuse(request, -ENOTSUP, "no kernel adds a residual to this operator");
@@ -95,7 +95,7 @@ int call_bind(const struct call_request *request, struct call *out_call)
 {
     const struct node *node = request->node;
     const struct op_row *row = op_row_of(node);
-    call_bind_fn *bind = binder_of(row);
+    call_bind_fn *bind = binder_of(row), *half = call_half_binder(request, bind);
     struct call call = {0};
     int rc;
 
@@ -115,7 +115,7 @@ int call_bind(const struct call_request *request, struct call *out_call)
             shape_bytes(&request->outputs[i].shape, request->outputs[i].dtype) < 0)
             return call_refuse(request, -EINVAL, "the shape or dtype of its output is not known");
 
-    rc = bind(request, &call);
+    rc = half ? half(request, &call) : bind(request, &call);
     if (rc == 0)
         rc = bind_fused(request, bind, &call);
     if (rc == 0)

@@ -43,6 +43,7 @@ struct call {
     size_t workspace_bytes; /* 64-byte aligned scratch that the kernel wants, 0 for none */
     void *workspace;
 
+    bool has_fused; /* the kernel applies what is fused into the node */
     /* An activation that the kernel itself cannot apply: done on output 0 afterwards. */
     unary_f32_fn *activate;
     struct kernel_activation activation;
@@ -257,6 +258,27 @@ int call_matmul_shape(const struct call_request *request, uint32_t a, uint32_t b
 /** A product that is bound to what its type has; has_c: input 2 is added. */
 int call_bind_product(const struct call_request *request, struct call *call,
                       const struct kernel_gemm *shape, bool has_c);
+
+/* Of half precision on a device (half_device.c). */
+
+/** Whether an input or output is float16 or bfloat16. */
+bool call_has_half(const struct call_request *request);
+
+/** The binder for kernels that compute in half precision what `bind` serves. NULL: there is none, or the
+ *  request is none for it. Where it refuses, kernels of float32 are left. */
+call_bind_fn *call_half_binder(const struct call_request *request, call_bind_fn *bind);
+
+/** Whether input 0 or 1 is to be multiplied in half precision. */
+bool call_is_half_product(const struct call_request *request);
+
+/** A convolution, by weights of half precision; a product. */
+int call_bind_conv_half(const struct call_request *request, struct call *call,
+                        const struct kernel_conv *shape);
+int call_bind_gemm_half(const struct call_request *request, struct call *call,
+                        const struct kernel_gemm *shape, bool has_c);
+
+/** One element-wise operator as a chain of half precision. */
+int call_bind_step(const struct call_request *request, struct call *call);
 
 /** A product over other types than f32; has_c: input 2 is added. */
 int call_bind_product_any(const struct call_request *request, struct call *call,

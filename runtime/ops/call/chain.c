@@ -7,14 +7,50 @@
 
 struct chain_params {
     chain_fn *fn;
-    struct kernel_chain chain;
+    chain_half_fn *half_fn; /* where a tensor is of half precision, on a device */
+    struct kernel_chain_half half;
 };
 
 static int run_chain(const struct call *call)
 {
     const struct chain_params *p = call->params;
 
-    p->fn(call->outputs[0], call->inputs, &p->chain);
+    p->fn(call->outputs[0], call->inputs, &p->half.chain);
+    return 0;
+}
+
+static int run_chain_half(const struct call *call)
+{
+    const struct chain_params *p = call->params;
+
+    p->half_fn(call->outputs[0], call->inputs, &p->half);
+    return 0;
+}
+
+static bool is_half_or_f32(enum kernel_dtype dtype)
+{
+    return dtype == KERNEL_F32 || dtype == KERNEL_F16 || dtype == KERNEL_BF16;
+}
+
+/* The types of all but the inputs before first_f32, which the source of an image has. */
+static int take_types(const struct call_request *request, uint32_t first_f32, struct call *call)
+{
+    const struct node *node = request->node;
+    struct chain_params *p = call->params;
+    const struct value *y = node->outputs[0];
+
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if (!call_input(request, i) || !call_dtype(request->inputs[i].dtype, &p->half.types[i]) ||
+            (i >= first_f32 && !is_half_or_f32(p->half.types[i])))
+            return call_refuse(request, -ENOTSUP, "no kernel for %s in input %u",
+                               dtype_name(request->inputs[i].dtype), i);
+    if (!call_dtype(request->outputs[0].dtype, &p->half.y_type) || !is_half_or_f32(p->half.y_type))
+        return call_refuse(request, -ENOTSUP, "no kernel for a result of %s",
+                           dtype_name(request->outputs[0].dtype));
+    p->half.saturates = y && y->is_narrowed;
+    p->half_fn = request->kernels->chain_half.fn;
+    call->version = request->kernels->chain_half.version;
+    call->run = run_chain_half;
     return 0;
 }
 
@@ -67,7 +103,8 @@ static int begin(const struct call_request *request, struct call *call, uint32_t
     struct kernel_chain *chain;
     size_t count;
     const int64_t *operands = node_ints(node, "operands", &count);
-    int rc = call_require_f32(request, first_f32, node->input_count - 1);
+    const bool is_half = request->on_device && call_has_half(request);
+    int rc = is_half ? 0 : call_require_f32(request, first_f32, node->input_count - 1);
 
     if (rc < 0)
         return rc;
@@ -79,7 +116,7 @@ static int begin(const struct call_request *request, struct call *call, uint32_t
         return rc;
     *out_params = call->params;
     (*out_params)->fn = request->kernels->chain.fn;
-    chain = &(*out_params)->chain;
+    chain = &(*out_params)->half.chain;
     chain->rank = layout.rank;
     chain->inputs = (int)node->input_count;
     for (int i = 0; i < layout.rank; i++)
@@ -92,7 +129,7 @@ static int begin(const struct call_request *request, struct call *call, uint32_t
     chain->steps = step_count;
     call->version = request->kernels->chain.version;
     call->run = run_chain;
-    return rc;
+    return rc == 0 && is_half ? take_types(request, first_f32, call) : rc;
 }
 
 int call_bind_chain(const struct call_request *request, struct call *call)
@@ -101,7 +138,97 @@ int call_bind_chain(const struct call_request *request, struct call *call)
     int rc = begin(request, call, 0, &p);
 
     for (uint32_t i = 0; rc == 0 && i < request->node->input_count; i++)
-        rc = bind_input(request, i, p->chain.strides[i]);
+        rc = bind_input(request, i, p->half.chain.strides[i]);
+    return rc;
+}
+
+/* Clip by bounds that are inputs, each of which may be left out. */
+static int add_clip(const struct call_request *request, struct kernel_chain *chain)
+{
+    static const enum kernel_zip zips[] = {ZIP_MAX, ZIP_MIN};
+
+    if (node_attribute(request->node, "min") || node_attribute(request->node, "max"))
+        return call_refuse(request, -ENOTSUP, "no kernel has bounds that are attributes");
+    for (int i = 1; i <= 2; i++) {
+        struct kernel_chain_step *step = &chain->step[chain->steps];
+
+        if (!call_input(request, (uint32_t)i))
+            continue;
+        if (shape_elements(&request->inputs[i].shape) != 1)
+            return call_refuse(request, -EINVAL, "%s is not one number", i == 1 ? "min" : "max");
+        step->has_two = true;
+        step->zip = zips[i - 1];
+        step->operands[0] = chain->steps > 0 ? KERNEL_CHAIN_RESULT + chain->steps - 1 : 0;
+        step->operands[1] = i;
+        chain->steps++;
+    }
+    return 0;
+}
+
+/* Sum, Max, Min and the operators of two operands. */
+static int add_zips(const struct call_request *request, enum kernel_zip zip,
+                    struct kernel_chain *chain)
+{
+    if (zip > ZIP_PRELU || zip == ZIP_MOD ||
+        (graph_opset(request->graph, "") < 7 &&
+         (node_attribute(request->node, "axis") || zip == ZIP_PRELU)))
+        return call_refuse(request, -ENOTSUP, "no kernel has it as a step");
+    for (int i = 1; i < chain->inputs; i++) {
+        struct kernel_chain_step *step = &chain->step[chain->steps];
+
+        step->has_two = true;
+        step->zip = zip;
+        step->operands[0] = i == 1 ? 0 : KERNEL_CHAIN_RESULT + chain->steps - 1;
+        step->operands[1] = i;
+        chain->steps++;
+    }
+    return 0;
+}
+
+static int add_steps(const struct call_request *request, struct kernel_chain *chain)
+{
+    const struct node *node = request->node;
+    struct kernel_chain_step *step = &chain->step[0];
+    struct kernel_map_args map;
+    enum kernel_zip zip = ZIP_ADD;
+
+    if (strcmp(node->op_type, "Clip") == 0)
+        return add_clip(request, chain);
+    if (strcmp(node->op_type, "Sum") == 0 || call_zip_of(node->op_type, &zip))
+        return add_zips(request, zip, chain);
+    if (!call_map_of(request->graph, node, &map) || !kernel_chain_has_map(map.op))
+        return call_refuse(request, -ENOTSUP, "no kernel has it as a step");
+    step->map = map.op;
+    step->a = map.a;
+    step->b = map.b;
+    chain->steps = 1;
+    return 0;
+}
+
+int call_bind_step(const struct call_request *request, struct call *call)
+{
+    const struct node *node = request->node;
+    struct layout layout = call_output_layout(request);
+    struct chain_params *p;
+    struct kernel_chain *chain;
+    int rc = 0;
+
+    if (node->input_count < 1 || node->input_count > KERNEL_CHAIN_INPUTS)
+        return call_refuse(request, -ENOTSUP, "no kernel for that many inputs");
+    rc = call_params(request, call, sizeof(*p));
+    if (rc < 0)
+        return rc;
+    p = call->params;
+    chain = &p->half.chain;
+    chain->rank = layout.rank;
+    chain->inputs = (int)node->input_count;
+    for (int i = 0; i < layout.rank; i++)
+        chain->dims[i] = request->outputs[0].shape.dims[layout.order[i]];
+    rc = add_steps(request, chain);
+    if (rc == 0)
+        rc = take_types(request, 0, call);
+    for (uint32_t i = 0; rc == 0 && i < node->input_count; i++)
+        rc = bind_input(request, i, chain->strides[i]);
     return rc;
 }
 
@@ -143,8 +270,8 @@ int call_bind_preprocess(const struct call_request *request, struct call *call)
     int rc = begin(request, call, 1, &p);
 
     if (rc == 0)
-        rc = bind_source(request, &p->chain);
+        rc = bind_source(request, &p->half.chain);
     for (uint32_t i = 1; rc == 0 && i < request->node->input_count; i++)
-        rc = bind_input(request, i, p->chain.strides[i]);
+        rc = bind_input(request, i, p->half.chain.strides[i]);
     return rc;
 }

@@ -291,14 +291,17 @@ int call_bind_conv_transpose(const struct call_request *request, struct call *ca
 {
     struct transpose_params *p;
     struct kernel_conv shape;
-    int rc = call_params(request, call, sizeof(*p));
+    int rc = call_conv_transpose_shape(request, &shape);
 
+    if (rc == 0 && request->on_device &&
+        (request->inputs[1].dtype == DTYPE_F16 || request->inputs[1].dtype == DTYPE_BF16))
+        return call_bind_conv_half(request, call, &shape);
+    if (rc == 0)
+        rc = call_params(request, call, sizeof(*p));
     if (rc < 0)
         return rc;
     p = call->params;
     rc = take_type(request, 0, &p->shape.dtype);
-    if (rc == 0)
-        rc = call_conv_transpose_shape(request, &shape);
     if (rc < 0)
         return rc;
     p->shape.window = shape.window;

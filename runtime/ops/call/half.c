@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operators over tensors that are stored in half precision or bfloat16 and computed in float32:
- * each run widens what it reads into the workspace, computes there, and narrows the result. What
- * must not be stored so, pass_half() leaves as it is. */
+ * each run widens what it reads into the workspace, computes there, and narrows the result; on a
+ * device as well, where its kernels do not take half precision as it is (half_device.c). What must not
+ * be stored so, pass_half() leaves as it is. */
 #include "runtime/ops/call/call.h"
 #include "runtime/ops/table.h"
 
@@ -26,7 +27,8 @@ struct operand {
 
 struct call_half {
     cast_fn *cast;
-    int residual_input; /* goes to output 0 before the kernel runs, which adds to it; -1: none */
+    chain_half_fn *narrow; /* on a device, where what is finite stays so by its kernels; or NULL */
+    int residual_input;    /* goes to output 0 before the kernel runs, which adds to it; -1: none */
     uint32_t input_count, output_count;
     size_t inner_offset; /* of the workspace that the kernel itself wants */
     const void **inputs;
@@ -46,19 +48,6 @@ bool call_widens(const struct node *node)
     return row && row->kernels && row->kernels->widens;
 }
 
-static bool has_half(const struct call_request *request)
-{
-    const struct node *node = request->node;
-
-    for (uint32_t i = 0; i < node->input_count; i++)
-        if (is_half(request->inputs[i].dtype))
-            return true;
-    for (uint32_t i = 0; i < node->output_count; i++)
-        if (is_half(request->outputs[i].dtype))
-            return true;
-    return false;
-}
-
 /* --- Binding. --- */
 
 static struct call_half *half_create(const struct call_request *request)
@@ -70,6 +59,7 @@ static struct call_half *half_create(const struct call_request *request)
     if (!half)
         return NULL;
     half->cast = request->kernels->cast.fn;
+    half->narrow = request->on_device ? request->kernels->chain_half.fn : NULL;
     half->input_count = inputs;
     half->output_count = outputs;
     half->inputs = calloc(inputs + 1, sizeof(*half->inputs));
@@ -108,7 +98,10 @@ static int widen_view(struct call_half *half, struct operand *operand, struct te
     operand->constant = graph_alloc_data((size_t)shape_bytes(&view->shape, DTYPE_F32));
     if (!operand->constant)
         return -ENOMEM;
-    half->cast(operand->constant, KERNEL_F32, view->data, operand->dtype, operand->count);
+    if (half->narrow) /* what binders look at is the host's, and so is who converts it */
+        cast_ref(operand->constant, KERNEL_F32, view->data, operand->dtype, operand->count);
+    else
+        half->cast(operand->constant, KERNEL_F32, view->data, operand->dtype, operand->count);
     view->data = operand->constant;
     return 0;
 }
@@ -116,6 +109,12 @@ static int widen_view(struct call_half *half, struct operand *operand, struct te
 static size_t round_up(size_t bytes)
 {
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* Whether runs read the float32 form that was made of a constant: a device has one of its own. */
+static bool is_at_hand(const struct call_half *half, const struct operand *operand)
+{
+    return operand->constant && !half->narrow;
 }
 
 /* Where the float32 forms lie. A kernel that has its weights reads input 0 only. */
@@ -133,7 +132,7 @@ static void place(struct call_half *half, struct call *call, const struct node *
             free(operand->constant);
             operand->constant = NULL;
         }
-        if (!operand->is_half || !operand->is_read || operand->constant)
+        if (!operand->is_half || !operand->is_read || is_at_hand(half, operand))
             continue;
         operand->offset = at;
         at += round_up(operand->count * sizeof(float));
@@ -174,13 +173,17 @@ static int bind_widened(const struct call_request *request, call_bind_any_fn *bi
 
 int call_bind_any(const struct call_request *request, call_bind_any_fn *bind, struct call *out_call)
 {
+    const struct op_row *row = op_row_of(request->node);
     struct call_half *half;
     int rc;
 
-    if (!call_widens(request->node) || !has_half(request))
+    if (!call_widens(request->node) || !call_has_half(request))
         return bind(request, out_call);
-    if (request->on_device)
-        return call_refuse(request, -ENOTSUP, "the CPU converts what is stored in half precision");
+    if (call_half_binder(request, row->kernels->bind)) {
+        rc = bind(request, out_call);
+        if (rc == 0 || rc == -ENOMEM)
+            return rc;
+    }
     half = half_create(request);
     if (!half)
         return call_refuse(request, -ENOMEM, "out of memory");
@@ -204,6 +207,24 @@ static void saturate(float *numbers, size_t count, enum kernel_dtype dtype)
 
         numbers[i] = size > most && size <= FLT_MAX ? copysignf(most, numbers[i]) : numbers[i];
     }
+}
+
+static void narrow(const struct call_half *half, const struct operand *operand, void *y, float *x)
+{
+    struct kernel_chain_half shape = {.chain = {.rank = 1, .inputs = 1},
+                                      .y_type = operand->dtype,
+                                      .saturates = operand->saturates};
+    const void *input = x;
+
+    if (half->narrow) {
+        shape.chain.dims[0] = (int64_t)operand->count;
+        shape.chain.strides[0][0] = 1;
+        half->narrow(y, &input, &shape);
+        return;
+    }
+    if (operand->saturates)
+        saturate(x, operand->count, operand->dtype);
+    half->cast(y, operand->dtype, x, KERNEL_F32, operand->count);
 }
 
 /* The residual to where the kernel makes output 0, which may be where it is. */
@@ -231,8 +252,8 @@ int call_run_half(const struct call *call)
         const struct operand *operand = &half->operands[i];
         float *wide = (float *)(void *)(workspace + operand->offset);
 
-        half->inputs[i] = operand->constant ? operand->constant : call->inputs[i];
-        if (!operand->is_half || !operand->is_read || operand->constant)
+        half->inputs[i] = is_at_hand(half, operand) ? operand->constant : call->inputs[i];
+        if (!operand->is_half || !operand->is_read || is_at_hand(half, operand))
             continue;
         half->cast(wide, KERNEL_F32, call->inputs[i], operand->dtype, operand->count);
         half->inputs[i] = wide;
@@ -253,11 +274,8 @@ int call_run_half(const struct call *call)
     for (uint32_t i = 0; rc == 0 && i < half->output_count; i++) {
         const struct operand *operand = &half->operands[half->input_count + i];
 
-        if (!operand->is_half || !call->outputs[i])
-            continue;
-        if (operand->saturates)
-            saturate(half->outputs[i], operand->count, operand->dtype);
-        half->cast(call->outputs[i], operand->dtype, half->outputs[i], KERNEL_F32, operand->count);
+        if (operand->is_half && call->outputs[i])
+            narrow(half, operand, call->outputs[i], half->outputs[i]);
     }
     return rc;
 }

@@ -260,6 +260,8 @@ int call_bind_product(const struct call_request *request, struct call *call,
     struct gemm_params *p;
     int rc;
 
+    if (call_is_half_product(request))
+        return call_bind_gemm_half(request, call, shape, has_c);
     if (request->outputs[0].dtype != DTYPE_F32)
         return call_bind_product_any(request, call, shape, has_c);
     rc = call_require_f32(request, 0, 2);

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operators that a device's kernels compute in half precision: what lies in memory is read and written
+ * as it is. What else there is of float16 and bfloat16 is converted around kernels of float32
+ * (half.c). */
+#include "runtime/ops/call/call.h"
+#include "runtime/ops/table.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { ALIGNMENT = 256 }; /* of what a product reads: libraries have kernels that ask for that */
+
+static bool is_half(enum dtype dtype)
+{
+    return dtype == DTYPE_F16 || dtype == DTYPE_BF16;
+}
+
+static size_t round_up(size_t bytes)
+{
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static bool saturates(const struct call_request *request)
+{
+    const struct value *y = request->node->outputs[0];
+
+    return y && y->is_narrowed;
+}
+
+/* --- Tensors that are converted before a kernel reads them, or after it has written them --- */
+
+/* One tensor between its own type and the kernel's. */
+struct conversion {
+    bool is_needed;
+    size_t count, offset; /* elements; of the kernel's form in the workspace */
+    enum kernel_dtype own, kernel;
+};
+
+static void plan_conversion(struct conversion *conversion, struct call *call,
+                            const struct tensor_view *view, enum kernel_dtype own,
+                            enum kernel_dtype kernel)
+{
+    conversion->is_needed = own != kernel;
+    conversion->own = own;
+    conversion->kernel = kernel;
+    conversion->count = (size_t)shape_elements(&view->shape);
+    conversion->offset = call->workspace_bytes;
+    if (conversion->is_needed)
+        call->workspace_bytes += round_up(conversion->count * kernel_dtype_bytes(kernel));
+}
+
+/* What a kernel of half precision reads, of this input: of one that is constant, or stays wide, what it
+ * cannot hold would be lost. */
+static int plan_input(const struct call_request *request, uint32_t index, enum kernel_dtype kernel,
+                      struct conversion *conversion, struct call *call)
+{
+    const struct tensor_view *view = call_input(request, index);
+    const struct value *value = request->node->inputs[index];
+    enum kernel_dtype own;
+
+    if (!call_dtype(view->dtype, &own) || (own != kernel && own != KERNEL_F32))
+        return call_refuse(request, -ENOTSUP, "no kernel for %s beside another half precision",
+                           dtype_name(view->dtype));
+    if (own != kernel && (view->data || value->stays_wide || value->decides_sizes))
+        return call_refuse(request, -ENOTSUP, "its input %u has to stay in float32", index);
+    plan_conversion(conversion, call, view, own, kernel);
+    return 0;
+}
+
+static void convert(chain_half_fn *fn, void *y, enum kernel_dtype to, const void *x,
+                    enum kernel_dtype from, size_t count)
+{
+    struct kernel_chain_half shape = {.chain = {.rank = 1, .inputs = 1}, .saturates = true};
+
+    shape.chain.dims[0] = (int64_t)count;
+    shape.chain.strides[0][0] = 1;
+    shape.types[0] = from;
+    shape.y_type = to;
+    fn(y, &x, &shape);
+}
+
+static void *workspace_at(const struct call *call, const struct conversion *conversion)
+{
+    return (char *)call->workspace + conversion->offset;
+}
+
+static const void *read_input(const struct call *call, uint32_t index, chain_half_fn *fn,
+                              const struct conversion *conversion)
+{
+    if (!conversion->is_needed)
+        return call->inputs[index];
+    convert(fn, workspace_at(call, conversion), conversion->kernel, call->inputs[index],
+            conversion->own, conversion->count);
+    return workspace_at(call, conversion);
+}
+
+/* --- Convolutions, there and back --- */
+
+struct conv_params {
+    conv_half_fn *fn;
+    chain_half_fn *convert;
+    int residual_input;
+    bool has_bias;
+    struct conversion x, y;
+    struct kernel_conv_half shape;
+};
+
+static int run_conv(const struct call *call)
+{
+    const struct conv_params *p = call->params;
+    const void *x = read_input(call, 0, p->convert, &p->x);
+    void *y = p->y.is_needed ? workspace_at(call, &p->y) : call->outputs[0];
+
+    p->fn(y, x, call->inputs[1], p->has_bias ? call->inputs[2] : NULL,
+          p->residual_input >= 0 ? call->inputs[p->residual_input] : NULL, &p->shape);
+    if (p->y.is_needed)
+        convert(p->convert, call->outputs[0], p->y.own, y, p->y.kernel, p->y.count);
+    return 0;
+}
+
+/* What is added: of the kernel's type, or float32. */
+static int take_added(const struct call_request *request, uint32_t index, enum kernel_dtype dtype,
+                      enum kernel_dtype *out_dtype)
+{
+    if (!call_dtype(request->inputs[index].dtype, out_dtype) ||
+        (*out_dtype != dtype && *out_dtype != KERNEL_F32))
+        return call_refuse(request, -ENOTSUP, "no kernel adds %s to %s",
+                           dtype_name(request->inputs[index].dtype),
+                           dtype_name(request->inputs[1].dtype));
+    return 0;
+}
+
+int call_bind_conv_half(const struct call_request *request, struct call *call,
+                        const struct kernel_conv *shape)
+{
+    const struct tensor_view *y = &request->outputs[0];
+    struct conv_params *p;
+    struct kernel_conv_half *s;
+    enum kernel_dtype y_type = KERNEL_F32;
+    int rc = call_params(request, call, sizeof(*p));
+
+    if (rc < 0)
+        return rc;
+    p = call->params;
+    s = &p->shape;
+    s->conv = *shape;
+    s->conv.activation = call_activation(request->node);
+    s->saturates = saturates(request);
+    p->residual_input = request->node->fused.residual_input;
+    p->has_bias = call_input(request, 2) && p->residual_input != 2;
+    call_dtype(request->inputs[1].dtype, &s->dtype);
+    if (!call_dtype(y->dtype, &y_type) || (y_type != s->dtype && y_type != KERNEL_F32))
+        return call_refuse(request, -ENOTSUP, "no kernel for a result of %s", dtype_name(y->dtype));
+    rc = plan_input(request, 0, s->dtype, &p->x, call);
+    if (rc == 0 && p->has_bias)
+        rc = take_added(request, 2, s->dtype, &s->bias_type);
+    if (rc == 0 && p->residual_input >= 0)
+        rc = take_added(request, (uint32_t)p->residual_input, s->dtype, &s->residual_type);
+    plan_conversion(&p->y, call, y, y_type, s->dtype);
+    p->fn = request->kernels->conv_half.fn;
+    p->convert = request->kernels->chain_half.fn;
+    call->version = request->kernels->conv_half.version;
+    call->run = run_conv;
+    call->has_fused = true;
+    return rc;
+}
+
+/* --- Products --- */
+
+struct gemm_params {
+    gemm_half_fn *fn;
+    chain_half_fn *convert;
+    bool has_c;
+    struct conversion a, b;
+    struct kernel_gemm_half shape;
+};
+
+static int run_gemm(const struct call *call)
+{
+    const struct gemm_params *p = call->params;
+    const void *a = read_input(call, 0, p->convert, &p->a);
+    const void *b = read_input(call, 1, p->convert, &p->b);
+
+    p->fn(call->outputs[0], a, b, p->has_c ? call->inputs[2] : NULL, &p->shape);
+    return 0;
+}
+
+int call_bind_gemm_half(const struct call_request *request, struct call *call,
+                        const struct kernel_gemm *shape, bool has_c)
+{
+    enum dtype type =
+        is_half(request->inputs[1].dtype) ? request->inputs[1].dtype : request->inputs[0].dtype;
+    struct gemm_params *p;
+    struct kernel_gemm_half *s;
+    int rc = call_params(request, call, sizeof(*p));
+
+    if (rc < 0)
+        return rc;
+    p = call->params;
+    s = &p->shape;
+    s->gemm = *shape;
+    s->activation = call_activation(request->node);
+    s->saturates = saturates(request);
+    p->has_c = has_c;
+    call_dtype(type, &s->dtype);
+    if (!call_dtype(request->outputs[0].dtype, &s->y_type) ||
+        (s->y_type != s->dtype && s->y_type != KERNEL_F32))
+        return call_refuse(request, -ENOTSUP, "no kernel for a result of %s",
+                           dtype_name(request->outputs[0].dtype));
+    rc = plan_input(request, 0, s->dtype, &p->a, call);
+    if (rc == 0)
+        rc = plan_input(request, 1, s->dtype, &p->b, call);
+    if (rc == 0 && has_c)
+        rc = take_added(request, 2, s->dtype, &s->c_type);
+    p->fn = request->kernels->gemm_half.fn;
+    p->convert = request->kernels->chain_half.fn;
+    call->version = request->kernels->gemm_half.version;
+    call->run = run_gemm;
+    call->has_fused = true;
+    return rc;
+}
+
+/* --- Which operators --- */
+
+/* Without weights of half precision there is nothing that tensor cores could do. */
+static int bind_by_weights(const struct call_request *request, struct call *call,
+                           call_bind_fn *bind)
+{
+    const struct tensor_view *w = call_input(request, 1);
+
+    if (!w || !is_half(w->dtype))
+        return call_refuse(request, -ENOTSUP, "its weights have to stay in float32");
+    return bind(request, call);
+}
+
+static int bind_conv(const struct call_request *request, struct call *call)
+{
+    return bind_by_weights(request, call, call_bind_conv);
+}
+
+static int bind_conv_transpose(const struct call_request *request, struct call *call)
+{
+    return bind_by_weights(request, call, call_bind_conv_transpose);
+}
+
+/* Kernels over any type, where all numbers have the same one. What they compute is not so much larger than
+ * what they read that it would have to saturate. */
+static int bind_as_it_is(const struct call_request *request, struct call *call, call_bind_fn *bind)
+{
+    enum dtype dtype = request->outputs[0].dtype;
+
+    for (uint32_t i = 0; i < request->node->input_count; i++)
+        if (call_input(request, i) && request->inputs[i].dtype != dtype &&
+            (is_half(request->inputs[i].dtype) || request->inputs[i].dtype == DTYPE_F32))
+            return call_refuse(request, -ENOTSUP, "no kernel for %s beside %s",
+                               dtype_name(request->inputs[i].dtype), dtype_name(dtype));
+    return bind(request, call);
+}
+
+static int bind_pool(const struct call_request *request, struct call *call)
+{
+    return bind_as_it_is(request, call, call_bind_pool);
+}
+
+static int bind_softmax(const struct call_request *request, struct call *call)
+{
+    return bind_as_it_is(request, call, call_bind_softmax);
+}
+
+static int bind_layer_norm(const struct call_request *request, struct call *call)
+{
+    return bind_as_it_is(request, call, call_bind_layer_norm);
+}
+
+static int bind_group_norm(const struct call_request *request, struct call *call)
+{
+    return bind_as_it_is(request, call, call_bind_group_norm);
+}
+
+/* A sum may have to saturate. */
+static int bind_reduce(const struct call_request *request, struct call *call)
+{
+    static const char *const op_types[] = {"ReduceMax", "ReduceMean", "ReduceMin"};
+
+    for (size_t i = 0; i < sizeof(op_types) / sizeof(op_types[0]); i++)
+        if (strcmp(request->node->op_type, op_types[i]) == 0)
+            return bind_as_it_is(request, call, call_bind_reduce);
+    return call_refuse(request, -ENOTSUP, "no kernel keeps its sums finite");
+}
+
+static const struct {
+    call_bind_fn *bind, *half;
+} routes[] = {
+    {call_bind_conv, bind_conv},
+    {call_bind_conv_transpose, bind_conv_transpose},
+    {call_bind_matmul, call_bind_matmul},
+    {call_bind_gemm, call_bind_gemm},
+    {call_bind_fused_matmul, call_bind_fused_matmul},
+    {call_bind_chain, call_bind_chain},
+    {call_bind_preprocess, call_bind_preprocess},
+    {call_bind_map, call_bind_step},
+    {call_bind_unary, call_bind_step},
+    {call_bind_binary, call_bind_step},
+    {call_bind_sum, call_bind_step},
+    {call_bind_zip_many, call_bind_step},
+    {call_bind_pool, bind_pool},
+    {call_bind_softmax, bind_softmax},
+    {call_bind_layer_norm, bind_layer_norm},
+    {call_bind_group_norm, bind_group_norm},
+    {call_bind_reduce, bind_reduce},
+};
+
+bool call_has_half(const struct call_request *request)
+{
+    const struct node *node = request->node;
+
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if (is_half(request->inputs[i].dtype))
+            return true;
+    for (uint32_t i = 0; i < node->output_count; i++)
+        if (is_half(request->outputs[i].dtype))
+            return true;
+    return false;
+}
+
+bool call_is_half_product(const struct call_request *request)
+{
+    return request->on_device &&
+           (is_half(request->inputs[0].dtype) || is_half(request->inputs[1].dtype));
+}
+
+call_bind_fn *call_half_binder(const struct call_request *request, call_bind_fn *bind)
+{
+    if (!request->on_device || !call_has_half(request))
+        return NULL;
+    for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++)
+        if (routes[i].bind == bind)
+            return routes[i].half;
+    return NULL;
+}
