@@ -103,12 +103,17 @@ static inline int64_t int8_round_up(int64_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
-/** Pack four rows of 16 columns each, of which `columns` are there; flip: 0 or 0x80. */
-void int8_pack_quad(uint8_t *out, const uint8_t *const rows[INT8_QUAD], int columns, uint8_t flip);
+/** Pack four rows of some columns into units, `unit` bytes apart, filled up with 0; flip: 0 or 0x80. */
+void int8_pack_units(uint8_t *out, const uint8_t *const rows[INT8_QUAD], int64_t columns,
+                     int64_t unit, uint8_t flip);
 
 /** Pack four rows of `count` bytes into [count][4], and nothing beyond. */
 void int8_pack_line(uint8_t *out, const uint8_t *const rows[INT8_QUAD], int64_t count,
                     uint8_t flip);
+
+/** The same, columns 0, 2, ... to `even` and 1, 3, ... to `odd`. */
+void int8_pack_halves(uint8_t *even, uint8_t *odd, const uint8_t *const rows[INT8_QUAD],
+                      int64_t count, uint8_t flip);
 
 /** Pack all of b, [k, n] or, transposed, [n, k]. */
 void int8_pack(uint8_t *out, const uint8_t *b, int64_t n, int64_t k, bool trans, uint8_t flip);

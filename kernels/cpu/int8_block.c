@@ -28,54 +28,123 @@ const int32_t int8_packed_offsets[INT8_MAX_K / INT8_QUAD] = {OFFSETS_4096(0), OF
 
 /* Packing */
 
-/* Four rows of bytes become sixteen columns. */
-static void pack_unit(uint8_t *out, const uint8_t *const rows[INT8_QUAD], uint8_t flip)
-{
+/* Sixteen columns of four rows: the four bytes of each side by side. */
+struct unit {
 #if defined(__x86_64__)
-    __m128i a = _mm_loadu_si128((const void *)rows[0]), b = _mm_loadu_si128((const void *)rows[1]);
-    __m128i c = _mm_loadu_si128((const void *)rows[2]), d = _mm_loadu_si128((const void *)rows[3]);
+    __m128i part[4];
+#else
+    uint8_t bytes[INT8_LINE];
+#endif
+};
+
+static inline struct unit load_unit(const uint8_t *const rows[INT8_QUAD], int64_t at, uint8_t flip)
+{
+    struct unit unit;
+
+#if defined(__x86_64__)
+    __m128i a = _mm_loadu_si128((const void *)(rows[0] + at));
+    __m128i b = _mm_loadu_si128((const void *)(rows[1] + at));
+    __m128i c = _mm_loadu_si128((const void *)(rows[2] + at));
+    __m128i d = _mm_loadu_si128((const void *)(rows[3] + at));
     __m128i mask = _mm_set1_epi8((char)flip);
     __m128i ab[2] = {_mm_unpacklo_epi8(a, b), _mm_unpackhi_epi8(a, b)};
     __m128i cd[2] = {_mm_unpacklo_epi8(c, d), _mm_unpackhi_epi8(c, d)};
 
     for (int half = 0; half < 2; half++) {
-        __m128i low = _mm_unpacklo_epi16(ab[half], cd[half]);
-        __m128i high = _mm_unpackhi_epi16(ab[half], cd[half]);
-
-        _mm_storeu_si128((void *)(out + half * 32), _mm_xor_si128(low, mask));
-        _mm_storeu_si128((void *)(out + half * 32 + 16), _mm_xor_si128(high, mask));
+        unit.part[2 * half] = _mm_xor_si128(_mm_unpacklo_epi16(ab[half], cd[half]), mask);
+        unit.part[2 * half + 1] = _mm_xor_si128(_mm_unpackhi_epi16(ab[half], cd[half]), mask);
     }
 #else
     for (int c = 0; c < INT8_UNIT; c++)
         for (int q = 0; q < INT8_QUAD; q++)
-            out[c * INT8_QUAD + q] = rows[q][c] ^ flip;
+            unit.bytes[c * INT8_QUAD + q] = rows[q][at + c] ^ flip;
+#endif
+    return unit;
+}
+
+static inline void pack_unit(uint8_t *out, const uint8_t *const rows[INT8_QUAD], int64_t at,
+                             uint8_t flip)
+{
+    struct unit unit = load_unit(rows, at, flip);
+
+    memcpy(out, &unit, sizeof(unit));
+}
+
+/* Columns 0, 2, ... to one place and 1, 3, ... to another. */
+static inline void pack_halves(uint8_t *even, uint8_t *odd, const uint8_t *const rows[INT8_QUAD],
+                               int64_t at, uint8_t flip)
+{
+    struct unit unit = load_unit(rows, at, flip);
+
+#if defined(__x86_64__)
+    for (int half = 0; half < 2; half++) {
+        __m128 low = _mm_castsi128_ps(unit.part[2 * half]);
+        __m128 high = _mm_castsi128_ps(unit.part[2 * half + 1]);
+
+        _mm_storeu_ps((void *)(even + half * 16), _mm_shuffle_ps(low, high, 0x88));
+        _mm_storeu_ps((void *)(odd + half * 16), _mm_shuffle_ps(low, high, 0xdd));
+    }
+#else
+    for (int c = 0; c < INT8_UNIT; c++)
+        memcpy((c % 2 ? odd : even) + c / 2 * INT8_QUAD, unit.bytes + c * INT8_QUAD, INT8_QUAD);
 #endif
 }
 
-void int8_pack_quad(uint8_t *out, const uint8_t *const rows[INT8_QUAD], int columns, uint8_t flip)
+/* Of which `columns` are there. */
+static inline void pack_quad(uint8_t *out, const uint8_t *const rows[INT8_QUAD], int64_t at,
+                             int columns, uint8_t flip)
 {
     if (columns == INT8_UNIT) {
-        pack_unit(out, rows, flip);
+        pack_unit(out, rows, at, flip);
         return;
     }
     memset(out, 0, INT8_LINE);
     for (int c = 0; c < columns; c++)
         for (int q = 0; q < INT8_QUAD; q++)
-            out[c * INT8_QUAD + q] = rows[q][c] ^ flip;
+            out[c * INT8_QUAD + q] = rows[q][at + c] ^ flip;
+}
+
+void int8_pack_units(uint8_t *out, const uint8_t *const rows[INT8_QUAD], int64_t columns,
+                     int64_t unit, uint8_t flip)
+{
+    for (int64_t first = 0; first < columns; first += INT8_UNIT, out += unit)
+        pack_quad(out, rows, first,
+                  (int)(columns - first < INT8_UNIT ? columns - first : INT8_UNIT), flip);
 }
 
 void int8_pack_line(uint8_t *out, const uint8_t *const rows[INT8_QUAD], int64_t count, uint8_t flip)
 {
     int64_t i = 0;
 
-    for (; i + INT8_UNIT <= count; i += INT8_UNIT, out += INT8_LINE) {
-        const uint8_t *at[INT8_QUAD] = {rows[0] + i, rows[1] + i, rows[2] + i, rows[3] + i};
-
-        pack_unit(out, at, flip);
+    for (; i + INT8_UNIT <= count; i += INT8_UNIT)
+        pack_unit(out + i * INT8_QUAD, rows, i, flip);
+    if (i < count && count > INT8_UNIT) { /* some of them once more */
+        pack_unit(out + (count - INT8_UNIT) * INT8_QUAD, rows, count - INT8_UNIT, flip);
+        return;
     }
     for (; i < count; i++)
         for (int q = 0; q < INT8_QUAD; q++)
-            *out++ = rows[q][i] ^ flip;
+            out[i * INT8_QUAD + q] = rows[q][i] ^ flip;
+}
+
+void int8_pack_halves(uint8_t *even, uint8_t *odd, const uint8_t *const rows[INT8_QUAD],
+                      int64_t count, uint8_t flip)
+{
+    int64_t i = 0, last = count - INT8_UNIT;
+
+    for (; i <= last; i += INT8_UNIT)
+        pack_halves(even + i / 2 * INT8_QUAD, odd + i / 2 * INT8_QUAD, rows, i, flip);
+    if (i < count && last > 0) {
+        if (last % 2)
+            pack_halves(odd + last / 2 * INT8_QUAD, even + (last + 1) / 2 * INT8_QUAD, rows, last,
+                        flip);
+        else
+            pack_halves(even + last / 2 * INT8_QUAD, odd + last / 2 * INT8_QUAD, rows, last, flip);
+        return;
+    }
+    for (; i < count; i++)
+        for (int q = 0; q < INT8_QUAD; q++)
+            (i % 2 ? odd : even)[i / 2 * INT8_QUAD + q] = rows[q][i] ^ flip;
 }
 
 /* Some k of one column, zeros behind them. */
@@ -96,7 +165,7 @@ static void pack_rows(uint8_t *out, const uint8_t *b, int64_t n, int64_t k, int 
 
         for (int64_t q = 0; q < INT8_QUAD; q++)
             rows[q] = p + q < k ? b + (p + q) * n : none;
-        int8_pack_quad(out, rows, columns, flip);
+        pack_quad(out, rows, 0, columns, flip);
     }
 }
 
@@ -164,12 +233,15 @@ void int8_column_sums(int32_t *sums, const uint8_t *packed, int64_t n, int64_t k
 struct piece {
     int64_t to; /* from the beginning of y's row */
     int from, count;
+    uint64_t mask; /* of these columns */
 };
 
 struct panel {
     int64_t begin;
     int columns;
     bool is_finite, is_plain;       /* the scales */
+    bool is_even;                   /* all columns have one scale and add[] is 0 */
+    double largest;                 /* scale */
     struct piece pieces[INT8_LINE]; /* that are kept */
     int piece_count;
     uint32_t zero[INT8_LINE];    /* of the column */
@@ -178,6 +250,11 @@ struct panel {
     double scale[INT8_LINE];
     float scale_f32[INT8_LINE];
 };
+
+static struct piece piece_of(int64_t to, int from, int count)
+{
+    return (struct piece){to, from, count, UINT64_MAX >> (INT8_LINE - count) << from};
+}
 
 /* Which columns go where. */
 static void find_pieces(const struct int8_product *p, struct panel *panel)
@@ -191,7 +268,7 @@ static void find_pieces(const struct int8_product *p, struct panel *panel)
         int64_t count = kept - at < left ? kept - at : left;
 
         if (count > 0)
-            panel->pieces[panel->piece_count++] = (struct piece){line * kept + at, c, (int)count};
+            panel->pieces[panel->piece_count++] = piece_of(line * kept + at, c, (int)count);
         c += (int)left;
     }
 }
@@ -218,13 +295,19 @@ ISA_BODY void take_scales(const struct int8_product *p, struct panel *panel)
     const double *from = p->column_scale + panel->begin * p->column_scale_step;
     int columns = p->column_scale_step ? panel->columns : 1;
 
-    for (int c = 0; c < INT8_LINE; c++) {
-        panel->scale[c] = c < panel->columns ? from[c * p->column_scale_step] : 0.0;
+    if (p->column_scale_step)
+        memcpy(panel->scale, from, (size_t)columns * sizeof(*from));
+    else
+        for (int c = 0; c < INT8_LINE; c++)
+            panel->scale[c] = *from;
+    for (int c = p->column_scale_step ? columns : INT8_LINE; c < INT8_LINE; c++)
+        panel->scale[c] = 0;
+    for (int c = 0; c < INT8_LINE; c++)
         panel->scale_f32[c] = (float)panel->scale[c];
-    }
     for (int c = 0; c < columns; c++) {
         panel->is_finite = panel->is_finite && isfinite(panel->scale[c]);
         panel->is_plain = panel->is_plain && is_plain(panel->scale[c]);
+        panel->largest = panel->scale[c] > panel->largest ? panel->scale[c] : panel->largest;
     }
 }
 
@@ -242,6 +325,8 @@ ISA_BODY void begin_panel(const struct int8_product *p, int64_t begin, int64_t e
     panel->columns = (int)(end - begin < INT8_LINE ? end - begin : INT8_LINE);
     panel->piece_count = 0;
     panel->is_finite = panel->is_plain = true;
+    panel->is_even = p->column_scale_step == 0 && !has_one_a_zero(p);
+    panel->largest = 0;
     take_columns(panel->zero, p->b_zero ? p->b_zero + begin * p->b_zero_step : &none,
                  p->b_zero ? p->b_zero_step : 0, panel->columns);
     take_columns(panel->minus_a, p->b_sums ? p->b_sums + begin : &none, p->b_sums != NULL,
@@ -274,14 +359,25 @@ ISA_BODY void quantise(int32_t *restrict out, const int32_t *restrict sums,
     }
 }
 
+/* The columns of a row that are kept, `bytes` each; y: of the row. */
+static void keep(char *y, const struct panel *panel, const void *from, size_t bytes)
+{
+    for (int i = 0; i < panel->piece_count; i++) {
+        const struct piece *piece = &panel->pieces[i];
+
+        memcpy(y + (size_t)piece->to * bytes, (const char *)from + (size_t)piece->from * bytes,
+               (size_t)piece->count * bytes);
+    }
+}
+
 /* The same in f32, of sums to which something is still to be added, unless one of them lies so near to
- * the middle between two integers that f32 may round it to the wrong one: five roundings of up to 383
- * make less than 1.2e-4. */
+ * the middle between two integers that f32 may round it to the wrong one: five roundings of up to 256
+ * make less than 0.8e-4. */
 ISA_BODY bool quantise_f32(uint8_t *restrict out, const int32_t *restrict sums, uint32_t add,
                            const struct panel *restrict panel, float scale, int32_t zero, float low,
                            float high)
 {
-    const float magic = 0x1.8p23f, safe = 0.4998f;
+    const float magic = 0x1.8p23f, safe = 0.4999f;
     float least = low - (float)zero, most = high - (float)zero;
     int32_t none, most_bits, furthest = 0;
 
@@ -303,46 +399,109 @@ ISA_BODY bool quantise_f32(uint8_t *restrict out, const int32_t *restrict sums, 
     return furthest <= most_bits;
 }
 
-typedef bool quantise_f32_fn(uint8_t *restrict out, const int32_t *restrict sums, uint32_t add,
+/* And what is kept of it to a row of y, or nothing and false. */
+typedef bool quantise_f32_fn(char *restrict y, const int32_t *restrict sums, uint32_t add,
                              const struct panel *restrict panel, float scale, int32_t zero,
                              float low, float high);
 
 static quantise_f32_fn quantise_f32_portable;
-static bool quantise_f32_portable(uint8_t *restrict out, const int32_t *restrict sums, uint32_t add,
+static bool quantise_f32_portable(char *restrict y, const int32_t *restrict sums, uint32_t add,
                                   const struct panel *restrict panel, float scale, int32_t zero,
                                   float low, float high)
 {
-    return quantise_f32(out, sums, add, panel, scale, zero, low, high);
+    uint8_t bytes[INT8_LINE];
+    bool is_exact = quantise_f32(bytes, sums, add, panel, scale, zero, low, high);
+
+    if (is_exact)
+        keep(y, panel, bytes, 1);
+    return is_exact;
 }
 
 #if defined(__x86_64__)
 
-/* Written out, because what gcc 12 makes of the loop keeps half of it in memory. What is no number, 0 times
- * scales beyond f32, is no distance, and becomes the integer whose lowest byte is 0, as is right. */
-ISA_TARGET_avx512 static bool quantise_f32_avx512(uint8_t *restrict out,
-                                                  const int32_t *restrict sums, uint32_t add,
-                                                  const struct panel *restrict panel, float scale,
-                                                  int32_t zero, float low, float high)
+enum { ABSOLUTE_MAXIMUM = 11, TO_NEAREST = 0 };
+
+/* Sixteen numbers, and how far any of them was from an integer. */
+struct sixteen {
+    __m512 scale, least, most;
+    __m512i add;
+    __m512 furthest;
+};
+
+/* Written out, because what gcc 12 makes of the loop keeps half of it in memory. What is no number is 0 times
+ * scales beyond f32. */
+ISA_BODY ISA_TARGET_avx512 __m512i quantise_sixteen(const int32_t *sums, const struct panel *panel,
+                                                    int c, bool is_even, bool is_small,
+                                                    struct sixteen *lanes)
 {
-    enum { ABSOLUTE_MAXIMUM = 11, TO_NEAREST = 0 };
-    const __m512 least = _mm512_set1_ps(low - (float)zero);
-    const __m512 most = _mm512_set1_ps(high - (float)zero), scales = _mm512_set1_ps(scale);
-    const __m512i adds = _mm512_set1_epi32((int32_t)add), zeros = _mm512_set1_epi32(zero);
-    __m512 furthest = _mm512_setzero_ps();
+    __m512i sum = _mm512_add_epi32(_mm512_loadu_si512(sums + c), lanes->add);
+    __m512 number = lanes->scale;
 
-    for (int c = 0; c < INT8_LINE; c += 16) {
-        __m512i sum = _mm512_add_epi32(_mm512_loadu_si512(sums + c), adds);
-        __m512 number = _mm512_mul_ps(scales, _mm512_loadu_ps(panel->scale_f32 + c));
-
+    if (!is_even) {
         sum = _mm512_add_epi32(sum, _mm512_loadu_si512(panel->add + c));
-        number = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), number);
-        number = _mm512_min_ps(most, _mm512_max_ps(least, number));
-        furthest =
-            _mm512_range_ps(furthest, _mm512_reduce_ps(number, TO_NEAREST), ABSOLUTE_MAXIMUM);
-        sum = _mm512_add_epi32(_mm512_cvtps_epi32(number), zeros);
-        _mm_storeu_si128((void *)(out + c), _mm512_cvtepi32_epi8(sum));
+        number = _mm512_mul_ps(number, _mm512_loadu_ps(panel->scale_f32 + c));
     }
-    return _mm512_cmp_ps_mask(furthest, _mm512_set1_ps(0.4998f), _CMP_GT_OQ) == 0;
+    number = _mm512_mul_ps(_mm512_cvtepi32_ps(sum), number);
+    if (!is_small) {
+        number = _mm512_min_ps(lanes->most, _mm512_max_ps(lanes->least, number));
+        number = _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(number, number, _CMP_ORD_Q), number);
+    }
+    lanes->furthest =
+        _mm512_range_ps(lanes->furthest, _mm512_reduce_ps(number, TO_NEAREST), ABSOLUTE_MAXIMUM);
+    return _mm512_cvtps_epi32(number);
+}
+
+/* 64 integers plus zero as bytes, as near as they come. */
+ISA_BODY ISA_TARGET_avx512 __m512i bytes_of(const __m512i part[4], int32_t zero, bool is_signed)
+{
+    const __m512i zeros = _mm512_set1_epi16((int16_t)zero);
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    __m512i low = _mm512_adds_epi16(_mm512_packs_epi32(part[0], part[1]), zeros);
+    __m512i high = _mm512_adds_epi16(_mm512_packs_epi32(part[2], part[3]), zeros);
+
+    low = is_signed ? _mm512_packs_epi16(low, high) : _mm512_packus_epi16(low, high);
+    return _mm512_permutexvar_epi32(order, low);
+}
+
+/* is_small: no product is beyond int32, so that packing is what limits them. */
+ISA_BODY ISA_TARGET_avx512 bool quantise_line(char *restrict y, const int32_t *restrict sums,
+                                              const struct panel *restrict panel,
+                                              struct sixteen lanes, int32_t zero, bool is_signed,
+                                              bool is_even, bool is_small)
+{
+    __m512i part[4], bytes;
+
+    lanes.furthest = _mm512_setzero_ps();
+    part[0] = quantise_sixteen(sums, panel, 0, is_even, is_small, &lanes);
+    part[1] = quantise_sixteen(sums, panel, 16, is_even, is_small, &lanes);
+    part[2] = quantise_sixteen(sums, panel, 32, is_even, is_small, &lanes);
+    part[3] = quantise_sixteen(sums, panel, 48, is_even, is_small, &lanes);
+    if (_mm512_cmp_ps_mask(lanes.furthest, _mm512_set1_ps(0.4999f), _CMP_GT_OQ))
+        return false;
+    bytes = bytes_of(part, zero, is_signed);
+    for (int i = 0; i < panel->piece_count; i++) {
+        const struct piece *piece = &panel->pieces[i];
+
+        _mm512_mask_storeu_epi8(y + (piece->to - piece->from), piece->mask, bytes);
+    }
+    return true;
+}
+
+ISA_TARGET_avx512 static bool quantise_f32_avx512(char *restrict y, const int32_t *restrict sums,
+                                                  uint32_t add, const struct panel *restrict panel,
+                                                  float scale, int32_t zero, float low, float high)
+{
+    struct sixteen lanes = {.scale = _mm512_set1_ps(scale), .add = _mm512_set1_epi32((int32_t)add)};
+
+    if ((double)scale * panel->largest > 0.25) {
+        lanes.least = _mm512_set1_ps(low - (float)zero);
+        lanes.most = _mm512_set1_ps(high - (float)zero);
+        return quantise_line(y, sums, panel, lanes, zero, low < 0, false, false);
+    }
+    if (!panel->is_even)
+        return quantise_line(y, sums, panel, lanes, zero, low < 0, false, true);
+    lanes.scale = _mm512_set1_ps(scale * panel->scale_f32[0]);
+    return quantise_line(y, sums, panel, lanes, zero, low < 0, true, true);
 }
 
 /* What all numbers of a row have to do with, in each lane. */
@@ -370,13 +529,15 @@ ISA_BODY ISA_TARGET_avx2 __m256i quantise_eight(const int32_t *sums, const uint3
     return _mm256_add_epi32(_mm256_castps_si256(rounded), lanes->bias);
 }
 
-ISA_TARGET_avx2 static bool quantise_f32_avx2(uint8_t *restrict out, const int32_t *restrict sums,
+ISA_TARGET_avx2 static bool quantise_f32_avx2(char *restrict y, const int32_t *restrict sums,
                                               uint32_t add, const struct panel *restrict panel,
                                               float scale, int32_t zero, float low, float high)
 {
+    bool is_whole = panel->pieces[0].count == INT8_LINE;
+    uint8_t bytes[INT8_LINE], *out = is_whole ? (uint8_t *)y + panel->pieces[0].to : bytes;
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
     const __m256i byte = _mm256_set1_epi32(0xff);
-    const __m256 magic = _mm256_set1_ps(0x1.8p23f), safe = _mm256_set1_ps(0.4998f);
+    const __m256 magic = _mm256_set1_ps(0x1.8p23f), safe = _mm256_set1_ps(0.4999f);
     struct lanes lanes = {.scale = _mm256_set1_ps(scale),
                           .least = _mm256_set1_ps(low - (float)zero),
                           .most = _mm256_set1_ps(high - (float)zero),
@@ -400,8 +561,12 @@ ISA_TARGET_avx2 static bool quantise_f32_avx2(uint8_t *restrict out, const int32
         low_half = _mm256_packus_epi16(low_half, high_half);
         _mm256_storeu_si256((void *)(out + c), _mm256_permutevar8x32_epi32(low_half, order));
     }
-    return _mm256_testz_si256(_mm256_cmpgt_epi32(lanes.furthest, _mm256_castps_si256(safe)),
-                              _mm256_set1_epi32(-1));
+    if (!_mm256_testz_si256(_mm256_cmpgt_epi32(lanes.furthest, _mm256_castps_si256(safe)),
+                            _mm256_set1_epi32(-1)))
+        return false;
+    if (!is_whole)
+        keep(y, panel, bytes, 1);
+    return true;
 }
 
 #endif
@@ -419,18 +584,10 @@ static void quantise_any(int32_t *out, const int32_t *sums, const struct panel *
     }
 }
 
-/* The columns of a row that are kept, `bytes` each. */
 static void store_row(const struct int8_product *p, const struct panel *panel, int64_t row,
                       const void *from, size_t bytes)
 {
-    char *y = (char *)p->y + (size_t)(row * p->y_line) * bytes;
-
-    for (int i = 0; i < panel->piece_count; i++) {
-        const struct piece *piece = &panel->pieces[i];
-
-        memcpy(y + (size_t)piece->to * bytes, (const char *)from + (size_t)piece->from * bytes,
-               (size_t)piece->count * bytes);
-    }
+    keep((char *)p->y + (size_t)(row * p->y_line) * bytes, panel, from, bytes);
 }
 
 /* Sums that are not quantised. */
@@ -469,29 +626,19 @@ ISA_BODY uint32_t begin_row(const struct int8_product *p, const struct panel *pa
     return add;
 }
 
-/* A whole line each time, though not all of its columns may be there. */
-ISA_BODY void finish_row(const struct int8_product *p, const struct panel *panel, int64_t row,
-                         int32_t *restrict acc, quantise_f32_fn *quantise_row)
+/* Where f32 does not tell enough. */
+ISA_BODY void finish_exactly(const struct int8_product *p, const struct panel *panel, int64_t row,
+                             uint32_t add, int32_t *restrict acc)
 {
-    uint32_t add = begin_row(p, panel, row, acc);
     int32_t y_zero = p->y_zero ? p->y_zero[row * p->y_zero_step] : 0;
     bool is_signed = p->y_type == KERNEL_I8;
     double low = is_signed ? -128 : 0, high = is_signed ? 127 : 255;
-    double scale = p->is_quantised ? p->row_scale[row * p->row_scale_step] : 0;
+    double scale = p->row_scale[row * p->row_scale_step];
     int32_t numbers[INT8_LINE];
     uint8_t bytes[INT8_LINE];
 
-    if (p->is_quantised && panel->is_plain && is_plain(scale) &&
-        quantise_row(bytes, acc, add, panel, (float)scale, y_zero, (float)low, (float)high)) {
-        store_row(p, panel, row, bytes, 1);
-        return;
-    }
     for (int c = 0; c < INT8_LINE; c++)
         acc[c] = (int32_t)((uint32_t)acc[c] + panel->add[c] + add);
-    if (!p->is_quantised) {
-        store_sums(p, panel, row, acc);
-        return;
-    }
     if (panel->is_finite && isfinite(scale))
         quantise(numbers, acc, panel, scale, y_zero, low, high);
     else
@@ -501,8 +648,57 @@ ISA_BODY void finish_row(const struct int8_product *p, const struct panel *panel
     store_row(p, panel, row, bytes, 1);
 }
 
+typedef void finish_exactly_fn(const struct int8_product *p, const struct panel *panel, int64_t row,
+                               uint32_t add, int32_t *restrict acc);
+
+/* Not inlined: few rows come here, and all others would be slower. */
+#define EXACTLY(isa)                                                                               \
+    ISA_TARGET_##isa __attribute__((noinline)) static void finish_exactly_##isa(                   \
+        const struct int8_product *p, const struct panel *panel, int64_t row, uint32_t add,        \
+        int32_t *restrict acc)                                                                     \
+    {                                                                                              \
+        finish_exactly(p, panel, row, add, acc);                                                   \
+    }
+
+ISA_VERSIONS(EXACTLY)
+
+/* How an instruction set quantises a row. */
+struct quantise {
+    quantise_f32_fn *quickly;
+    finish_exactly_fn *exactly;
+};
+
+#define QUANTISE(isa) ((struct quantise){quantise_f32_##isa, finish_exactly_##isa})
+
+/* A whole line each time, though not all of its columns may be there. */
+ISA_BODY void finish_row(const struct int8_product *p, const struct panel *panel, int64_t row,
+                         int32_t *restrict acc, struct quantise quantise)
+{
+    uint32_t add = begin_row(p, panel, row, acc);
+    int32_t y_zero = p->y_zero ? p->y_zero[row * p->y_zero_step] : 0;
+    bool is_signed = p->y_type == KERNEL_I8;
+    double scale = p->is_quantised ? p->row_scale[row * p->row_scale_step] : 0;
+
+    if (!p->is_quantised) {
+        for (int c = 0; c < INT8_LINE; c++)
+            acc[c] = (int32_t)((uint32_t)acc[c] + panel->add[c] + add);
+        store_sums(p, panel, row, acc);
+    } else if (!panel->is_plain || !is_plain(scale) ||
+               !quantise.quickly((char *)p->y + row * p->y_line, acc, add, panel, (float)scale,
+                                 y_zero, is_signed ? -128.0f : 0.0f, is_signed ? 127.0f : 255.0f)) {
+        quantise.exactly(p, panel, row, add, acc);
+    }
+}
+
+/* Units of the next tile. Behind an image that was laid out three more may be read, and one tile of all
+ * is faster than three. */
+static int width_of(const struct int8_product *p, const struct int8_tile *tile, int left)
+{
+    return left >= tile->units || (p->offsets && left == 3 && tile->units == 4) ? tile->units : 1;
+}
+
 ISA_BODY void do_panel(const struct int8_product *p, const struct int8_tile *tile, int64_t row,
-                       int64_t row_end, const struct panel *panel, quantise_f32_fn *quantise_row)
+                       int64_t row_end, const struct panel *panel, struct quantise quantise)
 {
     int units = (panel->columns + INT8_UNIT - 1) / INT8_UNIT;
     int32_t acc[INT8_MAX_ROWS * INT8_LINE] = {0};
@@ -531,7 +727,7 @@ ISA_BODY void do_panel(const struct int8_product *p, const struct int8_tile *til
             else if (tile->widen)
                 sides.wide = p->wide + before + at * INT8_MAX_ROWS;
             for (int u = 0; u < units;) {
-                int width = units - u >= tile->units ? tile->units : 1;
+                int width = width_of(p, tile, units - u);
 
                 sides.b = b + u * sides.unit;
                 tile->fn(acc + (int64_t)u * INT8_UNIT, &sides, rows, width);
@@ -539,13 +735,13 @@ ISA_BODY void do_panel(const struct int8_product *p, const struct int8_tile *til
             }
         }
         for (int r = 0; r < rows; r++)
-            finish_row(p, panel, row + r, acc + (int64_t)r * INT8_LINE, quantise_row);
+            finish_row(p, panel, row + r, acc + (int64_t)r * INT8_LINE, quantise);
     }
 }
 
 /* The columns of a panel have one scale, that of column 0. */
 ISA_BODY void finish_line(const struct int8_product *p, int64_t row, int64_t at, int32_t *sums,
-                          int64_t count, quantise_f32_fn *quantise_row)
+                          int64_t count, struct quantise quantise)
 {
     struct panel panel;
     struct int8_product line = *p;
@@ -556,7 +752,8 @@ ISA_BODY void finish_line(const struct int8_product *p, int64_t row, int64_t at,
     panel.begin = 0;
     panel.columns = INT8_LINE;
     panel.piece_count = 1;
-    panel.is_finite = panel.is_plain = true;
+    panel.is_finite = panel.is_plain = panel.is_even = true;
+    panel.largest = 0;
     line.y_line = 0;
     line.column_scale_step = 0;
     if (p->is_quantised)
@@ -565,8 +762,8 @@ ISA_BODY void finish_line(const struct int8_product *p, int64_t row, int64_t at,
         int64_t columns = count - first < INT8_LINE ? count - first : INT8_LINE;
 
         panel.columns = (int)columns;
-        panel.pieces[0] = (struct piece){at + first, 0, (int)columns};
-        finish_row(&line, &panel, row, sums + first, quantise_row);
+        panel.pieces[0] = piece_of(at + first, 0, (int)columns);
+        finish_row(&line, &panel, row, sums + first, quantise);
     }
 }
 
@@ -574,7 +771,7 @@ ISA_BODY void finish_line(const struct int8_product *p, int64_t row, int64_t at,
     ISA_TARGET_##isa void int8_finish_##isa(const struct int8_product *p, int64_t row, int64_t at, \
                                             int32_t *sums, int64_t count)                          \
     {                                                                                              \
-        finish_line(p, row, at, sums, count, quantise_f32_##isa);                                  \
+        finish_line(p, row, at, sums, count, QUANTISE(isa));                                       \
     }
 
 ISA_VERSIONS(FINISH)
@@ -589,7 +786,7 @@ ISA_VERSIONS(FINISH)
             struct panel panel;                                                                    \
                                                                                                    \
             begin_panel(p, begin, end, &panel);                                                    \
-            do_panel(p, &tile, row, row_end, &panel, quantise_f32_##isa);                          \
+            do_panel(p, &tile, row, row_end, &panel, QUANTISE(isa));                               \
         }                                                                                          \
     }
 

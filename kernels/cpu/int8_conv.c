@@ -188,18 +188,6 @@ static bool is_pointwise(const struct kernel_window *w)
     return true;
 }
 
-static void pack_pixels(uint8_t *out, const uint8_t *rows[INT8_QUAD], int64_t pixels, int64_t unit,
-                        uint8_t flip)
-{
-    for (int64_t first = 0; first < pixels; first += INT8_UNIT, out += unit) {
-        int columns = (int)(pixels - first < INT8_UNIT ? pixels - first : INT8_UNIT);
-
-        int8_pack_quad(out, rows, columns, flip);
-        for (int q = 0; q < INT8_QUAD; q++)
-            rows[q] += columns;
-    }
-}
-
 /* The pixels [first, first + count) of one group of an image, packed; lines: room for four rows. */
 static void gather(const struct conv *c, const uint8_t *x, int64_t first, int64_t count,
                    uint8_t *packed, uint8_t *lines)
@@ -228,7 +216,7 @@ static void gather(const struct conv *c, const uint8_t *x, int64_t first, int64_
             else
                 gather_row(line, x + channel * plane, w, k, runs, run_count, c->pad);
         }
-        pack_pixels(packed + p / INT8_QUAD * INT8_LINE, rows, count, unit, c->flip);
+        int8_pack_units(packed + p / INT8_QUAD * INT8_LINE, rows, count, unit, c->flip);
     }
 }
 

@@ -12,10 +12,6 @@
 
 #include "kernels/cpu/team.h"
 
-#if defined(__x86_64__)
-#include <emmintrin.h>
-#endif
-
 enum {
     WIDE = 4096,     /* pixels of a row */
     SLACK = 1024,    /* bytes behind the image that tiles read */
@@ -122,34 +118,6 @@ struct laying {
     uint8_t pad, flip;
 };
 
-/* Every second of the bytes from `line` on. */
-static void take_second(uint8_t *out, const uint8_t *line, int64_t count)
-{
-    int64_t i = 0;
-
-#if defined(__x86_64__)
-    const __m128i even = _mm_set1_epi16(0xff);
-
-    for (; i + 16 < count; i += 16) { /* not the last, behind which nothing may be read */
-        __m128i low = _mm_loadu_si128((const void *)(line + 2 * i));
-        __m128i high = _mm_loadu_si128((const void *)(line + 2 * i + 16));
-
-        low = _mm_packus_epi16(_mm_and_si128(low, even), _mm_and_si128(high, even));
-        _mm_storeu_si128((void *)(out + i), low);
-    }
-    if (count > 16) { /* the last 16, by the bytes from the one before them on */
-        const uint8_t *last = line + 2 * (count - 16) - 1;
-        __m128i low = _mm_srli_epi16(_mm_loadu_si128((const void *)last), 8);
-        __m128i high = _mm_srli_epi16(_mm_loadu_si128((const void *)(last + 16)), 8);
-
-        _mm_storeu_si128((void *)(out + count - 16), _mm_packus_epi16(low, high));
-        return;
-    }
-#endif
-    for (; i < count; i++)
-        out[i] = line[2 * i];
-}
-
 /* Pixels of one row of a channel, `stride` apart from `from` on; outside they are pads. */
 static void take_line(uint8_t *out, const uint8_t *line, int64_t size, int64_t from, int64_t stride,
                       int64_t count, uint8_t pad)
@@ -164,52 +132,92 @@ static void take_line(uint8_t *out, const uint8_t *line, int64_t size, int64_t f
     memset(out, pad, (size_t)first);
     if (stride == 1 && end > first)
         memcpy(out + first, line + from + first, (size_t)(end - first));
-    else if (stride == 2 && end > first)
-        take_second(out + first, line + from + 2 * first, end - first);
     else
         for (int64_t i = first; i < end; i++)
             out[i] = line[from + i * stride];
     memset(out + end, pad, (size_t)(count - end));
 }
 
-/* Planes [begin, end): of each phase of the stride all fours of channels. */
+static void fill(uint8_t *out, int64_t pixels, uint8_t byte)
+{
+    uint32_t pixel = byte * 0x01010101u;
+
+    for (int64_t i = 0; i < pixels; i++)
+        memcpy(out + i * INT8_QUAD, &pixel, INT8_QUAD);
+}
+
+/* One row of four channels where columns are 1 or 2 apart; out: of each phase of the columns. */
+static void lay_row(const struct laying *l, const uint8_t *const rows[INT8_QUAD],
+                    uint8_t *const out[2])
+{
+    const struct kernel_window *w = &l->shape->window;
+    int64_t pitch = l->direct->pitch, pad = w->pad_begin[2], stride = w->stride[2];
+    int64_t left = stride * pitch - pad, count = w->in[2] < left ? w->in[2] : left;
+
+    for (int64_t along = 0; along < stride; along++) {
+        int64_t first = (pad - along + stride - 1) >> (stride - 1); /* divided by 1 or 2 */
+        int64_t end = (pad + count - along + stride - 1) >> (stride - 1);
+
+        fill(out[along], first, l->pad ^ l->flip);
+        fill(out[along] + end * INT8_QUAD, pitch - end, l->pad ^ l->flip);
+    }
+    if (stride == 1)
+        int8_pack_line(out[0] + pad * INT8_QUAD, rows, count, l->flip);
+    else
+        int8_pack_halves(out[pad % 2] + pad / 2 * INT8_QUAD,
+                         out[(pad + 1) % 2] + (pad + 1) / 2 * INT8_QUAD, rows, count, l->flip);
+}
+
+/* The same for any window. */
+static void lay_any_row(const struct laying *l, const uint8_t *const rows[INT8_QUAD], int64_t along,
+                        uint8_t *out)
+{
+    const struct kernel_window *w = &l->shape->window;
+    uint8_t lines[INT8_QUAD][WIDE];
+    const uint8_t *taken[INT8_QUAD] = {lines[0], lines[1], lines[2], lines[3]};
+
+    for (int q = 0; q < INT8_QUAD; q++)
+        take_line(lines[q], rows[q], w->in[2], along - w->pad_begin[2], w->stride[2],
+                  l->direct->pitch, l->pad);
+    int8_pack_line(out, taken, l->direct->pitch, l->flip);
+}
+
+/* Row r of the phases of a row of the image. */
+static void lay_phases(const struct laying *l, int64_t quad, int64_t down, int64_t r)
+{
+    const struct int8_direct *d = l->direct;
+    const struct kernel_window *w = &l->shape->window;
+    int64_t row = r * w->stride[1] + down - w->pad_begin[1], pad = w->pad_begin[2];
+    int64_t channels = group_channels(l->shape), volume = w->in[1] * w->in[2];
+    uint8_t *out =
+        l->out + (down * w->stride[2] * d->quads + quad) * d->plane + r * d->pitch * INT8_QUAD;
+    const uint8_t *rows[INT8_QUAD];
+
+    if (row < 0 || row >= w->in[1]) {
+        for (int64_t i = 0; i < w->stride[2]; i++, out += d->quads * d->plane)
+            fill(out, d->pitch, l->pad ^ l->flip);
+        return;
+    }
+    for (int64_t q = 0; q < INT8_QUAD; q++) { /* channels that are not there count 0 times */
+        int64_t channel = quad * INT8_QUAD + q < channels ? quad * INT8_QUAD + q : 0;
+
+        rows[q] = l->x + channel * volume + row * w->in[2];
+    }
+    if (w->stride[2] <= 2 && pad >= 0 && pad <= w->stride[2] * d->pitch)
+        lay_row(l, rows, (uint8_t *[2]){out, out + d->quads * d->plane});
+    else
+        for (int64_t i = 0; i < w->stride[2]; i++, out += d->quads * d->plane)
+            lay_any_row(l, rows, i, out);
+}
+
+/* Fours of channels [begin, end) of each phase of the rows; of each all phases of the columns. */
 static void lay_planes(void *argument, int64_t begin, int64_t end)
 {
     const struct laying *l = argument;
-    const struct int8_direct *d = l->direct;
-    const struct kernel_window *w = &l->shape->window;
-    int64_t channels = group_channels(l->shape);
-    int64_t whole = (d->pitch + INT8_UNIT - 1) / INT8_UNIT * INT8_UNIT;
-    uint8_t lines[INT8_QUAD][WIDE];
 
-    for (; begin < end; begin++) {
-        int64_t quad = begin % d->quads, phase = begin / d->quads;
-        int64_t down = phase / w->stride[2], along = phase % w->stride[2];
-        uint8_t *out = l->out + begin * d->plane;
-
-        for (int64_t r = 0; r < d->rows; r++, out += d->pitch * INT8_QUAD) {
-            int64_t row = r * w->stride[1] + down - w->pad_begin[1];
-            const uint8_t *rows[INT8_QUAD];
-
-            if (row < 0 || row >= w->in[1]) {
-                memset(out, l->pad ^ l->flip, (size_t)(d->pitch * INT8_QUAD));
-                continue;
-            }
-            for (int64_t q = 0; q < INT8_QUAD; q++) {
-                int64_t channel = quad * INT8_QUAD + q;
-
-                rows[q] = lines[q];
-                if (channel >= channels) /* by weights of 0 */
-                    rows[q] = lines[0];
-                else
-                    take_line(lines[q], l->x + (channel * w->in[1] + row) * w->in[2], w->in[2],
-                              along - w->pad_begin[2], w->stride[2], d->pitch, l->pad);
-            }
-            /* What is laid out beyond a row, the next ones replace. */
-            int8_pack_line(out, rows, (d->rows - r) * d->pitch >= whole ? whole : d->pitch,
-                           l->flip);
-        }
-    }
+    for (; begin < end; begin++)
+        for (int64_t r = 0; r < l->direct->rows; r++)
+            lay_phases(l, begin % l->direct->quads, begin / l->direct->quads, r);
 }
 
 void int8_direct_run(const struct int8_direct_call *call, const struct kernel_convolve *s)
@@ -230,7 +238,8 @@ void int8_direct_run(const struct int8_direct_call *call, const struct kernel_co
         struct int8_product p = call->product;
 
         laying.x = call->x + group * group_channels(s) * w->in[1] * w->in[2];
-        team_for(planes, GRAIN / (d.plane + 1) + 1, lay_planes, &laying);
+        team_for(d.quads * w->stride[1], GRAIN / (d.plane * w->stride[2] + 1) + 1, lay_planes,
+                 &laying);
         p.m = filters;
         p.n = (w->out[1] - 1) * d.pitch + w->out[2];
         p.k = p.a_line = d.depth;

@@ -26,6 +26,10 @@ static float *random_scales(struct test *test, int64_t count, float most)
     float *scales = test_input(test, (size_t)count);
     bool is_even = test_chance(test, 3);
 
+    if (test_chance(test, 6)) /* most sums are then beyond a byte, or none of them is */
+        most *= exp2f((float)test_range(test, -12, 12));
+    if (test_chance(test, 8)) /* and products of two scales beyond f32 */
+        most = 1e28f;
     for (int64_t i = 0; i < count; i++)
         scales[i] = is_even ? exp2f(rintf(log2f(most))) : most * (1.1f + scales[i]);
     return scales;
