@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chains of element-wise operations: a block of elements goes through all steps before the next one
  * does. Each step is one compiled loop; nothing is generated. */
+#include <math.h>
 #include <string.h>
 
 #include "kernels/cpu/functions.h"
@@ -17,8 +18,12 @@ enum {
 
 enum form { BOTH, LEFT_FIXED, RIGHT_FIXED, FORMS };
 
+/* Exponents that are not left to pow(). */
+enum power { SQUARE, CUBE, ROOT, POWERS };
+
 typedef void map_loop(float *y, const float *x, int64_t count, float a, float b);
 typedef void zip_loop(float *y, const float *a, const float *b, int64_t count);
+typedef void power_loop(float *y, const float *x, int64_t count);
 typedef void fill_loop(float *y, float x, int64_t count);
 typedef void load_loop(float *y, const void *x, int64_t stride, int64_t count);
 
@@ -26,6 +31,7 @@ typedef void load_loop(float *y, const void *x, int64_t stride, int64_t count);
 struct loops {
     map_loop *map[MAP_COUNT];
     zip_loop *zip[ZIP_COUNT][FORMS];
+    power_loop *power[POWERS];
     fill_loop *fill;
     load_loop *load[KERNEL_DTYPES];
 };
@@ -159,8 +165,11 @@ static void spread_lonely_numbers(struct walk *walk)
 
     for (int s = 0; s < chain->steps; s++) {
         const struct kernel_chain_step *step = &chain->step[s];
-        bool takes_one = step->has_two && walk->loops->zip[step->zip][BOTH] &&
-                         !(is_fixed(walk, step->operands[0]) && is_fixed(walk, step->operands[1]));
+        bool left = is_fixed(walk, step->operands[0]);
+        bool right = step->has_two && is_fixed(walk, step->operands[1]);
+        bool takes_one = step->has_two && (step->zip == ZIP_POW                ? !left && right
+                                           : walk->loops->zip[step->zip][BOTH] ? !(left && right)
+                                                                               : false);
 
         for (int k = 0; k < 1 + step->has_two; k++)
             if (!takes_one && is_fixed(walk, step->operands[k]))
@@ -296,6 +305,23 @@ static void spread(const struct walk *walk, int input, float *y, int64_t begin, 
     }
 }
 
+/* One exponent for all of a block. */
+static void run_power(const struct loops *loops, float *y, const float *a, const float *b,
+                      int64_t count)
+{
+    struct kernel_zip_args args = {ZIP_POW, KERNEL_F32, KERNEL_F32, KERNEL_F32,
+                                   1,       {count},    {1},        {0}};
+
+    if (*b == 2.0f)
+        loops->power[SQUARE](y, a, count);
+    else if (*b == 3.0f)
+        loops->power[CUBE](y, a, count);
+    else if (*b == 0.5f)
+        loops->power[ROOT](y, a, count);
+    else
+        zip_ref(y, a, b, &args);
+}
+
 static void run_step(const struct walk *walk, const struct kernel_chain_step *step, float *y,
                      const float *a, const float *b, int64_t count)
 {
@@ -307,6 +333,8 @@ static void run_step(const struct walk *walk, const struct kernel_chain_step *st
                                                              : BOTH;
 
         loops->zip[step->zip][form](y, a, b, count);
+    } else if (step->has_two && step->zip == ZIP_POW && is_fixed(walk, step->operands[1])) {
+        run_power(loops, y, a, b, count);
     } else if (step->has_two) {
         struct kernel_zip_args args = {step->zip, KERNEL_F32, KERNEL_F32, KERNEL_F32,
                                        1,         {count},    {1},        {1}};
@@ -449,6 +477,18 @@ ISA_BODY float zip_prelu(float a, float b)
         _Pragma("omp simd") for (int64_t i = 0; i < count; i++) y[i] = zip_##name(a[i], fixed);    \
     }
 
+/* In f64, as pow() is. */
+#define POWER(name, expression, isa)                                                               \
+    ISA_TARGET_##isa static void name##_##isa(float *y, const float *x, int64_t count)             \
+    {                                                                                              \
+        _Pragma("omp simd") for (int64_t i = 0; i < count; i++)                                    \
+        {                                                                                          \
+            double a = x[i];                                                                       \
+                                                                                                   \
+            y[i] = (float)(expression);                                                            \
+        }                                                                                          \
+    }
+
 #define MAP(kind, name, isa)                                                                       \
     ISA_TARGET_##isa static void name##_##isa(float *y, const float *x, int64_t count, float a,    \
                                               float b)                                             \
@@ -486,6 +526,9 @@ ISA_BODY float zip_prelu(float a, float b)
 
 #define CHAIN(isa)                                                                                 \
     ZIP_FUNCTIONS(ZIP, isa)                                                                        \
+    POWER(square, a *a, isa)                                                                       \
+    POWER(cube, a *a *a, isa)                                                                      \
+    POWER(root, a == -(double)INFINITY ? -a : sqrt(a + 0.0), isa)                                  \
     MAP_FUNCTIONS(MAP, isa)                                                                        \
     LOAD_TYPES(LOAD, isa)                                                                          \
                                                                                                    \
@@ -500,6 +543,7 @@ ISA_BODY float zip_prelu(float a, float b)
         static const struct loops loops = {                                                        \
             .map = {MAP_FUNCTIONS(MAP_LOOP, isa)},                                                 \
             .zip = {ZIP_FUNCTIONS(ZIP_LOOPS, isa)},                                                \
+            .power = {square_##isa, cube_##isa, root_##isa},                                       \
             .fill = fill_##isa,                                                                    \
             .load = {LOAD_TYPES(LOAD_LOOP, isa)},                                                  \
         };                                                                                         \

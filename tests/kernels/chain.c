@@ -30,6 +30,8 @@ static void random_step(struct test *test, const struct kernel_chain *chain,
     do
         step->map = (enum kernel_map)test_range(test, 0, MAP_COUNT - 1);
     while (!kernel_chain_has_map(step->map));
+    if (test_chance(test, 6))
+        step->zip = ZIP_POW;
     for (int k = 0; k < 2; k++) {
         int operand = (int)test_range(test, 0, chain->inputs + chain->steps - 1);
 
@@ -138,6 +140,8 @@ static void make_scene(struct test *test, struct scene *scene, bool in_place)
         scene->inputs[i] = test_input(test, own);
         for (size_t k = 0; k < own; k++)
             scene->inputs[i][k] *= test_chance(test, 3) ? 20.0f : 2.0f;
+        if (i > 0 && own == 1 && test_chance(test, 2)) /* exponents that have a way of their own */
+            *scene->inputs[i] = (const float[]){0.5f, 2.0f, 3.0f}[test_range(test, 0, 2)];
         if (i == 0)
             scene->first = scene->inputs[0];
         if (i == 0 && is_framed)
