@@ -92,10 +92,15 @@ struct int8_product {
     int64_t y_zero_step;
 };
 
+static inline int64_t int8_packed_units(int64_t n)
+{
+    return (n + INT8_UNIT - 1) / INT8_UNIT;
+}
+
 /** Bytes of a packed matrix. */
 static inline int64_t int8_packed_bytes(int64_t n, int64_t k)
 {
-    return (n + INT8_UNIT - 1) / INT8_UNIT * ((k + INT8_QUAD - 1) / INT8_QUAD) * INT8_LINE;
+    return int8_packed_units(n) * ((k + INT8_QUAD - 1) / INT8_QUAD) * INT8_LINE;
 }
 
 static inline int64_t int8_round_up(int64_t bytes)

@@ -278,9 +278,7 @@ void int8_depth_avx512(void *argument, int64_t begin, int64_t end)
         depth_avx512(d, begin, end);
         return;
     }
-    for (int64_t i = begin; i < end; i++)
-        if (!int8_depth_plane(d, i))
-            depth_avx512(d, i, i + 1);
+    int8_depth_planes(d, begin, end, depth_avx512);
 }
 
 #endif

@@ -23,12 +23,15 @@ team_fn int8_depth_portable;
 team_fn int8_depth_avx2, int8_depth_avx512;
 
 /** Whether the CPU multiplies four bytes at once and puts them into any order, and the window is small
- *  enough for int8_depth_plane(). */
+ *  enough for int8_depth_planes(). */
 bool int8_depth_takes_bytes(const struct kernel_convolve *shape);
 
-/** Plane i of y by these instructions. False, and nothing is done: a weight without its zero point is no
+typedef void int8_depth_fn(const struct int8_depth *d, int64_t begin, int64_t end);
+
+/** Planes [begin, end) of y by these instructions; `others`, where a weight without its zero point is no
  *  byte. */
-bool int8_depth_plane(const struct int8_depth *d, int64_t i);
+void int8_depth_planes(const struct int8_depth *d, int64_t begin, int64_t end,
+                       int8_depth_fn *others);
 #endif
 
 #endif

@@ -72,14 +72,24 @@ static uint8_t flip_of(const struct int8_depth *d)
     return d->shape->x_type == KERNEL_I8 ? 0x80 : 0;
 }
 
+/* Where the quads of an output's window lie. */
+static void find_offsets(struct filter *out_filter, const struct kernel_window *w,
+                         const struct band *band)
+{
+    out_filter->count = 0;
+    for (int64_t row = 0; row < w->kernel[1]; row++)
+        for (int64_t first = 0; first < w->kernel[2]; first += INT8_QUAD)
+            out_filter->offsets[out_filter->count++] =
+                row * w->dilation[1] * band->pitch + first * w->dilation[2];
+}
+
 /* The weights without their zero point; false: some are no bytes then. */
-static bool read_filter(struct filter *out_filter, const struct int8_depth *d, int64_t f,
-                        const struct band *band)
+static bool read_filter(struct filter *out_filter, const struct int8_depth *d, int64_t f)
 {
     const struct kernel_window *w = &d->shape->window;
     const uint8_t *weights = d->w + f * w->kernel[1] * w->kernel[2];
-    bool is_signed = d->shape->w_type == KERNEL_I8;
-    int32_t sum = 0, x_zero = d->x_zero + flip_of(d);
+    uint8_t flip = d->shape->w_type == KERNEL_I8 ? 0 : 0x80;
+    int32_t sum = 0, zero = d->w_zero[f] - flip, out = 0; /* of what is turned round */
     int64_t i = 0;
 
     for (int64_t row = 0; row < w->kernel[1]; row++) {
@@ -87,21 +97,17 @@ static bool read_filter(struct filter *out_filter, const struct int8_depth *d, i
             int8_t quad[INT8_QUAD] = {0};
 
             for (int64_t tap = first; tap < first + INT8_QUAD && tap < w->kernel[2]; tap++) {
-                uint8_t byte = weights[row * w->kernel[2] + tap];
-                int32_t number = (is_signed ? (int8_t)byte : byte) - d->w_zero[f];
+                int32_t number = (int8_t)(weights[row * w->kernel[2] + tap] ^ flip) - zero;
 
-                if (number < INT8_MIN || number > INT8_MAX)
-                    return false;
+                out |= number + 128; /* above a byte where one is */
                 quad[tap - first] = (int8_t)number;
                 sum += number;
             }
             memcpy(&out_filter->quads[i], quad, sizeof(quad));
-            out_filter->offsets[i] = row * w->dilation[1] * band->pitch + first * w->dilation[2];
         }
     }
-    out_filter->count = i;
-    out_filter->start = -x_zero * sum;
-    return true;
+    out_filter->start = -(d->x_zero + flip_of(d)) * sum;
+    return (out & ~0xff) == 0;
 }
 
 static void make_order(struct filter *out_filter, const struct kernel_window *w)
@@ -164,7 +170,8 @@ TARGET static void sum_row(int32_t *acc, const uint8_t *lines, const struct filt
         sum_quads(acc, lines, filter, filter->count, count, stride);
 }
 
-bool int8_depth_plane(const struct int8_depth *d, int64_t i)
+static void sum_plane(const struct int8_depth *d, int64_t i, const struct band *band,
+                      const struct filter *filter)
 {
     const struct kernel_convolve *s = d->shape;
     const struct kernel_window *w = &s->window;
@@ -173,25 +180,39 @@ bool int8_depth_plane(const struct int8_depth *d, int64_t i)
     const uint8_t *plane = d->x + (i / s->filters * s->channels + channel) * w->in[1] * w->in[2];
     _Alignas(LOAD) int32_t acc[ACC + INT8_LINE + LANES];
     _Alignas(LOAD) uint8_t lines[LINES];
-    struct filter filter;
-    struct band band;
 
-    if (!plan_band(w, &band) || !read_filter(&filter, d, f, &band))
-        return false;
-    make_order(&filter, w);
-    for (int64_t first = 0; first < w->out[1]; first += band.rows) {
-        int64_t count = w->out[1] - first < band.rows ? w->out[1] - first : band.rows;
+    for (int64_t first = 0; first < w->out[1]; first += band->rows) {
+        int64_t count = w->out[1] - first < band->rows ? w->out[1] - first : band->rows;
 
-        lay_band(lines, d, plane, &band, first * w->stride[1] - w->pad_begin[1],
+        lay_band(lines, d, plane, band, first * w->stride[1] - w->pad_begin[1],
                  (count - 1) * w->stride[1] + high);
         for (int64_t r = 0; r < count; r++)
-            sum_row(acc + r * w->out[2], lines + r * w->stride[1] * band.pitch, &filter, w->out[2],
+            sum_row(acc + r * w->out[2], lines + r * w->stride[1] * band->pitch, filter, w->out[2],
                     w->stride[2]);
         memset(acc + count * w->out[2], 0, INT8_LINE * sizeof(*acc));
         int8_finish_avx512(&d->product, f, (i * w->out[1] + first) * w->out[2], acc,
                            count * w->out[2]);
     }
-    return true;
+}
+
+void int8_depth_planes(const struct int8_depth *d, int64_t begin, int64_t end,
+                       int8_depth_fn *others)
+{
+    struct filter filter;
+    struct band band;
+
+    if (!plan_band(&d->shape->window, &band)) {
+        others(d, begin, end);
+        return;
+    }
+    make_order(&filter, &d->shape->window);
+    find_offsets(&filter, &d->shape->window, &band);
+    for (; begin < end; begin++) {
+        if (read_filter(&filter, d, begin % d->shape->filters))
+            sum_plane(d, begin, &band, &filter);
+        else
+            others(d, begin, begin + 1);
+    }
 }
 
 #endif

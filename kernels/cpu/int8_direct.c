@@ -43,15 +43,18 @@ bool int8_direct_fits(const struct kernel_convolve *s)
     const struct kernel_window *w = &s->window;
     int64_t filters = s->filters / s->groups, channels = group_channels(s);
     struct int8_direct d;
+    int64_t more; /* units of columns than there are outputs */
 
     if (w->in[0] != 1 || w->kernel[0] != 1 || w->out[0] != 1 || w->pad_begin[0] != 0 ||
         w->out[1] * w->out[2] == 0)
         return false;
     d = layout_of(s);
-    /* Dropped outputs and channels that fill up cost less than gathering would; that is a share of
-     * the work that falls with the number of filters. */
+    more = int8_packed_units((w->out[1] - 1) * d.pitch + w->out[2]) -
+           int8_packed_units(w->out[1] * w->out[2]);
+    /* Dropped outputs and channels that fill up cost less than gathering would, which goes row by row of
+     * outputs; that is a share of the work that falls with the number of filters. */
     return d.pitch <= WIDE && channels >= 3 && d.taps > 1 && d.depth <= INT8_MAX_K &&
-           (d.pitch - w->out[2]) * filters <= 20 * w->out[2] &&
+           more * filters <= w->out[1] * w->out[2] * 5 / 4 + 64 * w->out[1] &&
            d.plane * d.quads * w->stride[1] * w->stride[2] + SLACK < INT32_MAX;
 }
 
