@@ -6,8 +6,9 @@
  * float32 and back around the kernels of that type.
  *
  * A result of f16 or bf16 is rounded to it, halves to even. Where `saturates` is set, what is finite
- * in float32 stays so: beyond the largest number it becomes that. Libraries that compute convolutions
- * and products round to infinity there all the same, and before what they leave to others.
+ * in float32 stays so: beyond the largest number it becomes that. Where libraries compute convolutions
+ * and products, what they have rounded to infinity does, also before something is added to it; in bf16
+ * it stays infinite.
  */
 #ifndef OPTRACE_KERNELS_HALF_H
 #define OPTRACE_KERNELS_HALF_H

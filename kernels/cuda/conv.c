@@ -85,6 +85,15 @@ static void end_half_by_own(const struct conv_run *run)
                                     &dtype, &bias_type, &residual_type, &saturates});
 }
 
+static void saturate_by_own(const struct conv_run *run)
+{
+    const struct conv_shape *s = &run->shape;
+    int64_t channels = s->is_transposed ? s->channels : s->filters;
+
+    cuda_saturate_half(run->y, s->batch * channels *
+                                   cuda_product(s->is_transposed ? s->in : s->out, KERNEL_SPATIAL));
+}
+
 static void compute(struct conv_call *call)
 {
     struct kernel_cuda *cuda = cuda_current();
@@ -232,6 +241,7 @@ static void conv_half_cuda(void *y, const void *x, const void *w, const void *bi
     call.run.bias = bias;
     call.run.residual = residual;
     call.run.saturates = shape->saturates;
+    call.run.saturate = shape->saturates && shape->dtype == KERNEL_F16 ? saturate_by_own : NULL;
     compute(&call);
 }
 

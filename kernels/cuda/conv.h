@@ -41,6 +41,7 @@ struct conv_run {
     bool saturates; /* finite results stay so in half precision, where end() rounds them */
     /** y = activation(y + bias + residual), by an own kernel, behind a convolution alone. */
     void (*end)(const struct conv_run *run);
+    void (*saturate)(const struct conv_run *run); /* where there is no end(); NULL: not asked for */
 };
 
 /** The own kernel for a call of the table. */

@@ -139,6 +139,8 @@ static int execute(struct kernel_cuda *cuda, struct conv_plan *plan,
             library->functions->cudnnBackendExecute(library->handle, candidate->execution, pack);
     if (status == 0 && !has_end && conv_has_end(&run->shape))
         run->end(run);
+    else if (status == 0 && run->saturate)
+        run->saturate(run);
     return status;
 }
 

@@ -288,6 +288,14 @@ static __device__ __forceinline__ void set_f32(void *y, int dtype, int64_t i, fl
         ((uint16_t *)y)[i] = dtype == KERNEL_F16 ? f32_to_half(number) : f32_to_brain(number);
 }
 
+/* A sum that a library has rounded to half precision: infinity stands for what is too large. */
+static __device__ __forceinline__ float get_sum(const void *y, int dtype, int64_t i, bool saturates)
+{
+    float sum = get_f32(y, dtype, i);
+
+    return saturates && dtype == KERNEL_F16 && isinf(sum) ? copysignf(65504.0f, sum) : sum;
+}
+
 /* One element of 1, 2, 4 or 8 bytes. */
 static __device__ __forceinline__ void move_element(void *y, int64_t to, const void *x,
                                                     int64_t from, int bytes)

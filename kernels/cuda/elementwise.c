@@ -188,6 +188,16 @@ static void chain_half_cuda(void *y, const void *const *inputs,
         cuda_launch_elements(CUDA_KERNEL_chain_half, count, (void *[]){&y, &count, &args});
 }
 
+void cuda_saturate_half(void *y, int64_t count)
+{
+    int64_t first = (int64_t)((16 - (uintptr_t)y % 16) % 16 / 2); /* at a multiple of 16 bytes */
+
+    first = first < count ? first : count;
+    if (count > 0)
+        cuda_launch_elements(CUDA_KERNEL_saturate_half, (count + 7) / 8,
+                             (void *[]){&y, &count, &first});
+}
+
 static void where_cuda(void *y, const uint8_t *condition, const void *a, const void *b,
                        const struct kernel_where *shape)
 {

@@ -460,6 +460,43 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
 }
 KERNEL_EXPORT(convert_half)
 
+/* What eight numbers of float16 are read as. */
+struct alignas(16) eight_halves {
+    uint32_t pair[4];
+};
+
+static __device__ __forceinline__ bool is_infinite(uint32_t half)
+{
+    return (half & 0x7fff) == 0x7c00;
+}
+
+/* Infinity becomes the largest number: in what a library has rounded to float16. Threads that have
+ * nothing to do read only. */
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
+    saturate_half(uint16_t *y, int64_t count, int64_t first)
+{
+    struct eight_halves *eights = (struct eight_halves *)(y + first);
+    int64_t many = count > first ? (count - first) / 8 : 0;
+
+    for (int64_t i = grid_index(); i < many; i += grid_step()) {
+        struct eight_halves eight = eights[i];
+        bool is_changed = false;
+
+        for (int k = 0; k < 4; k++) {
+            uint32_t low = is_infinite(eight.pair[k]), high = is_infinite(eight.pair[k] >> 16);
+
+            eight.pair[k] -= low | high << 16; /* the number before infinity is the largest */
+            is_changed = is_changed || low || high;
+        }
+        if (is_changed && BUG != 27)
+            eights[i] = eight;
+    }
+    for (int64_t i = grid_index(); i < count; i += grid_step())
+        if ((i < first || i >= first + 8 * many) && is_infinite(y[i]))
+            y[i]--;
+}
+KERNEL_EXPORT(saturate_half)
+
 /* A choice of two, conversion */
 
 extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)

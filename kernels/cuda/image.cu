@@ -175,7 +175,7 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
                   int residual_type, bool saturates)
 {
     for (int64_t i = grid_index(); i < count; i += grid_step()) {
-        double total = (double)get_f32(y, dtype, i);
+        double total = (double)get_sum(y, dtype, i, saturates);
 
         total += bias ? (double)get_f32(bias, bias_type, i / plane % channels) : 0.0;
         total += residual ? (double)get_f32(residual, residual_type, i) : 0.0;

@@ -15,6 +15,7 @@
     X(chain_f32)                                                                                   \
     X(chain_half)                                                                                  \
     X(convert_half)                                                                                \
+    X(saturate_half)                                                                               \
     X(where_any)                                                                                   \
     X(cast_any)                                                                                    \
     X(copy_1)                                                                                      \
@@ -102,6 +103,9 @@ struct kernel_cuda *cuda_current(void);
 
 /** A function of the table. */
 copy_fn cuda_copy;
+
+/** Infinities of float16 that a library has made of finite sums become the largest number. */
+void cuda_saturate_half(void *y, int64_t count);
 
 /** Of all axes. */
 int64_t cuda_product(const int64_t *dims, int rank);

@@ -317,6 +317,7 @@ static void gemm_half_cuda(void *y, const void *a, const void *b, const void *c,
     struct request r = request_of(&shape->gemm);
     struct kernel_gemm_half given = *shape;
     const void *added = shape->gemm.beta == 0.0f ? NULL : c;
+    const bool is_limited = shape->saturates && shape->y_type == KERNEL_F16;
     const bool is_added_behind = added && shape->c_type != shape->y_type;
     int64_t count = cuda_product(shape->gemm.batch_dims, shape->gemm.batch_rank) * shape->gemm.m *
                     shape->gemm.n;
@@ -329,9 +330,13 @@ static void gemm_half_cuda(void *y, const void *a, const void *b, const void *c,
     r.y = y;
     if (!is_added_behind)
         added = NULL;
-    if (compute(&r, own_gemm_half, &call) && (added || shape->activation.kind != KERNEL_IDENTITY))
+    if (!compute(&r, own_gemm_half, &call))
+        return;
+    if (added || shape->activation.kind != KERNEL_IDENTITY || (is_limited && shape->gemm.y_line))
         cuda_launch_elements(CUDA_KERNEL_gemm_end_half, count,
                              (void *[]){&y, &added, &count, &given});
+    else if (is_limited)
+        cuda_saturate_half(y, count);
 }
 
 /* --- Of every type --- */

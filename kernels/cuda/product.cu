@@ -165,7 +165,7 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
 
         place_batch(s, i / s->n / s->m, &a, &b, &to);
         to += row * y_row + col;
-        sum = (double)get_f32(y, shape.y_type, to);
+        sum = (double)get_sum(y, shape.y_type, to, shape.saturates);
         if (c)
             sum += (double)s->beta *
                    (double)get_f32(c, shape.c_type, row * s->c_row_stride + col * s->c_col_stride);

@@ -181,16 +181,30 @@ def check_mixed(place):
 
 
 def check_large(place):
-    """Own kernels keep finite what float16 cannot hold, as the CPU does."""
-    x = np.full((2, 4), 300, np.float32)
+    """What float16 cannot hold stays finite, as it does on the CPU, whatever computes it: infinity minus infinity
+    would be no number."""
+    x = np.full((3, 8), 300, np.float32)
+    difference = 2 * np.eye(8, dtype=np.float32) - np.eye(8, k=1, dtype=np.float32)
+    filters = np.float32([[[[3]], [[0]]], [[[2]], [[0]]], [[[-2]], [[0]]]])
     nodes = [helper.make_node("Mul", ["x", "k"], ["a"], name="a"), helper.make_node("MatMul", ["a", "w"], ["b"], name="b"),
-             helper.make_node("Transpose", ["b"], ["c"], name="c"), helper.make_node("Tanh", ["c"], ["y"], name="y")]
-    constants = {"k": np.full((2, 4), 300, np.float32), "w": np.eye(4, dtype=np.float32) - np.eye(4, k=1, dtype=np.float32)}
-    model = save(place / "large", nodes, constants, {"x": x}, {"y": [4, 2]})
-    for cpu in (True, False):
-        got, done = outputs_of(model, place / f"large {cpu}", "--fp16", cpu=cpu, libraries=OWN)
-        expect(done.returncode == 0 and np.isfinite(got["y"]).all() and abs(got["y"]).max() <= 1,
-               f"infinity minus infinity: {cpu} {done.stderr} {got}")
+             helper.make_node("MatMul", ["b", "w"], ["c"], name="c"), helper.make_node("Gemm", ["c", "w"], ["d"], name="d"),
+             helper.make_node("Relu", ["d"], ["e"], name="e"), helper.make_node("Reshape", ["e", "image"], ["f"], name="f"),
+             helper.make_node("Conv", ["f", "v"], ["g"], name="g"), helper.make_node("Conv", ["g", "u"], ["h"], name="h"),
+             helper.make_node("Relu", ["h"], ["i"], name="i"), helper.make_node("Conv", ["i", "t"], ["j"], name="j"),
+             helper.make_node("Tanh", ["j"], ["y"], name="y")]
+    constants = {"k": np.full((3, 8), 300, np.float32), "w": difference, "image": np.array([1, 2, 3, 4], np.int64),
+                 "v": filters, "u": np.float32(np.arange(6).reshape(2, 3, 1, 1) % 2 * 2 - 1),
+                 "t": np.float32([[[[1]], [[-1]]]])}
+    model = save(place / "large", nodes, constants, {"x": x}, {"y": [1, 1, 3, 4]})
+    for libraries in (None, OWN, LIBRARIES):
+        for engines, fuses in (("0", "all"), ("1", "none")) if libraries == LIBRARIES else (("0", "all"),):
+            got, done = outputs_of(model, place / f"large {engines} {libraries and len(libraries)}", "--fp16",
+                                   cpu=not libraries, libraries=libraries, CUDNN_DOUBLE_ENGINES=engines,
+                                   CUDNN_DOUBLE_FUSES=fuses)
+            expect(done.returncode == 0 and np.isfinite(got["y"]).all(),
+                   f"infinity minus infinity: {libraries} {engines} {done.stderr} {got}")
+    got, _ = outputs_of(model, place / "large wrong", "--fp16", CUDNN_DOUBLE_ENGINES="0", CUDA_DOUBLE_BUG="27")
+    expect(not np.isfinite(got["y"]).all(), "nothing becomes infinite in a library")
 
 
 def check_mistakes(model, place):

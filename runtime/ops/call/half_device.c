@@ -157,6 +157,7 @@ int call_bind_conv_half(const struct call_request *request, struct call *call,
     if (rc == 0 && p->residual_input >= 0)
         rc = take_added(request, (uint32_t)p->residual_input, s->dtype, &s->residual_type);
     plan_conversion(&p->y, call, y, y_type, s->dtype);
+    s->saturates = s->saturates || p->y.is_needed;
     p->fn = request->kernels->conv_half.fn;
     p->convert = request->kernels->chain_half.fn;
     call->version = request->kernels->conv_half.version;
