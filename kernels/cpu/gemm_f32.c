@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix products over f32: a row vector times a matrix reads that matrix once, at the speed of
- * memory; the rest is oneDNN's. */
+ * memory; small ones are our own, the rest is oneDNN's. */
+#include "kernels/cpu/gemm_small.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
@@ -146,7 +147,8 @@ static void gemm_dnnl(float *y, const float *a, const float *b, const float *c,
 }
 
 static void gemm_batch(float *y, const float *a, const float *b, const float *c,
-                       const struct kernel_gemm *s, team_fn *rows, team_fn *columns)
+                       const struct kernel_gemm *s, team_fn *rows, team_fn *columns,
+                       gemm_small_fn *small)
 {
     struct gemv p = {.c = s->beta != 0.0f ? c : NULL, .shape = s};
     bool is_vector = s->m == 1 && !s->a_line && !s->b_line; /* in one piece */
@@ -156,6 +158,10 @@ static void gemm_batch(float *y, const float *a, const float *b, const float *c,
         count *= s->batch_dims[i];
     if (s->m == 0 || s->n == 0)
         return;
+    if (!is_vector && gemm_small_fits(s)) {
+        small(y, a, b, p.c, s);
+        return;
+    }
     for (int64_t index = 0; index < count; index++) {
         struct kernel_gemm_place at = kernel_gemm_place(s, index);
 
@@ -185,7 +191,7 @@ static void gemm_batch(float *y, const float *a, const float *b, const float *c,
     void gemm_f32_##isa(float *y, const float *a, const float *b, const float *c,                  \
                         const struct kernel_gemm *shape)                                           \
     {                                                                                              \
-        gemm_batch(y, a, b, c, shape, rows_##isa, columns_##isa);                                  \
+        gemm_batch(y, a, b, c, shape, rows_##isa, columns_##isa, gemm_small_##isa);                \
     }
 
 ISA_VERSIONS(GEMM)

@@ -142,7 +142,7 @@ static void random_gemm(struct test *test, struct kernel_gemm *s)
     *s = (struct kernel_gemm){
         .m = test_chance(test, 2) ? 1 : test_range(test, test->is_wide ? 0 : 1, 40),
         .n = test_range(test, test->is_wide ? 0 : 1, test_chance(test, 3) ? 300 : 40),
-        .k = test_chance(test, 30) ? 0 : test_range(test, 1, test_chance(test, 3) ? 400 : 40),
+        .k = test_chance(test, 30) ? 0 : test_range(test, 1, test_chance(test, 3) ? 700 : 40),
         .trans_a = test_chance(test, 3),
         .trans_b = test_chance(test, 2),
         .alpha = test_chance(test, 2) ? 1.0f : 0.5f,
