@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resampling of f32 along the last two axes: the rows that an output row is made of first, as
+/* Resampling of f32 and bytes along the last two axes: the rows that an output row is made of first, as
  * vectors, then along the row. Other ones are the reference's. */
+#include <math.h>
 #include <string.h>
 
 #include "kernels/cpu/isa.h"
@@ -14,8 +15,9 @@ enum {
 };
 
 struct resampling {
-    float *y;
-    const float *x;
+    char *y;
+    const char *x;
+    int64_t bytes; /* of an element */
     const struct kernel_resample *shape;
     int64_t rows, columns, y_rows, y_columns; /* of a plane */
     const struct kernel_resample_axis *down, *along;
@@ -48,11 +50,13 @@ static bool make_plan(struct resampling *r)
     const struct kernel_resample *s = r->shape;
     int last = s->rank - 1;
 
-    if (s->dtype != KERNEL_F32 || s->rank < 1 || s->x_dims[last] > WIDE)
+    if ((s->dtype != KERNEL_F32 && s->dtype != KERNEL_U8 && s->dtype != KERNEL_I8) || s->rank < 1 ||
+        s->x_dims[last] > WIDE)
         return false;
     for (int i = 0; i < s->rank; i++)
         if (s->y_dims[i] == 0 || s->x_dims[i] == 0 || (i < last - 1 && !is_same(s, i)))
             return false;
+    r->bytes = (int64_t)kernel_dtype_bytes(s->dtype);
     r->columns = s->x_dims[last];
     r->y_columns = s->y_dims[last];
     r->along = &s->axes[last];
@@ -63,27 +67,42 @@ static bool make_plan(struct resampling *r)
            !has_outside(r->down, r->y_rows);
 }
 
+/* line (+)= weight * row */
+#define ADD_ROW(type)                                                                              \
+    {                                                                                              \
+        const type *restrict x = row;                                                              \
+                                                                                                   \
+        if (is_first)                                                                              \
+            for (int64_t i = 0; i < columns; i++)                                                  \
+                line[i] = weight * (float)x[i];                                                    \
+        else                                                                                       \
+            for (int64_t i = 0; i < columns; i++)                                                  \
+                line[i] += weight * (float)x[i];                                                   \
+    }
+
+ISA_BODY void add_row(float *restrict line, const void *row, int64_t columns, float weight,
+                      bool is_first, enum kernel_dtype dtype)
+{
+    if (dtype == KERNEL_F32)
+        ADD_ROW(float)
+    else if (dtype == KERNEL_U8)
+        ADD_ROW(uint8_t)
+    else
+        ADD_ROW(int8_t)
+}
+
 /* What the row `o` of y is made of: a row of x itself, or the sum of some in `line`. */
-ISA_BODY const float *gather_rows(const struct resampling *r, const float *plane, int64_t o,
-                                  float *restrict line)
+ISA_BODY const float *gather_rows(const struct resampling *r, const char *plane, int64_t o,
+                                  float *restrict line, enum kernel_dtype dtype)
 {
     const int64_t *places = r->down->places + o * r->down->taps;
     const double *weights = r->down->weights + o * r->down->taps;
-    int64_t columns = r->columns;
+    int64_t line_bytes = r->columns * r->bytes;
 
-    if (r->down->taps == 1 && weights[0] == 1.0)
-        return plane + places[0] * columns;
-    for (int64_t t = 0; t < r->down->taps; t++) {
-        const float *restrict x = plane + places[t] * columns;
-        float weight = (float)weights[t];
-
-        if (t == 0)
-            for (int64_t i = 0; i < columns; i++)
-                line[i] = weight * x[i];
-        else
-            for (int64_t i = 0; i < columns; i++)
-                line[i] += weight * x[i];
-    }
+    if (dtype == KERNEL_F32 && r->down->taps == 1 && weights[0] == 1.0)
+        return (const float *)(const void *)(plane + places[0] * line_bytes);
+    for (int64_t t = 0; t < r->down->taps; t++)
+        add_row(line, plane + places[t] * line_bytes, r->columns, (float)weights[t], t == 0, dtype);
     return line;
 }
 
@@ -130,6 +149,20 @@ ISA_BODY void do_row(float *restrict y, const float *restrict line, const struct
     }
 }
 
+/* To the nearest byte. */
+ISA_BODY void round_row(void *y, const float *restrict line, int count, enum kernel_dtype dtype)
+{
+    const float low = dtype == KERNEL_I8 ? -128.0f : 0.0f, high = low + 255.0f;
+    uint8_t *restrict out = y;
+
+    for (int i = 0; i < count; i++) {
+        float number = line[i] > low ? line[i] : low;
+
+        number = number < high ? number : high;
+        out[i] = (uint8_t)(int32_t)nearbyintf(number);
+    }
+}
+
 /* Whether row o of y is the one before it again. */
 static bool is_again(const struct resampling *r, int64_t o)
 {
@@ -143,21 +176,27 @@ static bool is_again(const struct resampling *r, int64_t o)
 }
 
 /* Rows of y [begin, end), counted over all planes. */
-ISA_BODY void do_rows(const struct resampling *r, int64_t begin, int64_t end)
+ISA_BODY void do_rows(const struct resampling *r, int64_t begin, int64_t end,
+                      enum kernel_dtype dtype)
 {
     for (int64_t first = 0; first < r->y_columns; first += BLOCK) {
         struct block block;
 
         make_block(r, first, &block);
         for (int64_t i = begin; i < end; i++) {
-            const float *plane = r->x + i / r->y_rows * r->rows * r->columns;
-            float *y = r->y + i * r->y_columns + first, line[WIDE];
+            const char *plane = r->x + i / r->y_rows * r->rows * r->columns * r->bytes;
+            char *y = r->y + (i * r->y_columns + first) * r->bytes;
+            float line[WIDE], sums[BLOCK];
             int64_t o = i % r->y_rows;
 
-            if (i > begin && o > 0 && is_again(r, o))
-                memcpy(y, y - r->y_columns, (size_t)block.count * sizeof(*y));
-            else
-                do_row(y, gather_rows(r, plane, o, line), &block);
+            if (i > begin && o > 0 && is_again(r, o)) {
+                memcpy(y, y - r->y_columns * r->bytes, (size_t)(block.count * r->bytes));
+            } else if (dtype == KERNEL_F32) {
+                do_row((float *)(void *)y, gather_rows(r, plane, o, line, dtype), &block);
+            } else {
+                do_row(sums, gather_rows(r, plane, o, line, dtype), &block);
+                round_row(y, sums, block.count, dtype);
+            }
         }
     }
 }
@@ -165,7 +204,14 @@ ISA_BODY void do_rows(const struct resampling *r, int64_t begin, int64_t end)
 #define RESAMPLE(isa)                                                                              \
     ISA_TARGET_##isa static void rows_##isa(void *argument, int64_t begin, int64_t end)            \
     {                                                                                              \
-        do_rows(argument, begin, end);                                                             \
+        const struct resampling *r = argument;                                                     \
+                                                                                                   \
+        if (r->shape->dtype == KERNEL_F32)                                                         \
+            do_rows(r, begin, end, KERNEL_F32);                                                    \
+        else if (r->shape->dtype == KERNEL_U8)                                                     \
+            do_rows(r, begin, end, KERNEL_U8);                                                     \
+        else                                                                                       \
+            do_rows(r, begin, end, KERNEL_I8);                                                     \
     }                                                                                              \
                                                                                                    \
     void resample_##isa(void *y, const void *x, const struct kernel_resample *shape)               \

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cases of resampling, over two axes with any places and weights. */
+#include <math.h>
+
 #include "tests/kernels/harness.h"
 
 static void random_axis(struct test *test, struct kernel_resample *s, int axis)
@@ -55,7 +57,44 @@ static void check_resample(struct test *test, const struct kernel_table *table)
     test_compare(test, got, want, count, &(struct test_tolerance){.absolute = 5e-6});
 }
 
+/* Bytes, to the nearest one of what the same weights make of them as f64. */
+static void check_bytes(struct test *test, const struct kernel_table *table)
+{
+    bool is_signed = test_chance(test, 2);
+    struct kernel_resample s = {
+        .dtype = is_signed ? KERNEL_I8 : KERNEL_U8, .rank = 2, .outside = 7.0};
+    struct kernel_resample wide;
+    uint8_t *x, *got;
+    double *reals, *want;
+    size_t count, from;
+
+    random_axis(test, &s, 0);
+    random_axis(test, &s, 1);
+    count = (size_t)(s.y_dims[0] * s.y_dims[1]);
+    from = (size_t)(s.x_dims[0] * s.x_dims[1]);
+    x = test_input_bytes(test, from);
+    reals = test_input_bytes(test, from * sizeof(*reals));
+    want = test_output(test, count * sizeof(*want));
+    got = test_output(test, count);
+    test_describe(test, "%lldx%lld to %zu %s bytes", (long long)s.x_dims[0], (long long)s.x_dims[1],
+                  count, is_signed ? "signed" : "unsigned");
+    for (size_t i = 0; i < from; i++)
+        reals[i] = is_signed ? (int8_t)x[i] : x[i];
+    wide = s;
+    wide.dtype = KERNEL_F64;
+    TEST_RUN(test, TEST_REF, resample_ref(want, reals, &wide));
+    TEST_RUN(test, TEST_NEW, table->resample.fn(got, x, &s));
+    for (size_t i = 0; i < count; i++) {
+        double low = is_signed ? -128 : 0, number = is_signed ? (int8_t)got[i] : got[i];
+        double right = fmin(fmax(want[i], low), low + 255);
+
+        if (!(fabs(number - right) <= 0.5 + 2e-3))
+            test_fail(test, "element %zu is %g, not %g", i, number, right);
+    }
+}
+
 const struct test_op test_ops_resample[] = {
     {"resample", check_resample, offsetof(struct kernel_table, resample)},
+    {"resample_bytes", check_bytes, offsetof(struct kernel_table, resample)},
 };
 const size_t test_ops_resample_count = sizeof(test_ops_resample) / sizeof(test_ops_resample[0]);
