@@ -238,14 +238,23 @@ static bool transposed_layout(const struct node *node, const struct layout *x,
     return true;
 }
 
+/* Numbers that are multiplied as they lie: a device's kernels take half precision, too, and what is
+ * converted keeps its order. */
+static bool has_lines_type(const struct binding *binding, const struct value *value)
+{
+    return value->dtype == DTYPE_F32 ||
+           (binding->backend && (value->dtype == DTYPE_F16 || value->dtype == DTYPE_BF16));
+}
+
 /* A product of two tensors that both change from run to run, of more than a row. */
-static bool takes_lines(const struct node *node)
+static bool takes_lines(const struct binding *binding, const struct node *node)
 {
     const struct value *a = node_input(node, 0), *b = node_input(node, 1);
 
     return is_linked_op(node, "MatMul") && a && b && !a->data && !b->data && a->shape.rank >= 2 &&
-           b->shape.rank >= 2 && a->shape.dims[a->shape.rank - 2] > 1 && a->dtype == DTYPE_F32 &&
-           node->outputs[0]->dtype == DTYPE_F32;
+           b->shape.rank >= 2 && a->shape.dims[a->shape.rank - 2] > 1 &&
+           has_lines_type(binding, a) && has_lines_type(binding, b) &&
+           has_lines_type(binding, node->outputs[0]);
 }
 
 /* The last axis is innermost. */
@@ -261,13 +270,14 @@ static bool has_lines(const struct layout *layout, const struct shape *shape)
 }
 
 /* Products alone read the result of a Transpose, and can read it where it is. */
-static bool is_read_in_lines(const struct node *transpose, const struct layout *layout)
+static bool is_read_in_lines(const struct binding *binding, const struct node *transpose,
+                             const struct layout *layout)
 {
     const struct value *y = transpose->outputs[0];
     bool all = !y->is_output && y->consumer_count > 0 && has_lines(layout, &y->shape);
 
     for (uint32_t i = 0; i < y->consumer_count; i++)
-        all = all && takes_lines(y->consumers[i]);
+        all = all && takes_lines(binding, y->consumers[i]);
     return all;
 }
 
@@ -337,7 +347,7 @@ static int choose(struct binding *binding, const struct node *node, struct choic
             choose_same(binding, node, call_layout_need(node) == LAYOUT_IMAGE, out_choice);
         break;
     case LAYOUT_ROW_MAJOR:
-        if (takes_lines(node))
+        if (takes_lines(binding, node))
             choose_product(binding, node, out_choice);
         if (call_in_place_input(node) >= 0)
             out_choice->in_place_input = (uint32_t)call_in_place_input(node);
@@ -464,7 +474,7 @@ static int bind_transpose(struct binding *binding, const struct node *node)
     int rc;
 
     if (!transposed_layout(node, &form->layout, &layout) ||
-        !(layout_is_row_major(&layout, &y->shape) || is_read_in_lines(node, &layout)))
+        !(layout_is_row_major(&layout, &y->shape) || is_read_in_lines(binding, node, &layout)))
         return 1;
     rc = binding_add_buffer(binding, &buffer, &layout, NULL, &index);
     return rc < 0 ? rc : binding_add_form(binding, y, &layout, index);
@@ -524,7 +534,10 @@ int binding_bind_node(struct binding *binding, const struct node *node)
         if (node->inputs[i] && binding->value_forms[node->inputs[i]->index] == PLAN_NONE)
             return diag_set(binding->diag, -EINVAL, "node \"%s\" reads \"%s\", which nothing makes",
                             node->name, node->inputs[i]->name);
-    rc = bind_on_device(binding, node);
+    if (binding->backend && is_linked_op(node, "Transpose"))
+        rc = bind_transpose(binding, node); /* what moves nothing is no work for a device either */
+    if (rc > 0)
+        rc = bind_on_device(binding, node);
     if (rc <= 0)
         return rc;
     if (is_linked_op(node, "Conv") || is_linked_op(node, "ConvTranspose"))

@@ -155,6 +155,26 @@ def check_engines(model, place):
     expect(versions("--bf16", "--tf32", order="3,0") == {"cudnn:0"}, "engines that round inputs are taken with --tf32")
 
 
+def check_transposes(place):
+    """Where products alone read it, and its rows stay in one piece, a Transpose is no step."""
+    nodes = [helper.make_node("Abs", ["x"], ["a"], name="n_a"),
+             helper.make_node("Transpose", ["a"], ["t"], name="n_rows", perm=[0, 2, 1, 3]),
+             helper.make_node("Transpose", ["a"], ["u"], name="n_columns", perm=[0, 2, 3, 1]),
+             helper.make_node("MatMul", ["t", "u"], ["p"], name="n_p"), helper.make_node("MatMul", ["p", "t"], ["q"], name="n_q"),
+             helper.make_node("Transpose", ["q"], ["r"], name="n_back", perm=[0, 2, 1, 3]),
+             helper.make_node("Tanh", ["r"], ["y"], name="n_y")]
+    x = np.random.default_rng(8).standard_normal((2, 4, 3, 8)).astype(np.float32) / 4
+    model = save(place / "transposes", nodes, {}, {"x": x}, {"y": [2, 4, 3, 8]})
+    want, _ = outputs_of(model, place / "transposes cpu", cpu=True)
+    for i, (libraries, flags, unit) in enumerate(((LIBRARIES, (), 1e-7), (OWN, (), 1e-7), (LIBRARIES, ("--fp16",), 2.0 ** -11),
+                                                  (OWN, ("--fp16",), 2.0 ** -11), (LIBRARIES, ("--bf16",), 2.0 ** -8))):
+        profile = place / f"transposes{i}.json"
+        got, done = outputs_of(model, place / f"transposes{i}", *flags, "--profile", profile, libraries=libraries)
+        steps = set(re.findall(r"n_\w+", profile.read_text()))
+        expect(done.returncode == 0 and close(got, want, unit, 40), f"{flags}: {done.stderr} {got} {want}")
+        expect(steps >= {"n_columns", "n_p", "n_q", "n_y"} and not steps & {"n_rows", "n_back"}, f"{flags}: {steps}")
+
+
 def check_mixed(place):
     """What has to stay in float32 stays so, on the device; what it has no kernel for is the CPU's."""
     random = np.random.default_rng(4)
@@ -248,6 +268,7 @@ with tempfile.TemporaryDirectory() as name:
     check_network(network, where)
     check_stored(make_network(where / "stored", np.float16), where)
     check_engines(network, where)
+    check_transposes(where)
     check_mixed(where)
     check_large(where)
     check_mistakes(network, where)
