@@ -92,10 +92,12 @@ def try_network(place, sizes, net, batch, options):
         store.unlink()
     ms, recording = statistics.median(plain), statistics.median(recorded) / statistics.median(plain) - 1
     off = sums_off(place, model, f"{net}-{batch}", sizes.steps)
-    ways = ("eager", "compiled", "onnxruntime") + (("cudnn",) if net == "attention" else ())
-    others = ", ".join(peer_text(place, way, net, batch, model, sizes.steps) for way in ways)
+    half = infer(place, model, sizes.steps, options=("--fast-run", "--fp16"))
+    ways = ("eager16", "compiled16") + (("cudnn",) if net == "attention" else ())
+    others, beside_half = (", ".join(peer_text(place, way, net, batch, model, sizes.steps) for way in names)
+                           for names in (("eager", "compiled", "onnxruntime"), ways))
     sums = "CUPTI absent" if off is None else f"CUPTI's sums {off:+.1%}"
-    return (f"{name}: {ms:.3g} ms ({others}), recorded {recording:+.1%}, {sums}",
+    return (f"{name}: {ms:.3g} ms ({others}), in float16 {half:.3g} ms ({beside_half}), recorded {recording:+.1%}, {sums}",
             judge(name, batch >= sizes.judged_from, recording, off))
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What others take for the networks of networks.py: peers.py eager|compiled|onnxruntime NET BATCH MODEL STEPS
-[PROVIDER], or peers.py cudnn attention BATCH - STEPS. Prints one line of JSON: `median_ms` of a step, waited for, or `why_not`."""
+[PROVIDER], in float16 eager16|compiled16, or peers.py cudnn attention BATCH - STEPS. Prints one line of JSON:
+`median_ms` of a step, waited for, or `why_not`."""
 import json
 import statistics
 import sys
@@ -66,11 +67,11 @@ def inputs_of(torch, net, batch, device, dtype):
 def by_torch(way, net, batch, steps):
     import torch
     torch.manual_seed(1)
-    dtype = torch.float16 if way == "cudnn" else torch.float32
+    dtype = torch.float16 if way in ("cudnn", "eager16", "compiled16") else torch.float32
     module = {"resnet50": make_resnet, "encoder": make_encoder, "attention": make_attention}[net](torch)
-    module = module.eval().cuda()
+    module = module.eval().to("cuda", dtype)
     inputs = inputs_of(torch, net, batch, "cuda", dtype)
-    step = torch.compile(module) if way == "compiled" else module
+    step = torch.compile(module) if way.startswith("compiled") else module
     with torch.no_grad():
         if way != "cudnn":
             return median_ms(lambda: step(*inputs), torch.cuda.synchronize, steps)

@@ -74,7 +74,8 @@ def check_emulated(script, folder):
     expect(text and re.search(r"Transpose reaches 0*\d% of what copies do, not 80%", text),
            f"an emulated device is as fast as its copies: {text}")
     text = computing.try_network(place, Small, *Small.networks[0])[0]
-    expect(re.fullmatch(r"encoder x1: \S+ ms \(eager:? .*, compiled:? .*, onnxruntime:? .*\), recorded \S+%, CUPTI absent", text),
+    expect(re.fullmatch(r"encoder x1: \S+ ms \(eager:? .*, compiled:? .*, onnxruntime:? .*\), in float16 \S+ ms "
+                        r"\(eager16:? .*, compiled16:? .*\), recorded \S+%, CUPTI absent", text),
            f"a network: {text}")
     os.environ["CUDA_DOUBLE_FAIL"] = "cuLaunchKernel=719"
     text = refusal(computing.check_networks, place, Small)
