@@ -28,6 +28,10 @@ enum {
     LT_PRODUCT_EPILOGUE = 7,
     LT_PRODUCT_BIAS = 8,
     LT_PREFERENCE_WORKSPACE = 1, /* of a preference */
+    LT_PREFERENCE_REDUCTIONS =
+        3, /* how parts of a sum may be added up; in any way unless it is said: */
+    LT_REDUCTION_COMPUTE = 2,    /* in the type that is summed in; bits */
+    LT_REDUCTION_OUTPUT = 4,     /* in the type of the result */
     LT_PREFERENCE_ALIGNMENT = 5, /* of a's address; then b's, c's and d's */
     LT_ALGORITHM_ID = 0,         /* of an algorithm */
     LT_TRANSPOSED = 1,           /* an operation; 0: as it is */

@@ -215,12 +215,20 @@ static bool tell_preference(struct cuda_products *products, void *preference, ui
                             const struct product_shape *s)
 {
     const uint32_t alignments[] = {s->b_alignment, s->a_alignment, s->c_alignment, s->y_alignment};
+    const uint32_t reductions = LT_REDUCTION_COMPUTE;
+    const bool is_half = s->y_type == KERNEL_F16 || s->y_type == KERNEL_BF16;
     const struct lt_library *library = products->library;
     bool is_told = is_well(products,
                            library->cublasLtMatmulPreferenceSetAttribute(
                                preference, LT_PREFERENCE_WORKSPACE, &limit, sizeof(limit)),
                            "cublasLtMatmulPreferenceSetAttribute()");
 
+    if (is_told && is_half) /* parts of a sum are not rounded */
+        is_told =
+            is_well(products,
+                    library->cublasLtMatmulPreferenceSetAttribute(
+                        preference, LT_PREFERENCE_REDUCTIONS, &reductions, sizeof(reductions)),
+                    "cublasLtMatmulPreferenceSetAttribute()");
     for (int i = 0; is_told && i < 4; i++)
         is_told = is_well(
             products,

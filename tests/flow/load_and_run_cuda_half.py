@@ -142,12 +142,17 @@ def check_stored(model, place):
 
 
 def check_engines(model, place):
-    """Tensor cores are for half precision alone where --tf32 is not given, and what rounds inputs is for none."""
+    """Tensor cores are for half precision alone where --tf32 is not given, and what rounds inputs is for none; nor
+    are parts of a sum rounded to the type of its result, but where that is float32."""
     profile = place / "profile.json"
 
     def versions(*flags, order):
         run(model, "--no-trace", "--iter", "1", "--profile", profile, *flags, CUDNN_DOUBLE_ENGINES=order)
         return set(re.findall(r"cudnn:\d+", profile.read_text()))
+
+    for flags, count in ((("--fp16",), 1), (("--bf16",), 1), ((), 6)):
+        done = run(model, "--no-trace", "--iter", "1", *flags, CUBLASLT_DOUBLE_PROPOSALS="3")
+        expect(f"{count} of 6 products by cuBLASLt" in done.stderr, f"{flags}: parts of sums are rounded: {done.stderr}")
 
     expect(versions("--fp16", order="6,0") == {"cudnn:6"}, "tensor cores are not taken")
     expect(versions(order="6,0") == {"cudnn:0"}, "tensor cores are taken for float32")

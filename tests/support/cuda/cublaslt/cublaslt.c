@@ -5,8 +5,9 @@
  * that was proposed for something else, a workspace that is too small, is not there, or is another
  * stream's, addresses of less alignment than was said.
  *
- * Three algorithms: 0 needs no workspace; 1 leaves half of each sum there before it adds the rest;
- * 2 needs a little, and addresses that are multiples of 16. Kernels are called cublasLt_0 and so on.
+ * Algorithms: 0 needs no workspace; 1 leaves half of each sum there before it adds the rest; 2 needs a
+ * little, and addresses that are multiples of 16; 3 is 1, but for rounding that half to the type of the
+ * result, where it may. Kernels are called cublasLt_0 and so on.
  *
  * Environment:
  *   CUBLASLT_DOUBLE_PROPOSALS  "1,0,2": which it proposes, in this order; "none": none
@@ -28,7 +29,7 @@ enum {
     INVALID_VALUE = 7,
     MAGIC = 0x6c740013,
     SMALL_WORKSPACE = 1024,
-    ALGORITHMS = 3
+    ALGORITHMS = 4
 };
 
 /* tests/support/cuda/emulated/libcuda.cc */
@@ -64,7 +65,7 @@ struct product {
 
 struct preference {
     uint64_t workspace_bytes;
-    uint32_t alignment[4];
+    uint32_t alignment[4], reductions;
 };
 
 /* An algorithm's data: what it is, and what for. */
@@ -212,7 +213,7 @@ int cublasLtMatmulDescSetAttribute(void *object, int attribute, const void *valu
 
 int cublasLtMatmulPreferenceCreate(void **out_preference)
 {
-    const struct preference preference = {0, {256, 256, 256, 256}};
+    const struct preference preference = {0, {256, 256, 256, 256}, 7};
 
     return make(__func__, "cublasLt preferences", &preference, sizeof(preference), out_preference);
 }
@@ -233,6 +234,8 @@ int cublasLtMatmulPreferenceSetAttribute(void *object, int attribute, const void
     if (attribute == LT_PREFERENCE_WORKSPACE)
         return take(&preference->workspace_bytes, value, sizeof(preference->workspace_bytes),
                     bytes);
+    if (attribute == LT_PREFERENCE_REDUCTIONS)
+        return take(&preference->reductions, value, sizeof(preference->reductions), bytes);
     if (attribute >= LT_PREFERENCE_ALIGNMENT && attribute < LT_PREFERENCE_ALIGNMENT + 4)
         return take(&preference->alignment[attribute - LT_PREFERENCE_ALIGNMENT], value,
                     sizeof(preference->alignment[0]), bytes);
@@ -264,7 +267,7 @@ struct work {
     void *d_data;
     double alpha, beta;
     double *partial; /* in the workspace: half of each sum; NULL: there is none */
-    bool is_second;
+    bool is_second, rounds_parts;
 };
 
 /* Whether it fits together. */
@@ -312,9 +315,9 @@ static uint64_t problem_of(const struct work *work)
 
 static uint64_t workspace_of(uint32_t id, const struct work *work)
 {
-    return id == 1   ? work->d.rows * work->d.columns * (uint64_t)work->d.batches * sizeof(double)
-           : id == 2 ? SMALL_WORKSPACE
-                     : 0;
+    return id % 2 == 1 ? work->d.rows * work->d.columns * (uint64_t)work->d.batches * sizeof(double)
+           : id == 2   ? SMALL_WORKSPACE
+                       : 0;
 }
 
 static bool can(uint32_t id, const struct work *work, const struct preference *preference)
@@ -322,7 +325,8 @@ static bool can(uint32_t id, const struct work *work, const struct preference *p
     for (int i = 0; id == 2 && i < 4; i++)
         if (preference->alignment[i] < 16)
             return false;
-    return workspace_of(id, work) <= preference->workspace_bytes;
+    return workspace_of(id, work) <= preference->workspace_bytes &&
+           (id != 3 || (preference->reductions & LT_REDUCTION_OUTPUT));
 }
 
 int cublasLtMatmulAlgoGetHeuristic(void *handle, void *product, void *a, void *b, void *c, void *d,
@@ -430,6 +434,16 @@ static void store(const struct work *w, int64_t batch, int64_t i, int64_t j, dou
         ref_set_f64(w->d_data, w->y_dtype, d, sum);
 }
 
+static double part_of(const struct work *w, double sum)
+{
+    double rounded[1];
+
+    if (!w->rounds_parts || w->y_dtype == KERNEL_I32)
+        return sum;
+    ref_set_f64(rounded, w->y_dtype, 0, sum);
+    return ref_get_f64(rounded, w->y_dtype, 0);
+}
+
 static void compute(const void *argument)
 {
     const struct work *w = argument;
@@ -442,7 +456,7 @@ static void compute(const void *argument)
                 if (!partial)
                     store(w, batch, i, j, sum_of(w, batch, i, j, 0, k));
                 else if (!w->is_second)
-                    *partial++ = sum_of(w, batch, i, j, 0, k / 2);
+                    *partial++ = part_of(w, sum_of(w, batch, i, j, 0, k / 2));
                 else
                     store(w, batch, i, j, *partial++ + sum_of(w, batch, i, j, k / 2, k));
             }
@@ -479,14 +493,15 @@ static bool is_aligned(const struct work *work, const struct proposed *proposed)
 
 static int hand_over(struct work *work, uint32_t id, void *workspace, size_t bytes, void *stream)
 {
-    static const char *const names[] = {"cublasLt_0", "cublasLt_1", "cublasLt_2"};
+    static const char *const names[] = {"cublasLt_0", "cublasLt_1", "cublasLt_2", "cublasLt_3"};
     const struct cleared cleared = {workspace, bytes};
     int status = 0;
 
     if (bytes > 0)
         status = cuDoubleWork(stream, "cublasLt_spoil", spoil, &cleared, sizeof(cleared));
-    if (id == 1 && status == 0) {
+    if (id % 2 == 1 && status == 0) {
         work->partial = workspace;
+        work->rounds_parts = id == 3;
         status = cuDoubleWork(stream, names[id], compute, work, sizeof(*work));
         work->is_second = true;
     }
