@@ -80,8 +80,8 @@ struct int8_product {
     const int32_t *b_sums;  /* of each column as it is packed; NULL: a_zero is 0 */
     const int32_t *a_sums;  /* of each row; NULL: b_zero is 0 */
     const int32_t *a_zero, *b_zero;
-    int64_t a_zero_step, b_zero_step; /* 0: one for all */
-    const int32_t *bias;              /* of each row, or NULL */
+    int64_t a_zero_step, b_zero_step;  /* 0: one for all */
+    const int32_t *bias, *column_bias; /* of each row, of each column, or NULL */
     void *y;
     int64_t y_line;
     enum kernel_dtype y_type;
@@ -136,6 +136,15 @@ typedef void int8_finish_fn(const struct int8_product *p, int64_t row, int64_t a
 int8_finish_fn int8_finish_portable;
 #if defined(__x86_64__)
 int8_finish_fn int8_finish_avx2, int8_finish_avx512;
+#endif
+
+/** Store sums of rows [row, row_end) and the columns [begin, end), at most INT8_LINE, by columns as a product
+ *  does; rows of sums are INT8_LINE apart. */
+typedef void int8_finish_rows_fn(const struct int8_product *p, int64_t row, int64_t row_end,
+                                 int64_t begin, int64_t end, int32_t *sums);
+int8_finish_rows_fn int8_finish_rows_portable;
+#if defined(__x86_64__)
+int8_finish_rows_fn int8_finish_rows_avx2, int8_finish_rows_avx512;
 #endif
 
 /** Rows [row, row_end) of the columns [begin, end); begin is a multiple of INT8_LINE. */

@@ -107,7 +107,7 @@ ISA_BODY void begin_panel(const struct int8_product *p, int64_t begin, int64_t e
     panel->columns = (int)(end - begin < INT8_LINE ? end - begin : INT8_LINE);
     panel->piece_count = 0;
     panel->is_finite = panel->is_plain = true;
-    panel->is_even = p->column_scale_step == 0 && !has_one_a_zero(p);
+    panel->is_even = p->column_scale_step == 0 && !has_one_a_zero(p) && !p->column_bias;
     panel->largest = 0;
     take_columns(panel->zero, p->b_zero ? p->b_zero + begin * p->b_zero_step : &none,
                  p->b_zero ? p->b_zero_step : 0, panel->columns);
@@ -117,6 +117,8 @@ ISA_BODY void begin_panel(const struct int8_product *p, int64_t begin, int64_t e
         panel->minus_a[c] -= (uint32_t)p->k * panel->zero[c];
     for (int c = 0; c < INT8_LINE; c++)
         panel->add[c] = has_one_a_zero(p) ? -(uint32_t)*p->a_zero * panel->minus_a[c] : 0;
+    for (int c = 0; p->column_bias && c < panel->columns; c++)
+        panel->add[c] += (uint32_t)p->column_bias[begin + c];
     if (p->is_quantised)
         take_scales(p, panel);
     find_pieces(p, panel);
@@ -557,6 +559,20 @@ ISA_BODY void finish_line(const struct int8_product *p, int64_t row, int64_t at,
     }
 
 ISA_VERSIONS(FINISH)
+
+#define FINISH_ROWS(isa)                                                                           \
+    ISA_TARGET_##isa void int8_finish_rows_##isa(const struct int8_product *p, int64_t row,        \
+                                                 int64_t row_end, int64_t begin, int64_t end,      \
+                                                 int32_t *sums)                                    \
+    {                                                                                              \
+        struct panel panel;                                                                        \
+                                                                                                   \
+        begin_panel(p, begin, end, &panel);                                                        \
+        for (; row < row_end; row++, sums += INT8_LINE)                                            \
+            finish_row(p, &panel, row, sums, QUANTISE(isa));                                       \
+    }
+
+ISA_VERSIONS(FINISH_ROWS)
 
 #define BLOCK(isa)                                                                                 \
     ISA_TARGET_##isa void int8_block_##isa(const struct int8_product *p, int64_t row,              \

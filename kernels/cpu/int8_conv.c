@@ -6,6 +6,7 @@
 #include "kernels/cpu/int8.h"
 #include "kernels/cpu/int8_depth.h"
 #include "kernels/cpu/int8_direct.h"
+#include "kernels/cpu/int8_few.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
@@ -82,18 +83,25 @@ size_t kernel_convolve_int8_room(const struct kernel_convolve *shape)
     size_t gathering = (size_t)(thread_bytes(shape) * (int64_t)kernel_threads());
     size_t direct = int8_direct_fits(shape) ? int8_direct_room(shape) : 0;
 
+    if (int8_few_fits(shape))
+        direct = int8_few_room(shape);
     gathering += (size_t)int8_round_up(shape->groups * wide_bytes(shape));
     return (size_t)(3 * filter_bytes(shape)) + (direct > gathering ? direct : gathering);
 }
 
 size_t kernel_convolve_int8_packed(const struct kernel_convolve *shape)
 {
-    return int8_direct_fits(shape) ? int8_direct_packed(shape) : 0;
+    return int8_few_fits(shape)      ? int8_few_packed(shape)
+           : int8_direct_fits(shape) ? int8_direct_packed(shape)
+                                     : 0;
 }
 
 void kernel_pack_filters_int8(void *packed, const void *w, const struct kernel_convolve *shape)
 {
-    int8_direct_pack(packed, w, shape);
+    if (int8_few_fits(shape))
+        int8_few_pack(packed, w, shape);
+    else
+        int8_direct_pack(packed, w, shape);
 }
 
 struct conv {
@@ -353,6 +361,25 @@ static void convolve_direct(const struct conv *c, const void *packed)
     int8_direct_run(&call, c->shape);
 }
 
+/* The same where there are few outputs. */
+static void convolve_few(const struct conv *c, const void *packed)
+{
+    struct int8_few_call call = {
+        .x = c->data->x,
+        .packed = packed,
+        .workspace = c->slots,
+        .steps = c->steps,
+        .x_zero = number_at(c->data->x_zero, c->shape->x_type, 0),
+        .bias = c->data->bias,
+        .scale = c->scale,
+        .y_zero = &c->y_zero,
+        .y = c->data->y,
+        .is_quantised = c->data->y_scale != NULL,
+    };
+
+    int8_few_run(&call, c->shape);
+}
+
 /* Filters of one channel. */
 static void convolve_depth(const struct conv *c, team_fn *depth)
 {
@@ -408,7 +435,10 @@ static void convolve(const struct kernel_convolve_data *data, const void *packed
     c.blocks = (plane + pixels - 1) / pixels;
     describe_filters(&c, packed != NULL);
     if (packed && !c.has_w_zero) {
-        convolve_direct(&c, packed);
+        if (int8_few_fits(s))
+            convolve_few(&c, packed);
+        else
+            convolve_direct(&c, packed);
         return;
     }
     if (int8_depth_fits(s)) {

@@ -260,25 +260,36 @@ ISA_VERSIONS(DEPTH)
 
 void int8_depth_portable(void *argument, int64_t begin, int64_t end)
 {
-    depth_portable(argument, begin, end);
+    const struct int8_depth *d = argument;
+
+    if (int8_depth_few_fits(d->shape))
+        int8_depth_few_portable(d, begin, end);
+    else
+        depth_portable(d, begin, end);
 }
 
 #if defined(__x86_64__)
 
 void int8_depth_avx2(void *argument, int64_t begin, int64_t end)
 {
-    depth_avx2(argument, begin, end);
+    const struct int8_depth *d = argument;
+
+    if (int8_depth_few_fits(d->shape))
+        int8_depth_few_avx2(d, begin, end);
+    else
+        depth_avx2(d, begin, end);
 }
 
 void int8_depth_avx512(void *argument, int64_t begin, int64_t end)
 {
     const struct int8_depth *d = argument;
 
-    if (!int8_depth_takes_bytes(d->shape)) {
+    if (int8_depth_few_fits(d->shape))
+        int8_depth_few_avx512(d, begin, end);
+    else if (int8_depth_takes_bytes(d->shape))
+        int8_depth_planes(d, begin, end, depth_avx512);
+    else
         depth_avx512(d, begin, end);
-        return;
-    }
-    int8_depth_planes(d, begin, end, depth_avx512);
 }
 
 #endif

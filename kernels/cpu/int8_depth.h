@@ -17,6 +17,17 @@ struct int8_depth {
 
 bool int8_depth_fits(const struct kernel_convolve *shape);
 
+typedef void int8_depth_fn(const struct int8_depth *d, int64_t begin, int64_t end);
+
+/** Whether a plane has so few outputs that channels had better lie side by side. */
+bool int8_depth_few_fits(const struct kernel_convolve *shape);
+
+/** Planes [begin, end) of y where they do. */
+int8_depth_fn int8_depth_few_portable;
+#if defined(__x86_64__)
+int8_depth_fn int8_depth_few_avx2, int8_depth_few_avx512;
+#endif
+
 /** Planes [begin, end) of y, counted over images and filters; argument: a struct int8_depth. */
 team_fn int8_depth_portable;
 #if defined(__x86_64__)
@@ -25,8 +36,6 @@ team_fn int8_depth_avx2, int8_depth_avx512;
 /** Whether the CPU multiplies four bytes at once and puts them into any order, and the window is small
  *  enough for int8_depth_planes(). */
 bool int8_depth_takes_bytes(const struct kernel_convolve *shape);
-
-typedef void int8_depth_fn(const struct int8_depth *d, int64_t begin, int64_t end);
 
 /** Planes [begin, end) of y by these instructions; `others`, where a weight without its zero point is no
  *  byte. */

@@ -143,8 +143,10 @@ static void random_window(struct test *test, struct kernel_window *w)
 
 static void check_convolve(struct test *test, const struct kernel_table *table)
 {
-    int64_t groups = test_range(test, 1, 3), filters, depth, out, in;
-    int64_t channels = test_chance(test, 4) ? 1 : test_range(test, 1, 9); /* of a group */
+    bool is_deep = test_chance(test, 8); /* one channel and one filter for each group */
+    int64_t groups = test_range(test, 1, is_deep ? 150 : 3), filters, depth, out, in;
+    int64_t channels =
+        is_deep || test_chance(test, 4) ? 1 : test_range(test, 1, 9); /* of a group */
     bool is_quantised = test_chance(test, 2);
     struct kernel_convolve s = {
         .x_type = random_byte(test),
@@ -154,7 +156,7 @@ static void check_convolve(struct test *test, const struct kernel_table *table)
         .scale_type = KERNEL_F32,
         .batch = test_range(test, 1, 2),
         .channels = groups * channels,
-        .filters = groups * test_range(test, 1, 11),
+        .filters = groups * (is_deep ? 1 : test_range(test, 1, test_chance(test, 3) ? 80 : 11)),
         .groups = groups,
         .has_filter_zeros = test_chance(test, 2),
         .has_filter_scales = test_chance(test, 2),
