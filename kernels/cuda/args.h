@@ -45,6 +45,14 @@ struct cuda_chain_half {
     struct kernel_chain_half half;
 };
 
+struct cuda_step_half {
+    const void *input[2];
+    int types[2], y_type;
+    int64_t strides[2]; /* 1, or 0: one number */
+    struct kernel_chain_step step;
+    bool saturates;
+};
+
 struct cuda_operands {
     const void *address[KERNEL_EINSUM_OPERANDS];
 };

@@ -166,6 +166,29 @@ static bool is_half_or_f32(enum kernel_dtype dtype)
     return dtype == KERNEL_F32 || dtype == KERNEL_F16 || dtype == KERNEL_BF16;
 }
 
+/* False: it is more than one step, or goes by more than one axis. */
+static bool take_step(const struct cuda_chain_half *from, struct cuda_step_half *out_step)
+{
+    const struct kernel_chain *chain = &from->half.chain;
+    const struct kernel_chain_step *step = &chain->step[0];
+
+    if (chain->steps != 1 || chain->is_padded || chain->rank > 1)
+        return false;
+    *out_step = (struct cuda_step_half){
+        .y_type = (int)from->half.y_type, .step = *step, .saturates = from->half.saturates};
+    for (int k = 0; k < 1 + step->has_two; k++) {
+        int input = step->operands[k];
+
+        out_step->input[k] = from->input[input];
+        out_step->types[k] = (int)from->half.types[input];
+        out_step->strides[k] = chain->rank == 0 ? 0 : chain->strides[input][0];
+        if (!is_half_or_f32(from->half.types[input]) ||
+            (out_step->strides[k] != 0 && out_step->strides[k] != 1))
+            return false;
+    }
+    return true;
+}
+
 static void chain_half_cuda(void *y, const void *const *inputs,
                             const struct kernel_chain_half *given)
 {
@@ -174,6 +197,7 @@ static void chain_half_cuda(void *y, const void *const *inputs,
     int64_t count = cuda_product(chain->dims, chain->rank);
     int to = (int)given->y_type, from = (int)given->types[0];
     bool saturates = given->saturates, is_conversion;
+    struct cuda_step_half step;
 
     for (int i = 0; i < chain->inputs; i++)
         args.input[i] = inputs[i];
@@ -184,6 +208,8 @@ static void chain_half_cuda(void *y, const void *const *inputs,
     if (is_conversion)
         cuda_launch_elements(CUDA_KERNEL_convert_half, count,
                              (void *[]){&y, &to, &args.input[0], &from, &saturates, &count});
+    else if (take_step(&args, &step))
+        cuda_launch_elements(CUDA_KERNEL_step_half, count, (void *[]){&y, &count, &step});
     else
         cuda_launch_elements(CUDA_KERNEL_chain_half, count, (void *[]){&y, &count, &args});
 }

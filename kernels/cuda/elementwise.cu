@@ -451,6 +451,26 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
 }
 KERNEL_EXPORT(chain_half)
 
+/* A chain of one step over what lies in a line, or is one number: without a list of numbers, which a
+ * thread has in memory. */
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
+    step_half(void *y, int64_t count, struct cuda_step_half args)
+{
+    const float a_parameter = (float)args.step.a, b_parameter = (float)args.step.b;
+
+    for (int64_t i = grid_index(); i < count; i += grid_step()) {
+        float a = get_f32(args.input[0], args.types[0], i * args.strides[0]);
+        float b =
+            args.step.has_two ? get_f32(args.input[1], args.types[1], i * args.strides[1]) : 0.0f;
+        float result = args.step.has_two
+                           ? zip_real<float>(args.step.zip, BUG == 28 ? b : a, BUG == 28 ? a : b)
+                           : map_real<float>(args.step.map, a, a_parameter, b_parameter);
+
+        set_f32(y, args.y_type, i, result, args.saturates);
+    }
+}
+KERNEL_EXPORT(step_half)
+
 /* Between f32 and half precision. */
 extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     convert_half(void *y, int to, const void *x, int from, bool saturates, int64_t count)

@@ -14,6 +14,7 @@
     X(zip_any)                                                                                     \
     X(chain_f32)                                                                                   \
     X(chain_half)                                                                                  \
+    X(step_half)                                                                                   \
     X(convert_half)                                                                                \
     X(saturate_half)                                                                               \
     X(where_any)                                                                                   \
