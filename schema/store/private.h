@@ -124,7 +124,8 @@ struct room {
     int fd;                         /* the file; -1: without a budget */
     int64_t page_bytes, file_bytes; /* of the file that have their blocks */
     int64_t log_bytes, held_bytes, batch_bytes;
-    bool has_log; /* the log has its blocks */
+    int64_t waiting_max; /* bytes that may wait in memory (rollup.h); 0: without a budget */
+    bool has_log;        /* the log has its blocks */
 };
 
 struct store {

@@ -366,11 +366,20 @@ static int find_for_bytes(struct retain *retain, int64_t used_bytes, int64_t bou
     return FOUND_REST;
 }
 
+/* What waits in memory is written in one transaction, before rows that it counts may go. Where it
+ * is more than what is kept free for that, file and log need room for it. */
+static int64_t bytes_to_come(const struct store *store)
+{
+    const int64_t beyond = store_waiting_bytes(store) - store->room.batch_bytes;
+
+    return store->room.waiting_max && beyond > 0 ? 2 * beyond : 0;
+}
+
 /* Returns 1 when something is out of bounds and can be dropped, FOUND_REST when it is no slice. */
 static int find_slice(struct retain *retain, struct slice *out_slice, struct diag *diag)
 {
     const struct store_bounds *bounds = retain->bounds;
-    int64_t used_bytes;
+    int64_t used_bytes, wanted_bytes;
     int rc = 0;
 
     retain->done.over_bytes = 0;
@@ -383,10 +392,11 @@ static int find_slice(struct retain *retain, struct slice *out_slice, struct dia
     rc = store_used_bytes(retain->store, &used_bytes, diag);
     if (rc < 0)
         return rc;
-    if (bounds->budget_bytes && used_bytes > bounds->budget_bytes) {
-        rc = find_for_bytes(retain, used_bytes, bounds->budget_bytes, out_slice, diag);
+    wanted_bytes = used_bytes + bytes_to_come(retain->store);
+    if (bounds->budget_bytes && wanted_bytes > bounds->budget_bytes) {
+        rc = find_for_bytes(retain, wanted_bytes, bounds->budget_bytes, out_slice, diag);
         out_slice->reason = "budget";
-        if (rc == 0)
+        if (rc == 0 && used_bytes > bounds->budget_bytes)
             retain->done.over_bytes = used_bytes - bounds->budget_bytes;
     } else if (bounds->disk_bytes && used_bytes > bounds->disk_bytes) {
         rc = find_for_bytes(retain, used_bytes, bounds->disk_bytes, out_slice, diag);

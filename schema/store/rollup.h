@@ -40,6 +40,7 @@ enum {
     ROLLUP_ENTRIES_KEPT = 1 << 13, /* with more, only those of the bucket being filled are kept */
     ROLLUP_ENTRIES_MAX = 1 << 18,  /* in memory; beyond, all are written and forgotten */
     ROLLUP_AT_ONCE = 64,           /* events that are counted together */
+    ROLLUP_ROW_BYTES = 300,        /* of a row of op_stat or op_total, about */
     ROLLUP_CALM_EVENTS = 1 << 17,  /* so many are read in 0.1 s */
 };
 
@@ -145,6 +146,12 @@ int store_rollup_write_rows(struct store *store, int64_t before_ns, struct diag 
 
 /** Forget what is known of buckets that begin before this time; all of it is written. */
 void store_rollup_forget(struct rollup *rollup, int64_t before_ns);
+
+/** What roll-ups and totals that wait will take in the file, about. */
+int64_t store_waiting_bytes(const struct store *store);
+
+/** Whether that is so much that it is to be written now, for the sake of the budget. */
+bool store_waiting_is_much(const struct store *store);
 
 /** Whether rows wait, here or by what the file says. */
 int store_rollup_is_waiting(struct store *store, bool *out_is_waiting, struct diag *diag);

@@ -102,6 +102,19 @@ static int64_t waiting_rows(const struct store *store)
     return (int64_t)store->rollup.dirty_count + store->totals.fresh_count;
 }
 
+int64_t store_waiting_bytes(const struct store *store)
+{
+    const struct totals *totals = &store->totals;
+    const int64_t total_rows = (int64_t)totals->dirty_count + totals->fresh_count;
+
+    return (waiting_rows(store) + total_rows) * ROLLUP_ROW_BYTES;
+}
+
+bool store_waiting_is_much(const struct store *store)
+{
+    return store->room.waiting_max && store_waiting_bytes(store) > store->room.waiting_max;
+}
+
 /* A row costs the same whether it was touched once or a thousand times: the more rows there are,
  * the longer they wait. */
 static enum due what_is_due(const struct store *store)
@@ -113,7 +126,7 @@ static enum due what_is_due(const struct store *store)
     uint64_t now_ns, waited_ns;
     int64_t wait_ns = rollup->row_ns;
 
-    if (rollup->row_ns == 0)
+    if (rollup->row_ns == 0 || store_waiting_is_much(store))
         return DUE_ALL;
     now_ns = ot_clock_ns(CLOCK_MONOTONIC);
     waited_ns = now_ns - rollup->last_ns;

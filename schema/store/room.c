@@ -16,7 +16,10 @@
 
 #define MIB INT64_C(1048576)
 
-enum { LOG_HEADER_BYTES = 24 }; /* of a page in the log */
+enum {
+    LOG_HEADER_BYTES = 24, /* of a page in the log */
+    WAITING_PART = 16,     /* of the pages in use */
+};
 
 static int64_t clamp(int64_t value, int64_t least, int64_t most)
 {
@@ -195,6 +198,7 @@ int store_set_budget(struct store *store, int64_t budget_bytes, struct store_sha
     room->log_bytes = shares.log_bytes;
     room->held_bytes = shares.held_bytes;
     room->batch_bytes = shares.batch_bytes;
+    room->waiting_max = shares.pages_bytes / WAITING_PART;
     store->log_pages_max = (int)(shares.log_bytes / (room->page_bytes + LOG_HEADER_BYTES));
     take_log(store);
     *out_shares = shares;

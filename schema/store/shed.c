@@ -10,7 +10,6 @@
 enum {
     SQL_MAX = 1200,
     EVENT_BYTES = 36, /* of a row of event, memory_event or counter, about */
-    STAT_BYTES = 300, /* of a row of op_stat, about */
     RUN_BYTES = 45,
     STEP_STATS = 512, /* or a part of what there is: all of it is counted for each step */
     STEP_RUNS = 4096,
@@ -223,7 +222,7 @@ static int drop_largest(struct store *store, int64_t now_ns, struct diag *diag)
                           &run_session, &run_count, diag);
     if (rc < 0 || (stat_count == 0 && run_count == 0))
         return rc;
-    rc = stat_count * STAT_BYTES > run_count * RUN_BYTES
+    rc = stat_count * ROLLUP_ROW_BYTES > run_count * RUN_BYTES
              ? drop_stats(store, stat_session, stat_count, now_ns, diag)
              : drop_runs(store, run_session, run_count, now_ns, diag);
     return rc < 0 ? rc : 1;

@@ -290,7 +290,8 @@ bool store_total_is_due(const struct store *store)
 
     if (!totals->is_ready || events <= 0)
         return false;
-    if (totals->entries.count - totals->free_count > TOTAL_ENTRIES_MAX)
+    if (totals->entries.count - totals->free_count > TOTAL_ENTRIES_MAX ||
+        store_waiting_is_much(store))
         return true;
     waited_ns = (int64_t)(ot_clock_ns(CLOCK_MONOTONIC) - totals->last_ns);
     if (waited_ns < store_total_least_wait_ns(row_ns, dirty + 1))

@@ -121,6 +121,41 @@ static void file_and_log_stay_within_the_budget(void **state)
     free(path);
 }
 
+/* Roll-ups and totals of many ops wait in memory; they are written at once where the oldest event
+ * that they count goes, and the log is near its share then as often as not. */
+static void what_waits_has_its_room(void **state)
+{
+    enum { BUDGET = 16 * MIB, MANY_OPS = 10000, ROUND = 1000 };
+    char *path = temp_path(*state, "store.db");
+    struct store_shares shares;
+    struct store *store = store_support_open(path, STORE_WRITE);
+    struct store_bounds bounds;
+    struct diag diag = {0};
+
+    CHECK_OK(store_set_budget(store, BUDGET, &shares, &diag));
+    store_delay_rollups(store, 150000);
+    bounds = (struct store_bounds){.budget_bytes = shares.pages_bytes};
+    store_support_begin(store);
+    store_support_define(store, MANY_OPS);
+    store_support_commit(store);
+    for (int64_t i = 0; i < TRANSACTIONS; i++) {
+        store_support_begin(store);
+        store_support_make_events(events, ROUND, event_number, MANY_OPS);
+        for (size_t k = 0; k < ROUND; k++)
+            events[k].run = STORE_NULL; /* an open run has totals of its own */
+        CHECK_OK(store_add_events(store, events, ROUND, &diag));
+        CHECK_OK(store_commit(store, &diag));
+        event_number += ROUND;
+        assert_in_range(size_of(path, "") + size_of(path, "-wal"), 1, BUDGET);
+        assert_true(store_waiting_bytes(store) <= store->room.waiting_max);
+        keep(store, &bounds);
+        assert_in_range(size_of(path, "") + size_of(path, "-wal"), 1, BUDGET);
+    }
+    store_support_check_integrity(store);
+    store_close(&store);
+    free(path);
+}
+
 /* A reader that stays makes the log long, not endless; once it is gone, all goes on. */
 static void a_reader_that_stays_does_not_fill_the_disk(void **state)
 {
@@ -213,6 +248,7 @@ int main(void)
         cmocka_unit_test(shares_are_within_the_budget),
         cmocka_unit_test_setup_teardown(file_and_log_stay_within_the_budget, make_place,
                                         remove_place),
+        cmocka_unit_test_setup_teardown(what_waits_has_its_room, make_place, remove_place),
         cmocka_unit_test_setup_teardown(a_reader_that_stays_does_not_fill_the_disk, make_place,
                                         remove_place),
         cmocka_unit_test_setup_teardown(a_full_disk_ends_neither_deleting_nor_writing, make_place,
