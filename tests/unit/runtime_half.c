@@ -238,6 +238,34 @@ static void numbers_that_do_not_fit_stay(void **state)
     graph_destroy(&graph);
 }
 
+/* Biases and scales are stored so for devices alone, and where the type can hold them. */
+static void what_is_added_is_half_where_it_is_asked_for(void **state)
+{
+    for (int half_sums = 0; half_sums < 2; half_sums++) {
+        enum dtype wanted = half_sums ? DTYPE_F16 : DTYPE_F32;
+        struct graph *graph = build_graph(17);
+        struct diag diag = {0};
+
+        build_node(graph, "Conv", "x:f32 1,2,1,1; w:f32 2,2,1,1=1,2,3,4; b:f32 2=1,2", "", "a");
+        build_node(graph, "Relu", "a", "", "r");
+        build_node(graph, "Flatten", "r", "", "f");
+        build_node(graph, "LayerNormalization", "f; scale:f32 2=1,2; shift:f32 2=2,1", "", "l");
+        build_node(graph, "Gemm", "l; v:f32 2,2=1,2,3,4; large:f32 2=1,70000", "", "g");
+        build_node(graph, "Add", "g; none:f32 2=1,2", "", "y");
+        build_output(graph, "y");
+        infer(graph);
+        assert_true(pass_half(graph, DTYPE_F16, half_sums, &diag) >= 4);
+        assert_int_equal(graph_find_value(graph, "w")->dtype, DTYPE_F16);
+        assert_int_equal(graph_find_value(graph, "b")->dtype, wanted);
+        assert_int_equal(graph_find_value(graph, "scale")->dtype, wanted);
+        assert_int_equal(graph_find_value(graph, "shift")->dtype, wanted);
+        assert_int_equal(graph_find_value(graph, "large")->dtype, DTYPE_F32);
+        assert_int_equal(graph_find_value(graph, "none")->dtype, DTYPE_F32);
+        CHECK_OK(graph_check(graph, &diag));
+        graph_destroy(&graph);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -246,6 +274,7 @@ int main(void)
         cmocka_unit_test(a_residual_of_another_type_is_added),
         cmocka_unit_test(what_cannot_be_half_stays),
         cmocka_unit_test(numbers_that_do_not_fit_stay),
+        cmocka_unit_test(what_is_added_is_half_where_it_is_asked_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -259,7 +259,12 @@ int call_matmul_shape(const struct call_request *request, uint32_t a, uint32_t b
 int call_bind_product(const struct call_request *request, struct call *call,
                       const struct kernel_gemm *shape, bool has_c);
 
-/* Of half precision on a device (half_device.c). */
+/* Of half precision on a device (half_device.c, half_routes.c). */
+
+static inline bool call_is_half(enum dtype dtype)
+{
+    return dtype == DTYPE_F16 || dtype == DTYPE_BF16;
+}
 
 /** Whether an input or output is float16 or bfloat16. */
 bool call_has_half(const struct call_request *request);

@@ -293,8 +293,7 @@ int call_bind_conv_transpose(const struct call_request *request, struct call *ca
     struct kernel_conv shape;
     int rc = call_conv_transpose_shape(request, &shape);
 
-    if (rc == 0 && request->on_device &&
-        (request->inputs[1].dtype == DTYPE_F16 || request->inputs[1].dtype == DTYPE_BF16))
+    if (rc == 0 && request->on_device && call_is_half(request->inputs[1].dtype))
         return call_bind_conv_half(request, call, &shape);
     if (rc == 0)
         rc = call_params(request, call, sizeof(*p));

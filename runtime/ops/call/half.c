@@ -36,11 +36,6 @@ struct call_half {
     struct operand operands[]; /* inputs, then outputs */
 };
 
-static bool is_half(enum dtype dtype)
-{
-    return dtype == DTYPE_F16 || dtype == DTYPE_BF16;
-}
-
 bool call_widens(const struct node *node)
 {
     const struct op_row *row = op_row_of(node);
@@ -86,7 +81,7 @@ void call_half_destroy(struct call_half **half_ptr)
 /* The float32 form of a tensor; of a constant with its content. */
 static int widen_view(struct call_half *half, struct operand *operand, struct tensor_view *view)
 {
-    operand->is_half = is_half(view->dtype);
+    operand->is_half = call_is_half(view->dtype);
     operand->is_read = true;
     operand->count = (size_t)shape_elements(&view->shape);
     if (!operand->is_half)

@@ -3,21 +3,36 @@
  * as it is. What else there is of float16 and bfloat16 is converted around kernels of float32
  * (half.c). */
 #include "runtime/ops/call/call.h"
-#include "runtime/ops/table.h"
 
 #include <errno.h>
 #include <string.h>
 
 enum { ALIGNMENT = 256 }; /* of what a product reads: libraries have kernels that ask for that */
 
-static bool is_half(enum dtype dtype)
-{
-    return dtype == DTYPE_F16 || dtype == DTYPE_BF16;
-}
-
 static size_t round_up(size_t bytes)
 {
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+/* --- What is asked of requests --- */
+
+bool call_has_half(const struct call_request *request)
+{
+    const struct node *node = request->node;
+
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if (call_is_half(request->inputs[i].dtype))
+            return true;
+    for (uint32_t i = 0; i < node->output_count; i++)
+        if (call_is_half(request->outputs[i].dtype))
+            return true;
+    return false;
+}
+
+bool call_is_half_product(const struct call_request *request)
+{
+    return request->on_device &&
+           (call_is_half(request->inputs[0].dtype) || call_is_half(request->inputs[1].dtype));
 }
 
 static bool saturates(const struct call_request *request)
@@ -189,8 +204,8 @@ static int run_gemm(const struct call *call)
 int call_bind_gemm_half(const struct call_request *request, struct call *call,
                         const struct kernel_gemm *shape, bool has_c)
 {
-    enum dtype type =
-        is_half(request->inputs[1].dtype) ? request->inputs[1].dtype : request->inputs[0].dtype;
+    enum dtype type = call_is_half(request->inputs[1].dtype) ? request->inputs[1].dtype
+                                                             : request->inputs[0].dtype;
     struct gemm_params *p;
     struct kernel_gemm_half *s;
     int rc = call_params(request, call, sizeof(*p));
@@ -219,123 +234,4 @@ int call_bind_gemm_half(const struct call_request *request, struct call *call,
     call->run = run_gemm;
     call->has_fused = true;
     return rc;
-}
-
-/* --- Which operators --- */
-
-/* Without weights of half precision there is nothing that tensor cores could do. */
-static int bind_by_weights(const struct call_request *request, struct call *call,
-                           call_bind_fn *bind)
-{
-    const struct tensor_view *w = call_input(request, 1);
-
-    if (!w || !is_half(w->dtype))
-        return call_refuse(request, -ENOTSUP, "its weights have to stay in float32");
-    return bind(request, call);
-}
-
-static int bind_conv(const struct call_request *request, struct call *call)
-{
-    return bind_by_weights(request, call, call_bind_conv);
-}
-
-static int bind_conv_transpose(const struct call_request *request, struct call *call)
-{
-    return bind_by_weights(request, call, call_bind_conv_transpose);
-}
-
-/* Kernels over any type, where all numbers have the same one. What they compute is not so much larger than
- * what they read that it would have to saturate. */
-static int bind_as_it_is(const struct call_request *request, struct call *call, call_bind_fn *bind)
-{
-    enum dtype dtype = request->outputs[0].dtype;
-
-    for (uint32_t i = 0; i < request->node->input_count; i++)
-        if (call_input(request, i) && request->inputs[i].dtype != dtype &&
-            (is_half(request->inputs[i].dtype) || request->inputs[i].dtype == DTYPE_F32))
-            return call_refuse(request, -ENOTSUP, "no kernel for %s beside %s",
-                               dtype_name(request->inputs[i].dtype), dtype_name(dtype));
-    return bind(request, call);
-}
-
-static int bind_pool(const struct call_request *request, struct call *call)
-{
-    return bind_as_it_is(request, call, call_bind_pool);
-}
-
-static int bind_softmax(const struct call_request *request, struct call *call)
-{
-    return bind_as_it_is(request, call, call_bind_softmax);
-}
-
-static int bind_layer_norm(const struct call_request *request, struct call *call)
-{
-    return bind_as_it_is(request, call, call_bind_layer_norm);
-}
-
-static int bind_group_norm(const struct call_request *request, struct call *call)
-{
-    return bind_as_it_is(request, call, call_bind_group_norm);
-}
-
-/* A sum may have to saturate. */
-static int bind_reduce(const struct call_request *request, struct call *call)
-{
-    static const char *const op_types[] = {"ReduceMax", "ReduceMean", "ReduceMin"};
-
-    for (size_t i = 0; i < sizeof(op_types) / sizeof(op_types[0]); i++)
-        if (strcmp(request->node->op_type, op_types[i]) == 0)
-            return bind_as_it_is(request, call, call_bind_reduce);
-    return call_refuse(request, -ENOTSUP, "no kernel keeps its sums finite");
-}
-
-static const struct {
-    call_bind_fn *bind, *half;
-} routes[] = {
-    {call_bind_conv, bind_conv},
-    {call_bind_conv_transpose, bind_conv_transpose},
-    {call_bind_matmul, call_bind_matmul},
-    {call_bind_gemm, call_bind_gemm},
-    {call_bind_fused_matmul, call_bind_fused_matmul},
-    {call_bind_chain, call_bind_chain},
-    {call_bind_preprocess, call_bind_preprocess},
-    {call_bind_map, call_bind_step},
-    {call_bind_unary, call_bind_step},
-    {call_bind_binary, call_bind_step},
-    {call_bind_sum, call_bind_step},
-    {call_bind_zip_many, call_bind_step},
-    {call_bind_pool, bind_pool},
-    {call_bind_softmax, bind_softmax},
-    {call_bind_layer_norm, bind_layer_norm},
-    {call_bind_group_norm, bind_group_norm},
-    {call_bind_reduce, bind_reduce},
-};
-
-bool call_has_half(const struct call_request *request)
-{
-    const struct node *node = request->node;
-
-    for (uint32_t i = 0; i < node->input_count; i++)
-        if (is_half(request->inputs[i].dtype))
-            return true;
-    for (uint32_t i = 0; i < node->output_count; i++)
-        if (is_half(request->outputs[i].dtype))
-            return true;
-    return false;
-}
-
-bool call_is_half_product(const struct call_request *request)
-{
-    return request->on_device &&
-           (is_half(request->inputs[0].dtype) || is_half(request->inputs[1].dtype));
-}
-
-call_bind_fn *call_half_binder(const struct call_request *request, call_bind_fn *bind)
-{
-    if (!request->on_device || !call_has_half(request))
-        return NULL;
-    for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++)
-        if (routes[i].bind == bind)
-            return routes[i].half;
-    return NULL;
 }
