@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,11 +95,10 @@ static void by_driver(void)
     printf("done\n");
 }
 
-static void graph(void)
+static void *captured(void *stream)
 {
-    void *graph = NULL, *executable = NULL, *stream;
+    void *graph = NULL, *executable = NULL;
 
-    DO(cudaStreamCreate(&stream));
     DO(cuStreamBeginCapture_v2(stream, 0));
     nvtx_push("decode");
     for (int i = 0; i < NODES; i++) {
@@ -109,6 +109,15 @@ static void graph(void)
     nvtx_pop();
     DO(cuStreamEndCapture(stream, &graph));
     DO(cuGraphInstantiateWithFlags(&executable, graph, 0));
+    return executable;
+}
+
+static void graph(void)
+{
+    void *executable, *stream;
+
+    DO(cudaStreamCreate(&stream));
+    executable = captured(stream);
     for (int i = 0; i < REPLAYS; i++)
         DO(cuGraphLaunch(executable, stream));
     DO(cudaStreamSynchronize(stream));
@@ -364,18 +373,33 @@ static void flood(void)
 }
 
 /* For some seconds, so that there are flushes. */
-static void steady(void)
+/* A kernel a millisecond, and a graph that is captured again each time, if so. */
+static void go_on(bool with_graphs)
 {
     struct timespec start, now;
+    void *stream;
 
+    DO(cudaStreamCreate(&stream));
     clock_gettime(CLOCK_MONOTONIC, &start);
     do {
         launch(&relu, 1, NULL);
+        if (with_graphs)
+            DO(cuGraphLaunch(captured(stream), stream));
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         clock_gettime(CLOCK_MONOTONIC, &now);
     } while (now.tv_sec - start.tv_sec < STEADY_S);
     DO(cudaDeviceSynchronize());
     printf("steady\n");
+}
+
+static void steady(void)
+{
+    go_on(false);
+}
+
+static void steady_graphs(void)
+{
+    go_on(true);
 }
 
 int main(int argc, char **argv)
@@ -384,12 +408,23 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(void);
     } scenes[] = {
-        {"kernels", kernels},   {"driver", by_driver},    {"graph", graph},
-        {"threads", threads},   {"fork", in_child},       {"sudden", sudden},
-        {"steady", steady},     {"events", events},       {"green", green},
-        {"flood", flood},       {"pools", pools},         {"modules", modules},
-        {"update", update},     {"destroyed", destroyed}, {"clock", clock_is_set},
+        {"kernels", kernels},
+        {"driver", by_driver},
+        {"graph", graph},
+        {"threads", threads},
+        {"fork", in_child},
+        {"sudden", sudden},
+        {"steady", steady},
+        {"events", events},
+        {"green", green},
+        {"flood", flood},
+        {"pools", pools},
+        {"modules", modules},
+        {"update", update},
+        {"destroyed", destroyed},
+        {"clock", clock_is_set},
         {"contexts", contexts},
+        {"steady graphs", steady_graphs},
     };
 
     __cudaRegisterFunction(NULL, &gemm, NULL, "gemm", 0, NULL, NULL, NULL, NULL, NULL);

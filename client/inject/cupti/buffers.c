@@ -11,12 +11,15 @@
  * holds 1,000 kernels; all of them together 270,000. */
 enum { SLOTS = 256, SLOT_BYTES = 256 << 10, NULL_IS_ALLOWED = 27 };
 
+enum { FREE, OUT, OUT_UNREAD };
+
 /* In one line or two of the cache. */
 static struct {
     const struct cupti *library;
     uint8_t *memory;
     uint64_t completed;    /* atomic */
-    uint8_t is_out[SLOTS]; /* atomic */
+    uint8_t is_over;       /* atomic: what is asked for now is not read */
+    uint8_t is_out[SLOTS]; /* atomic; FREE, OUT, OUT_UNREAD */
 } slots;
 static _Alignas(8) uint8_t discard[SLOT_BYTES];
 
@@ -34,12 +37,14 @@ bool cupti_buffers_open(const struct cupti *cupti)
 
 void cupti_buffers_request(uint8_t **out_buffer, size_t *out_bytes, size_t *out_record_limit)
 {
+    const uint8_t is_out = __atomic_load_n(&slots.is_over, __ATOMIC_RELAXED) ? OUT_UNREAD : OUT;
+
     *out_record_limit = 0;
     *out_bytes = SLOT_BYTES;
     /* From the first on: what was used lately is in the caches, and the rest is never touched. */
     for (uint32_t slot = 0; slot < SLOTS; slot++) {
         if (!__atomic_load_n(&slots.is_out[slot], __ATOMIC_RELAXED) &&
-            !__atomic_exchange_n(&slots.is_out[slot], 1, __ATOMIC_ACQUIRE)) {
+            !__atomic_exchange_n(&slots.is_out[slot], is_out, __ATOMIC_ACQUIRE)) {
             *out_buffer = slots.memory + (size_t)slot * SLOT_BYTES;
             return;
         }
@@ -50,18 +55,24 @@ void cupti_buffers_request(uint8_t **out_buffer, size_t *out_bytes, size_t *out_
         *out_bytes = 0;
 }
 
+static uint8_t *state_of(const uint8_t *buffer)
+{
+    return &slots.is_out[(size_t)(buffer - slots.memory) / SLOT_BYTES];
+}
+
 HOT void cupti_buffers_complete(void *context, uint32_t stream, uint8_t *buffer, size_t bytes,
                                 size_t valid)
 {
     const size_t used = valid < SLOT_BYTES ? valid : SLOT_BYTES;
     const bool is_ours =
         buffer >= slots.memory && buffer < slots.memory + (size_t)SLOTS * SLOT_BYTES;
-    size_t dropped = 0, cleared;
+    const bool is_read = is_ours && __atomic_load_n(state_of(buffer), __ATOMIC_RELAXED) == OUT;
+    size_t dropped = 0, cleared = 0;
     int rc;
 
     (void)bytes;
     __atomic_fetch_add(&slots.completed, 1, __ATOMIC_RELAXED);
-    if (is_ours)
+    if (is_read)
         cupti_decode_soon(slots.library, buffer, used);
     rc = slots.library->dropped(context, stream, &dropped);
     if (rc != 0) {
@@ -73,11 +84,16 @@ HOT void cupti_buffers_complete(void *context, uint32_t stream, uint8_t *buffer,
     if (buffer == discard) {
         cupti_say("records of the device were lost: all buffers are with CUPTI");
     } else if (is_ours) {
-        cleared = cupti_decode(slots.library, buffer, used);
+        if (is_read)
+            cleared = cupti_decode(slots.library, buffer, used);
         memset(buffer + cleared, 0, used - cleared);
-        __atomic_store_n(&slots.is_out[(size_t)(buffer - slots.memory) / SLOT_BYTES], 0,
-                         __ATOMIC_RELEASE);
+        __atomic_store_n(state_of(buffer), FREE, __ATOMIC_RELEASE);
     }
+}
+
+void cupti_buffers_read_no_more(void)
+{
+    __atomic_store_n(&slots.is_over, 1, __ATOMIC_RELAXED);
 }
 
 uint64_t cupti_buffers_completed(void)
@@ -90,6 +106,6 @@ unsigned cupti_buffers_out(void)
     unsigned count = 0;
 
     for (uint32_t i = 0; i < SLOTS; i++)
-        count += __atomic_load_n(&slots.is_out[i], __ATOMIC_RELAXED);
+        count += __atomic_load_n(&slots.is_out[i], __ATOMIC_RELAXED) == OUT;
     return count;
 }

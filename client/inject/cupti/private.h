@@ -87,8 +87,9 @@ void cupti_level_begin_calls(void);
 enum cupti_level cupti_level_now(void);
 const char *cupti_level_name(enum cupti_level which);
 
-/** Take back what the level has more than the one below, and return that. One thread at a time, not
- *  from where records are handed over. */
+/** Take back what the level has more than the one below, and return that: below the levels `node` and
+ *  `graph` is `host`, where buffers that are asked for from then on are not read. One thread at a time,
+ *  not from where records are handed over. */
 enum cupti_level cupti_level_down(void);
 
 /* --- watch.c --- */
@@ -185,7 +186,10 @@ bool cupti_buffers_open(const struct cupti *cupti);
 cupti_request cupti_buffers_request;
 cupti_complete cupti_buffers_complete;
 
-/** How many were handed back so far, and how many are with CUPTI. */
+/** What CUPTI asks for from now on is not read: cleared, and given again. */
+void cupti_buffers_read_no_more(void);
+
+/** How many were handed back so far, and how many are with CUPTI that will be read. */
 uint64_t cupti_buffers_completed(void);
 unsigned cupti_buffers_out(void);
 
