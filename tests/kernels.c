@@ -12,7 +12,9 @@
  * faster than the reference a version is. --search tries sizes that networks do not have as well,
  * in processes of their own (scripts/search-kernels); --replay runs what it found before. --cuda
  * checks the kernels of GPUs in place of the CPU's, on the emulated device, whose memory may be the
- * host's: CUDA_DOUBLE_STREAMS=eager, and its libcuda.so.1 is the first that is found.
+ * host's: CUDA_DOUBLE_STREAMS=eager, and its libcuda.so.1 is the first that is found. With
+ * OPTRACE_GPU=1 on the machine's GPU: all buffers are pinned memory, which it reads where it is, and
+ * each launch is waited for.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -22,6 +24,8 @@
 #include <time.h>
 
 #if defined(TEST_CUDA)
+#include <dlfcn.h>
+
 #include "kernels/cuda.h"
 #endif
 #include "tests/kernels/harness.h"
@@ -117,10 +121,20 @@ void test_kernel(struct test *test, const char *name)
 
 /* Buffers */
 
+static void *take_memory(size_t bytes, bool is_guarded)
+{
+    return is_guarded ? aligned_alloc(64, bytes) : malloc(bytes);
+}
+
+static struct {
+    void *(*take)(size_t bytes, bool is_guarded);
+    void (*give_back)(void *memory);
+} memory = {take_memory, free};
+
 static unsigned char *add_buffer(struct test *test, size_t bytes, bool is_guarded)
 {
-    size_t all = is_guarded ? (bytes + 2 * GUARD_BYTES + 63) / 64 * 64 : bytes;
-    unsigned char *base = is_guarded ? aligned_alloc(64, all) : malloc(all ? all : 1);
+    size_t all = is_guarded ? (bytes + 2 * GUARD_BYTES + 63) / 64 * 64 : bytes ? bytes : 1;
+    unsigned char *base = memory.take(all, is_guarded);
 
     if (!base || test->buffer_count == TEST_BUFFERS_MAX) {
         fprintf(stderr, "kernels: no room for the buffers of a case\n");
@@ -170,7 +184,7 @@ static void check_guards(struct test *test)
             if (buffer->base[GUARD_BYTES + buffer->bytes + j] != GUARD)
                 test_fail(test, "wrote byte %zu behind the output", j);
         }
-        free(buffer->base);
+        memory.give_back(buffer->base);
     }
     test->buffer_count = 0;
 }
@@ -392,19 +406,59 @@ static void run_device(struct run *run, const struct test_op *op, struct kernel_
     run->failures++;
 }
 
+/* Pinned memory */
+
+static struct {
+    int (*take)(void **out_memory, size_t bytes, unsigned flags);
+    int (*give_back)(void *memory);
+} driver;
+
+static void *take_pinned(size_t bytes, bool is_guarded)
+{
+    void *taken;
+
+    return driver.take(&taken, bytes, 0) == 0 ? taken : NULL;
+}
+
+static void give_back_pinned(void *taken)
+{
+    (void)driver.give_back(taken);
+}
+
+static int use_pinned_memory(void)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+
+    if (!library)
+        return -1;
+    *(void **)&driver.take = dlsym(library, "cuMemHostAlloc");
+    *(void **)&driver.give_back = dlsym(library, "cuMemFreeHost");
+    memory.take = take_pinned;
+    memory.give_back = give_back_pinned;
+    return driver.take && driver.give_back ? 0 : -1;
+}
+
 static int run_cuda(struct run *run)
 {
+    const bool is_real = getenv("OPTRACE_GPU") != NULL;
     char text[KERNEL_CUDA_TEXT_BYTES];
     struct kernel_table table;
     struct kernel_cuda *cuda;
     const struct test_op *op;
 
+    if (is_real)
+        setenv("CUDA_LAUNCH_BLOCKING", "1", 1); /* read as the driver starts */
     if (kernel_cuda_open(0, &cuda, text) < 0) {
         fprintf(stderr, "kernels: %s\n", text);
         return EXIT_FAILURE;
     }
     kernel_cuda_table(&table);
     kernel_cuda_use(cuda, 0, true);
+    if (is_real && use_pinned_memory() < 0) {
+        fprintf(stderr, "kernels: libcuda.so.1 gives no pinned memory\n");
+        kernel_cuda_close(&cuda);
+        return EXIT_FAILURE;
+    }
     for (int i = 0; (op = test_op_at(i)); i++)
         if (test_is_asked(op, run->op))
             run_device(run, op, cuda, &table);

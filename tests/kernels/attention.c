@@ -70,7 +70,7 @@ static void check_attention(struct test *test, const struct kernel_table *table)
     double scores[20];
     float *q, *k, *v, *mask, *want, *got;
     struct kernel_attention_data data;
-    int64_t seen[3];
+    int64_t *seen = test_output(test, 3 * sizeof(*seen));
 
     s.batch = test_range(test, 1, 3);
     s.heads = s.kv_heads * test_range(test, 1, 2);
@@ -134,7 +134,7 @@ static void check_rotary(struct test *test, const struct kernel_table *table)
                               .positions = 6};
     size_t count, half = (size_t)s.rotated / 2;
     float *x, *once, *twice, *cosines, *sines, *back;
-    int64_t places[15];
+    int64_t *places = test_output(test, 15 * sizeof(*places));
 
     s.channels = s.rotated + test_range(test, 0, 4);
     s.x = dense(s.heads, s.steps, s.channels);

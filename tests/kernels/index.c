@@ -380,7 +380,7 @@ static void check_reverse(struct test *test, const struct kernel_table *table)
     size_t bytes = (size_t)(s.batch * s.time * s.inner_bytes);
     uint8_t *x = test_input_bytes(test, bytes), *once = test_output(test, bytes);
     uint8_t *twice = test_output(test, bytes);
-    int64_t lengths[5];
+    int64_t *lengths = test_output(test, 5 * sizeof(*lengths));
 
     test_describe(test, "%lld sequences of %lld", (long long)s.batch, (long long)s.time);
     for (int64_t b = 0; b < s.batch; b++)
@@ -403,7 +403,7 @@ static void check_cache_write(struct test *test, const struct kernel_table *tabl
                                    .is_circular = test_chance(test, 2)};
     size_t bytes, inner = (size_t)s.inner_bytes;
     uint8_t *cache, *update, *want, *got;
-    int64_t at[3];
+    int64_t *at = test_output(test, 3 * sizeof(*at));
 
     s.steps = test_range(test, 0, s.places);
     bytes = (size_t)(s.batch * s.outer * s.places) * inner;

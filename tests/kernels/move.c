@@ -241,12 +241,14 @@ static void check_eye(struct test *test, const struct kernel_table *table)
 
 static void check_range(struct test *test, const struct kernel_table *table)
 {
-    int32_t start = (int32_t)test_range(test, -99, 99), step = (int32_t)test_range(test, -9, 9);
+    int32_t *given = test_output(test, 2 * sizeof(*given)); /* start and step */
+    int32_t start = given[0] = (int32_t)test_range(test, -99, 99);
+    int32_t step = given[1] = (int32_t)test_range(test, -9, 9);
     int64_t count = test_range(test, 0, 40);
     int32_t *y = test_output(test, (size_t)count * sizeof(*y)), want = start;
 
     test_describe(test, "%lld from %d by %d", (long long)count, start, step);
-    TEST_RUN(test, TEST_NEW, table->range.fn(y, &start, &step, KERNEL_I32, count));
+    TEST_RUN(test, TEST_NEW, table->range.fn(y, given, given + 1, KERNEL_I32, count));
     for (int64_t i = 0; i < count; i++, want += step)
         if (y[i] != want)
             test_fail(test, "element %lld is %d, not %d", (long long)i, y[i], want);
