@@ -23,10 +23,10 @@ class Sizes:
     judged_from = 32 # of a smaller batch kernels are so short that events take a share of them
 
 
-def program_of(place):
-    program = place.build / "runtime" / "load_and_run" if place.build else None
-    if not program or not program.exists():
-        raise LeftOut("it takes a build with load_and_run, not what --pack made")
+def program_of(place, name="runtime/load_and_run"):
+    program = place.build / name
+    if not program.exists():
+        raise LeftOut(f"this build has no {name}")
     return program
 
 

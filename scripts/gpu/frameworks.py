@@ -7,6 +7,7 @@ all) or the platform of JAX (cuda). Prints one line of JSON with what was comput
 time, and how many runs there were.
 """
 import json
+import os
 import pathlib
 import sys
 import tempfile
@@ -36,6 +37,7 @@ def llama(count, where):
 
 
 def jax(count, where):
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false") # else it takes most of the memory at once
     import jax as framework
     import jax.numpy as numpy
 

@@ -114,17 +114,41 @@ def check_computing(folder):
             del os.environ[name]
     for name in emulated:
         os.environ.pop(name, None)
-    place.build = None
-    try:
-        expect(False, f"without a build: {script.check_computing(place)}")
-    except script.LeftOut:
-        pass
+    place.build = folder / "none"
+    for line in (script.check_computing, script.check_kernels):
+        try:
+            expect(False, f"without a build: {line(place)}")
+        except script.LeftOut:
+            pass
+
+
+def check_kernels():
+    """Line j likewise, its way of memory included; a mistake in a kernel, and a sanitizer that finds one."""
+    if not (BUILD / "tests/support/cuda/emulated/libcuda.so.1").exists():
+        return
+    script = load_script()
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        place = script.Place(BUILD, False, folder, None)
+        os.environ.update({"LD_LIBRARY_PATH": str(BUILD / "tests/support/cuda/emulated"), "CUDA_DOUBLE_STREAMS": "eager",
+                           "ASAN_OPTIONS": "detect_leaks=0", "PATH": f"{folder}:{os.environ['PATH']}"})
+        expect("compute-sanitizer is not there" in script.check_kernels(place), "kernels without a sanitizer")
+        (folder / "compute-sanitizer").write_text('#!/bin/sh\n[ "$2" = racecheck ] && exit 9\nshift 4\nexec "$@"\n')
+        (folder / "compute-sanitizer").chmod(0o755)
+        for more, sentence in (({}, "^racecheck: exit status 9, 0 failed"), ({"CUDA_DOUBLE_BUG": "2"}, "^own: exit status 1")):
+            os.environ.update(more)
+            try:
+                expect(False, f"kernels that are wrong: {script.check_kernels(place)}")
+            except script.Failed as why:
+                expect(re.search(sentence, str(why)), f"kernels: {why}")
+        for variable in ("LD_LIBRARY_PATH", "CUDA_DOUBLE_STREAMS", "CUDA_DOUBLE_BUG"):
+            del os.environ[variable]
 
 
 def main():
     listed = gpu_check("--list")
     lines = re.findall(r"^([a-z])  ", listed.stdout, re.M)
-    expect(lines == list("abcdefghi"), f"--list: {listed}")
+    expect(lines == list("abcdefghij"), f"--list: {listed}")
     page = (ROOT / "docs/gpu.md").read_text()
     for letter in lines:
         expect(re.search(rf"^\| {letter} \|", page, re.M), f"docs/gpu.md has no row for line {letter}")
@@ -147,9 +171,12 @@ def main():
                               check=False)
         expect(f"CUDA_INJECTION64_PATH={folder.resolve()}/pack/liboptrace_inject.so" in done.stdout,
                f"a packed optrace does not find what it needs: {done}")
+        for place in ("runtime/load_and_run", "tests/kernels"):
+            expect((folder / "pack" / place).exists() == (BUILD / place).exists(), f"{place} is not packed")
         check_questions(folder)
         (folder / "h").mkdir()
         check_computing(folder / "h")
+    check_kernels()
     check_cupti()
     print("\n".join(failures) or "ok")
     return 1 if failures else 0
