@@ -10,7 +10,7 @@
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/launch.h"
 
-enum { ELEMENT_BLOCKS_MAX = 1 << 16, LINE_BLOCKS_MAX = 1 << 20 };
+enum { ELEMENT_BLOCKS_MAX = 1 << 16, LINE_BLOCKS_MAX = 1 << 20, ROWS_FOR_WARPS = 4096 };
 
 struct kernel_cuda_graph {
     void *graph, *executable;
@@ -303,6 +303,11 @@ void cuda_launch_elements(enum cuda_kernel kernel, int64_t count, void **argumen
                 (struct cuda_size){CUDA_BLOCK, 1, 1}, arguments);
 }
 
+void cuda_launch_quads(enum cuda_kernel kernel, int64_t count, void **arguments)
+{
+    cuda_launch_elements(kernel, (count + 3) / 4, arguments);
+}
+
 void cuda_launch_lines(enum cuda_kernel kernel, int64_t count, void **arguments)
 {
     if (count <= 0)
@@ -311,6 +316,20 @@ void cuda_launch_lines(enum cuda_kernel kernel, int64_t count, void **arguments)
         count = LINE_BLOCKS_MAX;
     cuda_launch(kernel, (struct cuda_size){(unsigned)count, 1, 1},
                 (struct cuda_size){CUDA_LINE_BLOCK, 1, 1}, arguments);
+}
+
+void cuda_launch_rows(enum cuda_kernel by_warp, enum cuda_kernel by_block,
+                      const struct cuda_rows *rows)
+{
+    const int pieces = rows->width % 4 == 0 ? rows->width / 4 : rows->width;
+    const int teams = CUDA_LINE_BLOCK / 32;
+    struct cuda_rows given = *rows;
+
+    /* Of few rows a warp each would leave most of the device idle. */
+    if (pieces <= 64 || (pieces <= 32 * CUDA_ROW_PIECES && rows->count >= ROWS_FOR_WARPS))
+        cuda_launch_lines(by_warp, (rows->count + teams - 1) / teams, (void *[]){&given});
+    else
+        cuda_launch_lines(by_block, rows->count, (void *[]){&given});
 }
 
 struct cuda_scalar cuda_scalar_of(const void *value, size_t bytes)

@@ -25,6 +25,25 @@
 #define BUG 0
 #endif
 
+/* Wholly, so that what a thread keeps in an array is in registers; by four, where that takes too many. */
+#if defined(EMULATION)
+#define UNROLL
+#define UNROLL_FOUR
+#else
+#define UNROLL      _Pragma("unroll")
+#define UNROLL_FOUR _Pragma("unroll 4")
+#endif
+
+/* What a thread moves at once, where that lies together. */
+struct alignas(16) quad {
+    float part[4];
+};
+
+static __device__ __forceinline__ bool are_quads(const void *a, const void *b, const void *c)
+{
+    return ((uintptr_t)a | (uintptr_t)b | (uintptr_t)c) % sizeof(struct quad) == 0;
+}
+
 /* The index of the thread over the whole grid, and how many there are. */
 static __device__ __forceinline__ int64_t grid_index(void)
 {

@@ -7,7 +7,7 @@ static void launch_map(float *y, const float *x, size_t size, int op, float a, f
 {
     int64_t count = (int64_t)size;
 
-    cuda_launch_elements(CUDA_KERNEL_map_f32, count, (void *[]){&y, &x, &count, &op, &a, &b});
+    cuda_launch_quads(CUDA_KERNEL_map_f32, count, (void *[]){&y, &x, &count, &op, &a, &b});
 }
 
 static void relu_f32_cuda(float *y, const float *x, size_t count, float a, float b)
@@ -34,7 +34,7 @@ static void clip_f32_cuda(float *y, const float *x, size_t size, float a, float 
 {
     int64_t count = (int64_t)size;
 
-    cuda_launch_elements(CUDA_KERNEL_clip_f32, count, (void *[]){&y, &x, &count, &a, &b});
+    cuda_launch_quads(CUDA_KERNEL_clip_f32, count, (void *[]){&y, &x, &count, &a, &b});
 }
 
 static void map_cuda(void *y, const void *x, size_t size, const struct kernel_map_args *args)
@@ -51,19 +51,6 @@ static void map_cuda(void *y, const void *x, size_t size, const struct kernel_ma
 
 /* --- Two operands --- */
 
-/* Whether an operand lies as the result does. */
-static bool is_dense(const struct kernel_zip_args *args, const int64_t *strides)
-{
-    int64_t stride = 1;
-
-    for (int i = args->rank - 1; i >= 0; i--) {
-        if (args->dims[i] != 1 && strides[i] != stride)
-            return false;
-        stride *= args->dims[i];
-    }
-    return true;
-}
-
 static bool is_one(const struct kernel_zip_args *args)
 {
     bool is_one = true;
@@ -73,27 +60,67 @@ static bool is_one(const struct kernel_zip_args *args)
     return is_one;
 }
 
+/* Whether the second operand has a number for each of some axes that lie together, and the same along all
+ * others; *out_inner elements in a row have the same. */
+static bool is_repeated(const struct kernel_zip_args *args, int64_t count, uint32_t *out_inner,
+                        uint32_t *out_period)
+{
+    int64_t inner = 1, period = 1;
+    int axis = args->rank - 1;
+
+    for (; axis >= 0 && (args->b_stride[axis] == 0 || args->dims[axis] == 1); axis--)
+        inner *= args->dims[axis];
+    for (; axis >= 0 && (args->b_stride[axis] == period || args->dims[axis] == 1); axis--)
+        period *= args->dims[axis];
+    for (; axis >= 0; axis--)
+        if (args->b_stride[axis] != 0 && args->dims[axis] != 1)
+            return false;
+    *out_inner = (uint32_t)inner;
+    *out_period = (uint32_t)period;
+    return count <= UINT32_MAX;
+}
+
+/* Of float32 whose first operand lies as the result does. Returns false where it is another case. */
+static bool zip_quads(float *y, const float *a, const float *b, struct cuda_scalar scalar,
+                      bool has_one, const struct kernel_zip_args *args)
+{
+    int64_t count = cuda_product(args->dims, args->rank);
+    uint32_t inner, period;
+    int op = (int)args->op;
+
+    if (!cuda_is_dense(args->dims, args->a_stride, args->rank))
+        return false;
+    if (has_one)
+        cuda_launch_quads(CUDA_KERNEL_zip_one_f32, count, (void *[]){&y, &a, &scalar, &count, &op});
+    else if (cuda_is_dense(args->dims, args->b_stride, args->rank))
+        cuda_launch_quads(CUDA_KERNEL_zip_dense_f32, count, (void *[]){&y, &a, &b, &count, &op});
+    else if (is_repeated(args, count, &inner, &period))
+        cuda_launch_quads(CUDA_KERNEL_zip_repeat_f32, count,
+                          (void *[]){&y, &a, &b, &count, &op, &inner, &period});
+    else
+        return false;
+    return true;
+}
+
 static void zip_cuda(void *y, const void *a, const void *b, const struct kernel_zip_args *args)
 {
     struct kernel_zip_args given = *args;
     int64_t count = cuda_product(args->dims, args->rank);
     struct cuda_scalar scalar = {NULL, 0};
-    int op = (int)args->op;
+    const bool has_one = is_one(args);
+    const bool is_f32 =
+        args->y_type == KERNEL_F32 && args->a_type == KERNEL_F32 && args->b_type == KERNEL_F32;
 
     if (count == 0)
         return;
-    if (is_one(args)) {
+    if (has_one) {
         scalar = cuda_scalar_of(b, kernel_dtype_bytes(args->b_type));
         b = scalar.address;
     }
-    if (b && args->y_type == KERNEL_F32 && args->a_type == KERNEL_F32 &&
-        args->b_type == KERNEL_F32) {
-        if (is_dense(args, args->a_stride) && is_dense(args, args->b_stride))
-            cuda_launch_elements(CUDA_KERNEL_zip_dense_f32, count,
-                                 (void *[]){&y, &a, &b, &count, &op});
-        else
-            cuda_launch_elements(CUDA_KERNEL_zip_f32, count,
-                                 (void *[]){&y, &a, &b, &count, &given});
+    if (is_f32 && zip_quads(y, a, b, scalar, has_one, args))
+        return;
+    if (is_f32 && b) {
+        cuda_launch_elements(CUDA_KERNEL_zip_f32, count, (void *[]){&y, &a, &b, &count, &given});
         return;
     }
     cuda_launch_elements(CUDA_KERNEL_zip_any, count,
@@ -131,13 +158,27 @@ BINARIES(i64, KERNEL_I64)
 
 /* --- The rest --- */
 
+static enum cuda_lies lies(const struct kernel_chain *chain, int input)
+{
+    if (input == 0 && chain->is_padded)
+        return CUDA_LIES_OTHERWISE;
+    if (cuda_is_dense(chain->dims, chain->strides[input], chain->rank))
+        return CUDA_LIES_DENSE;
+    for (int axis = 0; axis < chain->rank; axis++)
+        if (chain->strides[input][axis] != 0 && chain->dims[axis] != 1)
+            return CUDA_LIES_OTHERWISE;
+    return CUDA_LIES_ONCE;
+}
+
 static void chain_cuda(float *y, const void *const *inputs, const struct kernel_chain *chain)
 {
     struct cuda_chain args = {.chain = *chain};
     int64_t count = cuda_product(chain->dims, chain->rank);
 
-    for (int i = 0; i < chain->inputs; i++)
+    for (int i = 0; i < chain->inputs; i++) {
         args.input[i] = inputs[i];
+        args.lies[i] = lies(chain, i);
+    }
     cuda_launch_elements(CUDA_KERNEL_chain_f32, count, (void *[]){&y, &count, &args});
 }
 
@@ -199,10 +240,12 @@ static void chain_half_cuda(void *y, const void *const *inputs,
     bool saturates = given->saturates, is_conversion;
     struct cuda_step_half step;
 
-    for (int i = 0; i < chain->inputs; i++)
-        args.input[i] = inputs[i];
     if (!chain->is_padded)
         join_axes(chain);
+    for (int i = 0; i < chain->inputs; i++) {
+        args.input[i] = inputs[i];
+        args.lies[i] = lies(chain, i);
+    }
     is_conversion = chain->steps == 0 && !chain->is_padded && is_half_or_f32(given->types[0]) &&
                     (chain->rank == 0 || (chain->rank == 1 && chain->strides[0][0] == 1));
     if (is_conversion)

@@ -139,22 +139,59 @@ static __device__ int64_t map_integer(int op, int64_t x)
     }
 }
 
+/* y[i] = f(x[i]), four at once where both lie so. */
+template <typename F>
+static __device__ __forceinline__ void map_each(float *y, const float *x, int64_t count, F f)
+{
+    const int64_t quads = are_quads(y, x, NULL) ? count / 4 : 0;
+
+    for (int64_t i = grid_index(); i < quads; i += grid_step()) {
+        struct quad q = ((const struct quad *)x)[i];
+
+        for (int j = 0; j < 4; j++)
+            q.part[j] = f(q.part[j]);
+        ((struct quad *)y)[i] = q;
+    }
+    for (int64_t i = 4 * quads + grid_index(); i < count; i += grid_step())
+        y[i] = f(x[i]);
+}
+
+/* Those that networks have most, each with a loop of its own. */
 extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     map_f32(float *y, const float *x, int64_t count, int op, float a, float b)
 {
-    for (int64_t i = grid_index(); i < count; i += grid_step())
-        y[i] = map_real<float>(op, x[i], a, b);
+#define MAP_CASE(which)                                                                            \
+    case which:                                                                                    \
+        map_each(y, x, count, [=](float v) { return map_real<float>(which, v, a, b); });           \
+        break
+    switch (op) {
+        MAP_CASE(MAP_RELU);
+        MAP_CASE(MAP_SIGMOID);
+        MAP_CASE(MAP_TANH);
+        MAP_CASE(MAP_GELU);
+        MAP_CASE(MAP_GELU_TANH);
+        MAP_CASE(MAP_SWISH);
+        MAP_CASE(MAP_HARD_SWISH);
+        MAP_CASE(MAP_LEAKY_RELU);
+        MAP_CASE(MAP_ERF);
+        MAP_CASE(MAP_EXP);
+        MAP_CASE(MAP_SQRT);
+    default:
+        for (int64_t i = grid_index(); i < count; i += grid_step())
+            y[i] = map_real<float>(op, x[i], a, b);
+    }
+#undef MAP_CASE
 }
 KERNEL_EXPORT(map_f32)
 
 extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     clip_f32(float *y, const float *x, int64_t count, float low, float high)
 {
-    for (int64_t i = grid_index(); i < count; i += grid_step()) {
-        float v = x[i] < low ? low : x[i];
+    map_each(y, x, count, [=](float v) {
+        float cut = v < low ? low : v;
 
-        y[i] = v > high ? high : v;
-    }
+        return cut > high ? high : cut;
+    });
 }
 KERNEL_EXPORT(clip_f32)
 
@@ -340,14 +377,121 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
 }
 KERNEL_EXPORT(zip_f32)
 
+/* Second operands: of element i, and of the four from element i on, which 4 divides. */
+
+struct second_dense {
+    const float *b;
+
+    __device__ __forceinline__ float at(int64_t i) const
+    {
+        return b[i];
+    }
+    __device__ __forceinline__ struct quad four(int64_t i) const
+    {
+        return ((const struct quad *)b)[i / 4];
+    }
+};
+
+struct second_one {
+    const float *b; /* NULL: it is no pointer's */
+    float value;
+
+    __device__ __forceinline__ float at(int64_t) const
+    {
+        return value;
+    }
+    __device__ __forceinline__ struct quad four(int64_t) const
+    {
+        return {{value, value, value, value}};
+    }
+};
+
+/* `period` numbers, each for `inner` elements in a row, and from the first again. */
+struct second_repeated {
+    const float *b;
+    uint32_t inner, period;
+
+    __device__ __forceinline__ float at(int64_t i) const
+    {
+        return b[(uint32_t)i / inner % period];
+    }
+    __device__ __forceinline__ struct quad four(int64_t i) const
+    {
+        if (inner == 1 && period % 4 == 0)
+            return *(const struct quad *)(b + (uint32_t)i % period);
+        if (inner % 4 == 0)
+            return second_one{NULL, at(i)}.four(i);
+        return {{at(i), at(i + 1), at(i + 2), at(i + 3)}};
+    }
+};
+
+template <int OP, typename B>
+static __device__ __forceinline__ void zip_each(float *y, const float *a, int64_t count,
+                                                const B &second)
+{
+    const int64_t quads = are_quads(y, a, second.b) ? count / 4 : 0;
+
+    for (int64_t i = grid_index(); i < quads; i += grid_step()) {
+        const struct quad p = ((const struct quad *)a)[i], q = second.four(4 * i);
+        struct quad r;
+
+        for (int j = 0; j < 4; j++)
+            r.part[j] = zip_real<float>(OP, p.part[j], q.part[j]);
+        ((struct quad *)y)[i] = r;
+    }
+    for (int64_t i = 4 * quads + grid_index(); i < count; i += grid_step())
+        y[i] = zip_real<float>(OP, a[i], second.at(i));
+}
+
+/* Those that networks have most, each with a loop of its own. */
+template <typename B>
+static __device__ __forceinline__ void zip_near(float *y, const float *a, int64_t count, int op,
+                                                const B &second)
+{
+    switch (op) {
+    case ZIP_ADD:
+        return zip_each<ZIP_ADD>(y, a, count, second);
+    case ZIP_SUB:
+        return zip_each<ZIP_SUB>(y, a, count, second);
+    case ZIP_MUL:
+        return zip_each<ZIP_MUL>(y, a, count, second);
+    case ZIP_DIV:
+        return zip_each<ZIP_DIV>(y, a, count, second);
+    case ZIP_MAX:
+        return zip_each<ZIP_MAX>(y, a, count, second);
+    case ZIP_MIN:
+        return zip_each<ZIP_MIN>(y, a, count, second);
+    default:
+        for (int64_t i = grid_index(); i < count; i += grid_step())
+            y[i] = zip_real<float>(op, a[i], second.at(i));
+    }
+}
+
 /* Both operands lie as the result does. */
 extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     zip_dense_f32(float *y, const float *a, const float *b, int64_t count, int op)
 {
-    for (int64_t i = grid_index(); i < count; i += grid_step())
-        y[i] = zip_real<float>(op, a[i], b[i]);
+    zip_near(y, a, count, op, second_dense{b});
 }
 KERNEL_EXPORT(zip_dense_f32)
+
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
+    zip_one_f32(float *y, const float *a, struct cuda_scalar scalar, int64_t count, int op)
+{
+    const float b = scalar.address ? *(const float *)scalar.address
+                                   : __int_as_float((int)(uint32_t)scalar.bits);
+
+    zip_near(y, a, count, op, second_one{NULL, b});
+}
+KERNEL_EXPORT(zip_one_f32)
+
+extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
+    zip_repeat_f32(float *y, const float *a, const float *b, int64_t count, int op, uint32_t inner,
+                   uint32_t period)
+{
+    zip_near(y, a, count, op, second_repeated{b, inner, period});
+}
+KERNEL_EXPORT(zip_repeat_f32)
 
 extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     zip_any(void *y, const void *a, const void *b, struct cuda_scalar scalar, int64_t count,
@@ -374,10 +518,13 @@ KERNEL_EXPORT(zip_any)
 
 /* Chains */
 
-static __device__ int64_t chain_place(const struct kernel_chain *chain, int input, int64_t i)
+static __device__ int64_t chain_place(const struct kernel_chain *chain, int lies, int input,
+                                      int64_t i)
 {
     int64_t at = 0;
 
+    if (lies != CUDA_LIES_OTHERWISE)
+        return lies == CUDA_LIES_ONCE ? 0 : i;
     for (int axis = chain->rank - 1; axis >= 0; axis--) {
         at += i % chain->dims[axis] * chain->strides[input][axis];
         i /= chain->dims[axis];
@@ -386,12 +533,12 @@ static __device__ int64_t chain_place(const struct kernel_chain *chain, int inpu
 }
 
 /* Input 0 of a chain that begins with an image: any type, surrounded by a constant. */
-static __device__ float chain_source(const struct kernel_chain *chain, const void *input, int type,
-                                     int64_t i)
+static __device__ float chain_source(const struct kernel_chain *chain, int lies, const void *input,
+                                     int type, int64_t i)
 {
-    int64_t at = 0;
+    int64_t at = lies == CUDA_LIES_DENSE ? i : 0;
 
-    for (int axis = chain->rank - 1; axis >= 0; axis--) {
+    for (int axis = chain->rank - 1; lies == CUDA_LIES_OTHERWISE && axis >= 0; axis--) {
         int64_t c = i % chain->dims[axis] - (chain->is_padded ? chain->pad.begin[axis] : 0);
 
         if (chain->is_padded && (c < 0 || c >= chain->pad.dims[axis]))
@@ -427,9 +574,9 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     for (int64_t i = grid_index(); i < count; i += grid_step()) {
         float numbers[KERNEL_CHAIN_INPUTS + KERNEL_CHAIN_STEPS];
 
-        numbers[0] = chain_source(chain, args.input[0], chain->type, i);
+        numbers[0] = chain_source(chain, args.lies[0], args.input[0], chain->type, i);
         for (int k = 1; k < chain->inputs; k++)
-            numbers[k] = ((const float *)args.input[k])[chain_place(chain, k, i)];
+            numbers[k] = ((const float *)args.input[k])[chain_place(chain, args.lies[k], k, i)];
         y[i] = run_chain(chain, numbers);
     }
 }
@@ -443,9 +590,10 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     for (int64_t i = grid_index(); i < count; i += grid_step()) {
         float numbers[KERNEL_CHAIN_INPUTS + KERNEL_CHAIN_STEPS];
 
-        numbers[0] = chain_source(chain, args.input[0], args.half.types[0], i);
+        numbers[0] = chain_source(chain, args.lies[0], args.input[0], args.half.types[0], i);
         for (int k = 1; k < chain->inputs; k++)
-            numbers[k] = get_f32(args.input[k], args.half.types[k], chain_place(chain, k, i));
+            numbers[k] =
+                get_f32(args.input[k], args.half.types[k], chain_place(chain, args.lies[k], k, i));
         set_f32(y, args.half.y_type, i, run_chain(chain, numbers), args.half.saturates);
     }
 }

@@ -9,3 +9,4 @@
 #include "kernels/cuda/peak.cu"
 #include "kernels/cuda/product.cu"
 #include "kernels/cuda/reduce.cu"
+#include "kernels/cuda/rows.cu"

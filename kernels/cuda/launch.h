@@ -11,6 +11,8 @@
     X(clip_f32)                                                                                    \
     X(zip_f32)                                                                                     \
     X(zip_dense_f32)                                                                               \
+    X(zip_one_f32)                                                                                 \
+    X(zip_repeat_f32)                                                                              \
     X(zip_any)                                                                                     \
     X(chain_f32)                                                                                   \
     X(chain_half)                                                                                  \
@@ -23,6 +25,7 @@
     X(copy_2)                                                                                      \
     X(copy_4)                                                                                      \
     X(copy_8)                                                                                      \
+    X(copy_16)                                                                                     \
     X(transpose_4)                                                                                 \
     X(fill_any)                                                                                    \
     X(pad_any)                                                                                     \
@@ -38,6 +41,12 @@
     X(along_block)                                                                                 \
     X(along_thread)                                                                                \
     X(normalize_block)                                                                             \
+    X(softmax_warp_f32)                                                                            \
+    X(softmax_block_f32)                                                                           \
+    X(normalize_warp_f32)                                                                          \
+    X(normalize_block_f32)                                                                         \
+    X(reduce_warp_f32)                                                                             \
+    X(reduce_block_f32)                                                                            \
     X(batch_norm_f32)                                                                              \
     X(conv_f32)                                                                                    \
     X(conv_end_f32)                                                                                \
@@ -87,8 +96,15 @@ void cuda_launch(enum cuda_kernel kernel, struct cuda_size grid, struct cuda_siz
 /** One thread per element, where there are that many blocks. Of no element nothing is launched. */
 void cuda_launch_elements(enum cuda_kernel kernel, int64_t count, void **arguments);
 
+/** The same for float32 of which a thread takes four. */
+void cuda_launch_quads(enum cuda_kernel kernel, int64_t count, void **arguments);
+
 /** A block of CUDA_LINE_BLOCK threads per line. */
 void cuda_launch_lines(enum cuda_kernel kernel, int64_t count, void **arguments);
+
+/** A warp or a block per row: `by_warp` or `by_block`. */
+void cuda_launch_rows(enum cuda_kernel by_warp, enum cuda_kernel by_block,
+                      const struct cuda_rows *rows);
 
 /** `value` where it is on the device; else its first `bytes`, at most 8, are taken now. */
 struct cuda_scalar cuda_scalar_of(const void *value, size_t bytes);
@@ -110,6 +126,12 @@ void cuda_saturate_half(void *y, int64_t count);
 
 /** Of all axes. */
 int64_t cuda_product(const int64_t *dims, int rank);
+
+/** Whether a tensor of these dims and strides lies as a dense one. */
+bool cuda_is_dense(const int64_t *dims, const int64_t *strides, int rank);
+
+/** Whether all are at multiples of 16 bytes, or NULL. */
+bool cuda_are_aligned(const void *const *pointers, int count);
 
 /** The axes of a dense tensor in those that stay and those that are summed up. */
 struct cuda_groups cuda_groups_of(const int64_t *dims, const bool *is_reduced, int rank);

@@ -30,6 +30,11 @@ static void simplify(struct kernel_copy *copy)
     copy->rank = rank;
 }
 
+static unsigned tiles_of(int64_t lines)
+{
+    return (unsigned)((lines + CUDA_TURNED_TILE - 1) / CUDA_TURNED_TILE);
+}
+
 /* Dense matrices whose rows become columns; *out_matrices of them. */
 static bool is_transpose(const struct kernel_copy *copy, int64_t *out_matrices)
 {
@@ -44,7 +49,37 @@ static bool is_transpose(const struct kernel_copy *copy, int64_t *out_matrices)
     return copy->y_stride[r - 1] == 1 && copy->y_stride[r - 2] == rows &&
            copy->x_stride[r - 1] == cols && copy->x_stride[r - 2] == 1 &&
            (r == 2 || (copy->y_stride[0] == rows * cols && copy->x_stride[0] == rows * cols)) &&
-           (rows + CUDA_TILE - 1) / CUDA_TILE <= GRID_MAX;
+           tiles_of(rows) <= GRID_MAX;
+}
+
+/* Sixteen bytes at once, where pieces of a line lie together on both sides. */
+static bool are_quads(const struct kernel_copy *copy, const void *y, const void *x)
+{
+    const int64_t each = 16 / (int64_t)copy->element_bytes;
+    const int last = copy->rank - 1;
+
+    if (last < 0 || copy->y_stride[last] != 1 || copy->x_stride[last] != 1 ||
+        copy->dims[last] % each != 0)
+        return false;
+    for (int i = 0; i < last; i++)
+        if (copy->y_stride[i] % each != 0 || copy->x_stride[i] % each != 0)
+            return false;
+    return cuda_are_aligned((const void *const[]){y, x}, 2);
+}
+
+static void copy_quads(void *y, const void *x, struct kernel_copy copy)
+{
+    const int64_t each = 16 / (int64_t)copy.element_bytes;
+    const int last = copy.rank - 1;
+    int64_t count;
+
+    copy.dims[last] /= each;
+    for (int i = 0; i < last; i++) {
+        copy.y_stride[i] /= each;
+        copy.x_stride[i] /= each;
+    }
+    count = cuda_product(copy.dims, copy.rank);
+    cuda_launch_elements(CUDA_KERNEL_copy_16, count, (void *[]){&y, &x, &count, &copy});
 }
 
 void cuda_copy(void *y, const void *x, const struct kernel_copy *shape)
@@ -61,15 +96,17 @@ void cuda_copy(void *y, const void *x, const struct kernel_copy *shape)
     simplify(&copy);
     if (is_transpose(&copy, &matrices)) {
         int64_t rows = copy.dims[copy.rank - 1], cols = copy.dims[copy.rank - 2];
-        struct cuda_size grid = {(unsigned)((cols + CUDA_TILE - 1) / CUDA_TILE),
-                                 (unsigned)((rows + CUDA_TILE - 1) / CUDA_TILE),
+        struct cuda_size grid = {tiles_of(cols), tiles_of(rows),
                                  (unsigned)(matrices < GRID_MAX ? matrices : GRID_MAX)};
 
-        cuda_launch(CUDA_KERNEL_transpose_4, grid, (struct cuda_size){CUDA_TILE, CUDA_TILE_ROWS, 1},
+        cuda_launch(CUDA_KERNEL_transpose_4, grid, (struct cuda_size){32, CUDA_TILE_ROWS, 1},
                     (void *[]){&y, &x, &matrices, &rows, &cols});
         return;
     }
-    cuda_launch_elements(kernel, count, (void *[]){&y, &x, &count, &copy});
+    if (are_quads(&copy, y, x))
+        copy_quads(y, x, copy);
+    else
+        cuda_launch_elements(kernel, count, (void *[]){&y, &x, &count, &copy});
 }
 
 static void fill_cuda(void *y, const void *value, size_t element_bytes, size_t size)

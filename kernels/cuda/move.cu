@@ -4,19 +4,22 @@
 
 /* One kernel per size of an element, so that addresses are computed once. */
 
-template <typename T>
-static __device__ void copy_elements(T *y, const T *x, int64_t count,
-                                     const struct kernel_copy &shape)
+/* I: of the numbers that are divided. */
+template <typename I, typename T>
+static __device__ __forceinline__ void copy_elements(T *y, const T *x, int64_t count,
+                                                     const struct kernel_copy &shape)
 {
     for (int64_t i = grid_index(); i < count; i += grid_step()) {
-        int64_t to = 0, from = 0, rest = i;
+        int64_t to = 0, from = 0;
+        I rest = (I)i;
 
         for (int axis = shape.rank - 1; axis >= 0; axis--) {
-            int64_t c = rest % shape.dims[axis];
+            const I dim = (I)shape.dims[axis], next = rest / dim;
+            const int64_t c = (int64_t)(rest - next * dim);
 
             to += c * shape.y_stride[axis];
             from += c * shape.x_stride[axis];
-            rest /= shape.dims[axis];
+            rest = next;
         }
         if (BUG == 5 && i + 1 == count && count > 1)
             continue;
@@ -28,7 +31,10 @@ static __device__ void copy_elements(T *y, const T *x, int64_t count,
     extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)                        \
         name(type *y, const type *x, int64_t count, struct kernel_copy shape)                      \
     {                                                                                              \
-        copy_elements<type>(y, x, count, shape);                                                   \
+        if (count <= UINT32_MAX)                                                                   \
+            copy_elements<uint32_t>(y, x, count, shape);                                           \
+        else                                                                                       \
+            copy_elements<uint64_t>(y, x, count, shape);                                           \
     }                                                                                              \
     KERNEL_EXPORT(name)
 
@@ -36,27 +42,41 @@ COPY(copy_1, uint8_t)
 COPY(copy_2, uint16_t)
 COPY(copy_4, uint32_t)
 COPY(copy_8, uint64_t)
+COPY(copy_16, struct quad)
 
 /* The last two axes of each of many matrices change places: by tiles, so that what is read and what
- * is written lies together. Blocks of CUDA_TILE x CUDA_TILE_ROWS threads. */
-extern "C" __global__ void __launch_bounds__(CUDA_TILE *CUDA_TILE_ROWS, CUDA_RESIDENT)
+ * is written lies together. Blocks of 32 x CUDA_TILE_ROWS threads, each with a column and the one
+ * 32 further. */
+extern "C" __global__ void __launch_bounds__(32 * CUDA_TILE_ROWS, CUDA_RESIDENT)
     transpose_4(uint32_t *y, const uint32_t *x, int64_t matrices, int64_t rows, int64_t cols)
 {
-    __shared__ uint32_t tile[CUDA_TILE][CUDA_TILE + 1];
-    int64_t col = (int64_t)blockIdx.x * CUDA_TILE, row = (int64_t)blockIdx.y * CUDA_TILE;
+    __shared__ uint32_t tile[CUDA_TURNED_TILE][CUDA_TURNED_TILE + 1];
+    int64_t col = (int64_t)blockIdx.x * CUDA_TURNED_TILE;
+    int64_t row = (int64_t)blockIdx.y * CUDA_TURNED_TILE;
+    const int64_t side = CUDA_TURNED_TILE;
+    const int col_count = (int)(cols - col < side ? cols - col : side);
+    const int row_count = (int)(rows - row < side ? rows - row : side);
 
     for (int64_t m = blockIdx.z; m < matrices; m += gridDim.z) {
-        const uint32_t *from = x + m * rows * cols;
-        uint32_t *to = y + m * rows * cols;
+        const uint32_t *from = x + (m * rows + row) * cols + col;
+        uint32_t *to = y + (m * cols + col) * rows + row;
 
-        for (int i = threadIdx.y; i < CUDA_TILE; i += CUDA_TILE_ROWS)
-            if (row + i < rows && col + threadIdx.x < cols)
-                tile[i][threadIdx.x] = from[(row + i) * cols + col + threadIdx.x];
+        UNROLL_FOUR
+        for (int k = 0; k < CUDA_TURNED_TILE * 2 / CUDA_TILE_ROWS; k++) {
+            const int i = k / 2 * CUDA_TILE_ROWS + threadIdx.y, j = k % 2 * 32 + threadIdx.x;
+
+            if (i < row_count && j < col_count)
+                tile[i][j] = from[i * cols + j];
+        }
         if (BUG != 6)
             __syncthreads();
-        for (int i = threadIdx.y; i < CUDA_TILE; i += CUDA_TILE_ROWS)
-            if (col + i < cols && row + threadIdx.x < rows)
-                to[(col + i) * rows + row + threadIdx.x] = tile[threadIdx.x][i];
+        UNROLL_FOUR
+        for (int k = 0; k < CUDA_TURNED_TILE * 2 / CUDA_TILE_ROWS; k++) {
+            const int i = k / 2 * CUDA_TILE_ROWS + threadIdx.y, j = k % 2 * 32 + threadIdx.x;
+
+            if (i < col_count && j < row_count)
+                to[i * rows + j] = tile[j][i];
+        }
         __syncthreads();
     }
 }

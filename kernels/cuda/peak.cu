@@ -2,11 +2,6 @@
 /* What a device can do at best: kernels that do nothing but copy, and nothing but multiply and add. */
 #include "kernels/cuda/device.cuh"
 
-/* What a thread moves at once. */
-struct alignas(16) quad {
-    float part[4];
-};
-
 extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     peak_copy(struct quad *y, const struct quad *x, int64_t count)
 {

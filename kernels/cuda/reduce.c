@@ -3,6 +3,26 @@
 #include "kernels/cuda.h"
 #include "kernels/cuda/launch.h"
 
+enum { WIDTH_MAX = 1 << 30 };
+
+/* Whether groups are rows: what is reduced are the last axes. */
+static bool are_rows(const struct cuda_groups *groups)
+{
+    int64_t stride = 1;
+
+    for (int i = groups->reduced - 1; i >= 0; i--) {
+        if (groups->dims[i] != 1 && groups->stride[i] != stride)
+            return false;
+        stride *= groups->dims[i];
+    }
+    return groups->group_size > 0 && groups->group_size < WIDTH_MAX;
+}
+
+static struct cuda_rows rows_of(float *y, const float *x, int64_t count, int64_t width)
+{
+    return (struct cuda_rows){.y = y, .x = x, .count = count, .width = (int)width};
+}
+
 static void reduce_cuda(void *y, const void *x, const struct kernel_reduce *shape)
 {
     struct cuda_groups groups = cuda_groups_of(shape->dims, shape->is_reduced, shape->rank);
@@ -10,7 +30,13 @@ static void reduce_cuda(void *y, const void *x, const struct kernel_reduce *shap
     bool as_real = kernel_dtype_is_real(shape->dtype) || op == REDUCE_L2 || op == REDUCE_LOG_SUM ||
                    op == REDUCE_LOG_SUM_EXP;
 
-    if (as_real && groups.group_size > CUDA_SHORT_LINE)
+    if (shape->dtype == KERNEL_F32 && op != REDUCE_LOG_SUM_EXP && are_rows(&groups) &&
+        cuda_are_aligned(&x, 1)) {
+        struct cuda_rows rows = rows_of(y, x, groups.group_count, groups.group_size);
+
+        rows.op = op;
+        cuda_launch_rows(CUDA_KERNEL_reduce_warp_f32, CUDA_KERNEL_reduce_block_f32, &rows);
+    } else if (as_real && groups.group_size > CUDA_SHORT_LINE)
         cuda_launch_lines(CUDA_KERNEL_reduce_block, groups.group_count,
                           (void *[]){&y, &x, &dtype, &op, &groups});
     else
@@ -33,6 +59,17 @@ static void along(void *y, const void *x, const struct kernel_along *shape, bool
 
     if (shape->axis == 0)
         return;
+    /* along_fn's softmax is exact. */
+    if (((shape->op == ALONG_SOFTMAX && is_plain) || shape->op == ALONG_LOG_SOFTMAX) &&
+        shape->inner == 1 && shape->dtype == KERNEL_F32 && shape->axis < WIDTH_MAX &&
+        cuda_are_aligned((const void *const[]){x, y}, 2)) {
+        struct cuda_rows rows = rows_of(y, x, shape->outer, shape->axis);
+
+        rows.op = (int)shape->op;
+        rows.is_plain = is_plain;
+        cuda_launch_rows(CUDA_KERNEL_softmax_warp_f32, CUDA_KERNEL_softmax_block_f32, &rows);
+        return;
+    }
     if (shape->op == ALONG_SUM || shape->op == ALONG_PRODUCT || shape->op == ALONG_HARDMAX)
         cuda_launch_elements(CUDA_KERNEL_along_thread, lines, (void *[]){&y, &x, &given});
     else
@@ -55,6 +92,44 @@ static void softmax_f32_cuda(float *y, const float *x, size_t outer, size_t axis
     along(y, x, &shape, true);
 }
 
+/* Whether scale or bias is one row, the same for all. */
+static bool is_row(const struct kernel_normalize *shape, const int64_t *stride)
+{
+    int64_t dense = 1;
+
+    for (int i = shape->rank - 1; i >= 0; i--) {
+        if (shape->dims[i] != 1 && stride[i] != (shape->is_reduced[i] ? dense : 0))
+            return false;
+        dense *= shape->dims[i];
+    }
+    return true;
+}
+
+static bool normalizes_rows(const struct kernel_normalize_data *data,
+                            const struct kernel_normalize *shape, const struct cuda_groups *groups)
+{
+    return shape->dtype == KERNEL_F32 && are_rows(groups) &&
+           (!data->scale || is_row(shape, shape->scale_stride)) &&
+           (!data->bias || is_row(shape, shape->bias_stride)) &&
+           cuda_are_aligned((const void *const[]){data->y, data->x, data->scale, data->bias}, 4);
+}
+
+static void normalize_rows(const struct kernel_normalize_data *data,
+                           const struct kernel_normalize *shape, const struct cuda_groups *groups)
+{
+    struct cuda_rows rows = rows_of(data->y, data->x, groups->group_count, groups->group_size);
+
+    rows.scale = data->scale;
+    rows.bias = data->bias;
+    rows.mean = data->mean;
+    rows.inverse = data->inverse;
+    rows.stat_dtype = (int)shape->stat_dtype;
+    rows.keeps_mean = shape->keeps_mean;
+    rows.adds_to_root = shape->adds_to_root;
+    rows.epsilon = shape->epsilon;
+    cuda_launch_rows(CUDA_KERNEL_normalize_warp_f32, CUDA_KERNEL_normalize_block_f32, &rows);
+}
+
 static void normalize_cuda(const struct kernel_normalize_data *data,
                            const struct kernel_normalize *shape)
 {
@@ -62,6 +137,10 @@ static void normalize_cuda(const struct kernel_normalize_data *data,
     struct kernel_normalize_data pointers = *data;
     struct kernel_normalize given = *shape;
 
+    if (normalizes_rows(data, shape, &groups)) {
+        normalize_rows(data, shape, &groups);
+        return;
+    }
     cuda_launch_lines(CUDA_KERNEL_normalize_block, groups.group_count,
                       (void *[]){&pointers, &given, &groups});
 }

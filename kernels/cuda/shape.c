@@ -33,3 +33,24 @@ struct cuda_groups cuda_groups_of(const int64_t *dims, const bool *is_reduced, i
     }
     return groups;
 }
+
+bool cuda_are_aligned(const void *const *pointers, int count)
+{
+    uintptr_t bits = 0;
+
+    for (int i = 0; i < count; i++)
+        bits |= (uintptr_t)pointers[i];
+    return bits % 16 == 0;
+}
+
+bool cuda_is_dense(const int64_t *dims, const int64_t *strides, int rank)
+{
+    int64_t stride = 1;
+
+    for (int i = rank - 1; i >= 0; i--) {
+        if (dims[i] != 1 && strides[i] != stride)
+            return false;
+        stride *= dims[i];
+    }
+    return true;
+}

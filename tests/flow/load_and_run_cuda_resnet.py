@@ -15,7 +15,8 @@ ROOT = pathlib.Path(os.environ["OPTRACE_SOURCE_ROOT"])
 OPERATORS = 57        # behind fusion: 53 Conv, MaxPool, GlobalAveragePool, Gemm, Softmax
 SCRIPTED_NS = 2000000  # much more than a launch takes, so that the device is always busy
 STEP_NS = 1500        # events count in steps of about 500
-KERNELS = ("conv_f32", "pool_f32", "gemm_f32", "along_block", "along_thread", "reduce_block", "reduce_thread")
+KERNELS = ("conv_f32", "pool_f32", "gemm_f32", "along_block", "along_thread", "reduce_block", "reduce_thread",
+           *(f"{name}_{team}_f32" for name in ("softmax", "reduce") for team in ("warp", "block")))
 failures = []
 
 

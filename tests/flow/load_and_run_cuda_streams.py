@@ -174,7 +174,7 @@ def check_record(model, folder):
     store = folder / "run.db"
     done = run(model, "--cuda", "--streams", "2", "--trace", "--iter", "1", "--warmup-iter", "0",
                before=(BUILD / "client" / "cli" / "optrace", "run", "-o", store, "--"),
-               CUDA_DOUBLE_KERNELS="gemm_f32=1000000000,along_thread=4000000000,along_block=4000000000")
+               CUDA_DOUBLE_KERNELS="gemm_f32=1000000000,along_thread=4000000000,softmax_warp_f32=4000000000")
     expect(done.returncode == 0 and store.exists(), f"recorded: {done.stdout}{done.stderr}")
     with sqlite3.connect(store) as connection:
         spans = {row[0]: row[1:] for row in connection.execute(
