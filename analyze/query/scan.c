@@ -72,9 +72,9 @@ void scan_deinit(struct scan *scan)
     id_map_deinit(&scan->lane_map);
 }
 
-/* The sums of an op on a lane, made on their first use. An op has few lanes, and the events of one
- * come in a row: a chain will do whose first link is the lane that came last. */
-static struct scan_sums *find_sums(struct scan *scan, uint32_t op, uint32_t lane)
+/* Those that are not among the first two of the op's chain, or new ones. */
+__attribute__((noinline)) static struct scan_sums *find_other_sums(struct scan *scan, uint32_t op,
+                                                                   uint32_t lane)
 {
     uint32_t first = scan->first_sums[op], place = first, before = ID_MAP_NONE;
 
@@ -95,6 +95,22 @@ static struct scan_sums *find_sums(struct scan *scan, uint32_t op, uint32_t lane
     }
     scan->first_sums[op] = (uint32_t)(scan->sums.count - 1);
     return &scan->sums.items[scan->sums.count - 1];
+}
+
+/* The sums of an op on a lane, made on their first use. An op has few lanes, and the events of one
+ * come in a row, or in turn with those of the device: a chain will do whose first two links are
+ * lanes that came lately. */
+static inline struct scan_sums *find_sums(struct scan *scan, uint32_t op, uint32_t lane)
+{
+    struct scan_sums *const items = scan->sums.items;
+    const uint32_t first = scan->first_sums[op];
+
+    if (first != ID_MAP_NONE && items[first].lane == lane)
+        return &items[first];
+    if (first != ID_MAP_NONE && items[first].next != ID_MAP_NONE &&
+        items[items[first].next].lane == lane)
+        return &items[items[first].next];
+    return find_other_sums(scan, op, lane);
 }
 
 /* Time of earlier spans of the lane that lie inside this one; they are then accounted for. */
