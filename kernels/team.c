@@ -26,6 +26,7 @@
 
 enum {
     SPINS = 2000, /* pauses, some 30 to 70 us: loops of one run follow each other faster */
+    LATE = 8,     /* loops that a helper missed, before it is looked for */
     INDEX_BITS = 16,
     THREADS_MAX = (1 << INDEX_BITS) - 1,
 };
@@ -43,6 +44,8 @@ struct helper {
      * first. */
     _Alignas(64) atomic_ullong taken;
     struct team *team;
+    atomic_int cpu; /* where it was last seen */
+    uint32_t late;  /* loops that it missed */
     uint32_t index; /* 1 and up: 0 is the leader */
     pthread_t thread;
 };
@@ -170,6 +173,7 @@ static void *helper_main(void *argument)
         uint32_t threads;
 
         wait_for(team, &team->begun, has_begun, seen);
+        atomic_store_explicit(&helper->cpu, sched_getcpu(), memory_order_relaxed);
         seen = atomic_load(&team->loop);
         threads = (uint32_t)(seen & THREADS_MAX);
         if (helper->index >= threads) /* it may be over by now, and another one have begun */
@@ -280,6 +284,25 @@ void kernel_set_threads(uint32_t threads)
     wanted_threads = threads < THREADS_MAX ? threads : THREADS_MAX;
 }
 
+/* A helper that missed loops because it waits for the CPU that this thread works on goes to another one:
+ * the system leaves both there for tenths of a second, since neither sleeps for long. It may go wherever
+ * it might before, also back. */
+static void look_for(struct helper *helper)
+{
+    int cpu = sched_getcpu();
+    cpu_set_t all, others;
+
+    if (++helper->late % LATE != 0 || cpu < 0 || cpu >= CPU_SETSIZE ||
+        cpu != atomic_load_explicit(&helper->cpu, memory_order_relaxed) ||
+        pthread_getaffinity_np(helper->thread, sizeof(all), &all) != 0)
+        return;
+    others = all;
+    CPU_CLR(cpu, &others);
+    if (CPU_COUNT(&others) > 0 &&
+        pthread_setaffinity_np(helper->thread, sizeof(others), &others) == 0)
+        pthread_setaffinity_np(helper->thread, sizeof(all), &all);
+}
+
 /* Shares of helpers that have not come to it: on a busy machine they may be waiting for a CPU. */
 static void take_over(struct team *team, uint32_t threads)
 {
@@ -287,9 +310,20 @@ static void take_over(struct team *team, uint32_t threads)
 
     for (uint32_t i = 1; i < threads; i++)
         if (take_share(&team->helpers[i], number)) {
+            look_for(&team->helpers[i]);
             work_on(team, i, threads);
             finish_share(team);
         }
+}
+
+/* Helpers that have not come to a loop that nobody else may work on for them. */
+static void look_for_all(struct team *team, uint32_t threads)
+{
+    unsigned long long number = atomic_load(&team->loop) >> INDEX_BITS;
+
+    for (uint32_t i = 1; i < threads; i++)
+        if (atomic_load(&team->helpers[i].taken) < number)
+            look_for(&team->helpers[i]);
 }
 
 /* On at most so many threads of the team that this one leads; inside of another loop on this one
@@ -315,6 +349,8 @@ static void run_loop(void (*work)(void *), void *data, uint32_t threads, bool is
     work_on(team, 0, threads);
     if (is_free)
         take_over(team, threads);
+    else
+        look_for_all(team, threads);
     wait_for(team, &team->done, is_done, 0);
 }
 

@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,6 +179,54 @@ static void test_pins(void **state)
     check_counts(ITEMS, ROUNDS); /* two on one core */
 }
 
+static void note_thread(void *argument, int64_t begin, int64_t end)
+{
+    pthread_t *threads = argument;
+
+    for (int64_t i = begin; i < end; i++)
+        threads[i] = pthread_self();
+    if (begin == 0)
+        usleep(1000); /* so that the other one comes to its share */
+}
+
+/* A leader and its helper begin on one CPU. */
+static void *crowd(void *argument)
+{
+    pthread_t threads[2] = {pthread_self(), pthread_self()};
+    cpu_set_t one, before, after;
+
+    (void)argument;
+    kernel_set_threads(2);
+    for (int i = 0; i < 1000 && pthread_equal(threads[1], pthread_self()); i++)
+        team_for(2, 1, note_thread, threads);
+    assert_false(pthread_equal(threads[1], pthread_self()));
+    assert_int_equal(pthread_getaffinity_np(threads[1], sizeof(before), &before), 0);
+    CPU_ZERO(&one);
+    for (int cpu = 0; CPU_COUNT(&one) == 0; cpu++)
+        if (CPU_ISSET(cpu, &before))
+            CPU_SET(cpu, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+    assert_int_equal(pthread_setaffinity_np(threads[1], sizeof(one), &one), 0);
+    check_counts(ITEMS, ROUNDS); /* it has no other */
+    assert_int_equal(pthread_getaffinity_np(threads[1], sizeof(after), &after), 0);
+    assert_true(CPU_EQUAL(&one, &after));
+    assert_int_equal(pthread_setaffinity_np(threads[1], sizeof(before), &before), 0);
+    check_counts(ITEMS, ROUNDS);
+    assert_int_equal(pthread_getaffinity_np(threads[1], sizeof(after), &after), 0);
+    assert_true(CPU_EQUAL(&before, &after));
+    return NULL;
+}
+
+/* A helper that is sent to another CPU may go where it might before. */
+static void test_crowds(void **state)
+{
+    pthread_t leader;
+
+    (void)state;
+    assert_int_equal(pthread_create(&leader, NULL, crowd, NULL), 0);
+    pthread_join(leader, NULL);
+}
+
 /* The child has no helpers: it starts its own. */
 static void test_fork(void **state)
 {
@@ -235,6 +284,7 @@ int main(void)
         cmocka_unit_test(test_barriers),       cmocka_unit_test(test_nested_loops_run_alone),
         cmocka_unit_test(test_leaders),        cmocka_unit_test(test_fork),
         cmocka_unit_test(test_pins),           cmocka_unit_test(test_symbols_go_first),
+        cmocka_unit_test(test_crowds),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
