@@ -147,6 +147,10 @@ int store_rollup_write_rows(struct store *store, int64_t before_ns, struct diag 
 /** Forget what is known of buckets that begin before this time; all of it is written. */
 void store_rollup_forget(struct rollup *rollup, int64_t before_ns);
 
+/** How many rows of roll-ups wait to be written, at most: what is fresh may belong to one that waits
+ *  already. */
+int64_t store_waiting_rows(const struct store *store);
+
 /** What roll-ups and totals that wait will take in the file, about. */
 int64_t store_waiting_bytes(const struct store *store);
 

@@ -96,25 +96,6 @@ static enum due due_of_many(const struct rollup *rollup, uint64_t now_ns, uint64
                : DUE_NOTHING;
 }
 
-/* At most: what is fresh may belong to a row that waits already. */
-static int64_t waiting_rows(const struct store *store)
-{
-    return (int64_t)store->rollup.dirty_count + store->totals.fresh_count;
-}
-
-int64_t store_waiting_bytes(const struct store *store)
-{
-    const struct totals *totals = &store->totals;
-    const int64_t total_rows = (int64_t)totals->dirty_count + totals->fresh_count;
-
-    return (waiting_rows(store) + total_rows) * ROLLUP_ROW_BYTES;
-}
-
-bool store_waiting_is_much(const struct store *store)
-{
-    return store->room.waiting_max && store_waiting_bytes(store) > store->room.waiting_max;
-}
-
 /* A row costs the same whether it was touched once or a thousand times: the more rows there are,
  * the longer they wait. */
 static enum due what_is_due(const struct store *store)
@@ -132,7 +113,8 @@ static enum due what_is_due(const struct store *store)
     waited_ns = now_ns - rollup->last_ns;
     if (rollup->row_ns > ROLLUP_WAIT_NS)
         return waited_ns >= (uint64_t)rollup->row_ns ? DUE_ALL : DUE_NOTHING;
-    if (__builtin_mul_overflow(wait_ns, waiting_rows(store), &wait_ns) || wait_ns > ROLLUP_WAIT_NS)
+    if (__builtin_mul_overflow(wait_ns, store_waiting_rows(store), &wait_ns) ||
+        wait_ns > ROLLUP_WAIT_NS)
         return due_of_many(rollup, now_ns, waited_ns);
     if (wait_ns < ROLLUP_CALM_NS && last_rowid - rollup->mark.rowid < (int64_t)ROLLUP_CALM_EVENTS)
         wait_ns = ROLLUP_CALM_NS;
@@ -203,7 +185,7 @@ static int write_ended(struct store *store, struct diag *diag)
 int store_rollup_commit(struct store *store, struct diag *diag)
 {
     const struct rollup *rollup = &store->rollup;
-    const int64_t waiting = waiting_rows(store);
+    const int64_t waiting = store_waiting_rows(store);
     enum due due;
 
     if (!rollup->knows_mark || (waiting == 0 && !rollup->has_mark))
@@ -279,5 +261,6 @@ void store_delay_rollups(struct store *store, int64_t row_ns)
 
 bool store_rollups_are_due(const struct store *store)
 {
-    return (waiting_rows(store) > 0 && what_is_due(store) == DUE_ALL) || store_total_is_due(store);
+    return (store_waiting_rows(store) > 0 && what_is_due(store) == DUE_ALL) ||
+           store_total_is_due(store);
 }
