@@ -95,6 +95,10 @@ static void by_driver(void)
     printf("done\n");
 }
 
+/* Graphs and what is made of them: the double destroys none. */
+static void *kept[4 * STEADY_S];
+static size_t kept_count;
+
 static void *captured(void *stream)
 {
     void *graph = NULL, *executable = NULL;
@@ -109,6 +113,8 @@ static void *captured(void *stream)
     nvtx_pop();
     DO(cuStreamEndCapture(stream, &graph));
     DO(cuGraphInstantiateWithFlags(&executable, graph, 0));
+    kept[kept_count++] = graph;
+    kept[kept_count++] = executable;
     return executable;
 }
 
@@ -373,18 +379,24 @@ static void flood(void)
 }
 
 /* For some seconds, so that there are flushes. */
-/* A kernel a millisecond, and a graph that is captured again each time, if so. */
+/* A kernel a millisecond, and a graph, which is captured again each second. */
 static void go_on(bool with_graphs)
 {
     struct timespec start, now;
-    void *stream;
+    void *stream, *graph = NULL;
+    time_t captured_s = -1;
 
     DO(cudaStreamCreate(&stream));
     clock_gettime(CLOCK_MONOTONIC, &start);
+    now = start;
     do {
         launch(&relu, 1, NULL);
+        if (with_graphs && captured_s != now.tv_sec) {
+            graph = captured(stream);
+            captured_s = now.tv_sec;
+        }
         if (with_graphs)
-            DO(cuGraphLaunch(captured(stream), stream));
+            DO(cuGraphLaunch(graph, stream));
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         clock_gettime(CLOCK_MONOTONIC, &now);
     } while (now.tv_sec - start.tv_sec < STEADY_S);

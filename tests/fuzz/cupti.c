@@ -22,7 +22,16 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { NO_LANES = 1, NO_OPS = 2, HEAD = 2, NOTE_BYTES = 16, NAME_ID = 24, DATA_ID = 7, ROOM = 20 };
+enum {
+    NO_LANES = 1,
+    NO_OPS = 2,
+    HEAD = 2,
+    NOTE_BYTES = 16,
+    NAME_ID = 24,
+    DATA_ID = 7,
+    ROOM = 20,
+    UNREAD_FROM = 224
+};
 
 int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, void **record);
 
@@ -30,6 +39,7 @@ static struct cupti whole = {.next_record = cuptiActivityGetNextRecord};
 static struct cupti shortened; /* of the newest toolkit */
 static const struct cupti *now_read;
 static uint8_t refused;
+static bool is_unread; /* the level was given up */
 static uint64_t recorded;
 
 /* --- The recorder --- */
@@ -198,6 +208,10 @@ void cupti_buffers_complete(void *context, uint32_t stream, uint8_t *buffer, siz
 
     (void)context, (void)stream;
     expect(valid <= bytes);
+    if (is_unread) {
+        cupti_decode_nothing(now_read, buffer, valid);
+        return;
+    }
     cupti_decode_soon(now_read, buffer, valid);
     cleared = cupti_decode(now_read, buffer, valid);
     expect(cleared <= valid);
@@ -302,6 +316,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < HEAD)
         return 0;
     refused = data[1];
+    is_unread = data[0] >= UNREAD_FROM;
     size -= HEAD;
     buffer = malloc(size + !size);
     if (!buffer)

@@ -86,6 +86,8 @@ HOT void cupti_buffers_complete(void *context, uint32_t stream, uint8_t *buffer,
     } else if (is_ours) {
         if (is_read)
             cleared = cupti_decode(slots.library, buffer, used);
+        else
+            cupti_decode_nothing(slots.library, buffer, used);
         memset(buffer + cleared, 0, used - cleared);
         __atomic_store_n(state_of(buffer), FREE, __ATOMIC_RELEASE);
     }

@@ -704,3 +704,27 @@ HOT size_t cupti_decode(const struct cupti *cupti, uint8_t *buffer, size_t valid
     recorder.run_set(mine);
     return (size_t)(walk.cleared - buffer);
 }
+
+void cupti_decode_nothing(const struct cupti *cupti, uint8_t *buffer, size_t valid)
+{
+    const uint8_t *begin = buffer, *end = buffer + valid;
+    void *record = NULL;
+
+    pthread_mutex_lock(&seen.lock);
+    while (cupti->next_record(buffer, valid, &record) == 0 && record) {
+        const uint8_t *at = record;
+
+        if (at < begin || at >= end || (size_t)(end - at) < sizeof(uint64_t))
+            break;
+        begin = at + 1;
+        if (kind_of(at) != CUPTI_OVERHEAD)
+            continue;
+        if (cupti->is_short)
+            at = cupti_short_expand(at, (size_t)(end - at));
+        else if (known_bytes(cupti, at, end) == 0)
+            at = NULL;
+        if (at)
+            put_overhead(cupti, (const void *)at);
+    }
+    pthread_mutex_unlock(&seen.lock);
+}

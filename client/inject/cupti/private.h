@@ -202,6 +202,9 @@ void cupti_decode_soon(const struct cupti *cupti, const uint8_t *buffer, size_t 
  *  is 0 again, from its begin on. */
 size_t cupti_decode(const struct cupti *cupti, uint8_t *buffer, size_t valid);
 
+/** Record nothing of it: what CUPTI allocated for its records is given back, though. */
+void cupti_decode_nothing(const struct cupti *cupti, uint8_t *buffer, size_t valid);
+
 /** As cupti_lane_find(), sooner. */
 uint32_t cupti_lane_of(uint32_t device, uint32_t context, uint32_t stream);
 
