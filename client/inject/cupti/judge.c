@@ -35,13 +35,11 @@ static void go_down(const char *why, double percent)
 
 void cupti_judge_look(void)
 {
-    const struct cupti_window window = cupti_watch_take();
+    struct cupti_window window;
 
-    /* What CUPTI took itself comes with records: without any it is not known. */
-    if (window.cost > max_cost)
-        dear++;
-    else if (window.records > 0)
-        dear = 0;
+    if (!cupti_watch_take(&window))
+        return;
+    dear = window.cost > max_cost ? dear + 1 : 0;
     wrong = window.records >= RECORDS_MIN && window.invalid > INVALID_MAX ? wrong + 1 : 0;
     if (dear >= BAD_WINDOWS && cupti_level_now() > CUPTI_LEVEL_HOST) {
         go_down("of the time of threads that launch was spent on recording", window.cost);

@@ -109,13 +109,16 @@ void cupti_watch_overhead(uint64_t ns);
 void cupti_watch_records(uint64_t count, uint64_t invalid);
 void cupti_watch_dropped(uint64_t count);
 
-/* What it came to since it was asked last. */
+/* What it came to since it was taken last. */
 struct cupti_window {
     double cost; /* percent of the time of the threads that called */
     uint64_t records;
     double invalid; /* percent of them */
 };
-struct cupti_window cupti_watch_take(void); /* one thread at a time */
+
+/** False: no records came yet, and what CUPTI takes itself comes with them; after three seconds it is
+ *  taken all the same. One thread at a time. */
+bool cupti_watch_take(struct cupti_window *out_window);
 
 /** Says it where the clock of the device's times was set since the last time. One thread at a time. */
 void cupti_watch_clock(void);

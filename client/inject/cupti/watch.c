@@ -7,8 +7,9 @@
 #include "client/inject/cupti/private.h"
 
 enum { CLOCK_TRIES = 32, NEAR_NS = 100000, STEP_NS = 1000000 };
-#define NS_PER_S UINT64_C(1000000000)
-#define DRIFT    0.001 /* of the time between: what is made up for slowly is less */
+#define NS_PER_S      UINT64_C(1000000000)
+#define WINDOW_MAX_NS (3 * NS_PER_S)
+#define DRIFT         0.001 /* of the time between: what is made up for slowly is less */
 
 static uint64_t clock_ns; /* that two readings are apart */
 
@@ -113,21 +114,26 @@ void cupti_watch_dropped(uint64_t count)
     __atomic_fetch_add(&all_dropped, count, __ATOMIC_RELAXED);
 }
 
-struct cupti_window cupti_watch_take(void)
+bool cupti_watch_take(struct cupti_window *out_window)
 {
     const uint64_t now = read_clock(CLOCK_MONOTONIC), elapsed = now - began_ns;
-    const uint64_t records = __atomic_exchange_n(&record_count, 0, __ATOMIC_RELAXED);
-    const uint64_t invalid = __atomic_exchange_n(&invalid_count, 0, __ATOMIC_RELAXED);
-    const uint64_t cost = __atomic_exchange_n(&cost_ns, 0, __ATOMIC_RELAXED);
-    const uint32_t threads = __atomic_exchange_n(&thread_count, 0, __ATOMIC_RELAXED);
+    uint64_t records, invalid, cost;
+    uint32_t threads;
 
+    if (__atomic_load_n(&record_count, __ATOMIC_RELAXED) == 0 && elapsed < WINDOW_MAX_NS)
+        return false;
+    records = __atomic_exchange_n(&record_count, 0, __ATOMIC_RELAXED);
+    invalid = __atomic_exchange_n(&invalid_count, 0, __ATOMIC_RELAXED);
+    cost = __atomic_exchange_n(&cost_ns, 0, __ATOMIC_RELAXED);
+    threads = __atomic_exchange_n(&thread_count, 0, __ATOMIC_RELAXED);
     began_ns = now;
     __atomic_fetch_add(&window, 1, __ATOMIC_RELAXED);
-    return (struct cupti_window){
+    *out_window = (struct cupti_window){
         .cost = 100.0 * (double)cost / (double)(elapsed ? elapsed : 1) / (threads ? threads : 1),
         .records = records,
         .invalid = records ? 100.0 * (double)invalid / (double)records : 0,
     };
+    return true;
 }
 
 void cupti_watch_end(void)
