@@ -107,6 +107,21 @@ static void compute(struct conv_call *call)
         call->own(call->call);
 }
 
+/* For cuDNN the way back is a convolution's gradient: what it makes are that one's channels. */
+static void take_conv(struct conv_shape *s, const struct kernel_conv *conv)
+{
+    memset(s, 0, sizeof(*s));
+    s->batch = conv->batch;
+    s->channels = conv->is_transposed ? conv->filters : conv->channels;
+    s->filters = conv->is_transposed ? conv->channels : conv->filters;
+    s->groups = conv->groups;
+    take_window(s, &conv->window);
+    s->activation = (int32_t)conv->activation.kind;
+    s->a = conv->activation.a;
+    s->b = conv->activation.b;
+    s->is_transposed = conv->is_transposed;
+}
+
 /* --- Forward --- */
 
 struct conv_f32_call {
@@ -131,17 +146,8 @@ static void conv_f32_cuda(float *y, const float *x, const float *w, const float 
 {
     struct conv_f32_call given = {y, x, w, bias, residual, shape};
     struct conv_call call = {.own = own_conv, .call = &given, .is_refused = shape->channels_last};
-    struct conv_shape *s = &call.run.shape;
 
-    memset(s, 0, sizeof(*s));
-    s->batch = shape->batch;
-    s->channels = shape->channels;
-    s->filters = shape->filters;
-    s->groups = shape->groups;
-    take_window(s, &shape->window);
-    s->activation = (int32_t)shape->activation.kind;
-    s->a = shape->activation.a;
-    s->b = shape->activation.b;
+    take_conv(&call.run.shape, shape);
     call.run.y = y;
     call.run.x = x;
     call.run.w = w;
@@ -219,19 +225,9 @@ static void conv_half_cuda(void *y, const void *x, const void *w, const void *bi
 {
     struct conv_half_call given = {y, x, w, bias, residual, shape};
     struct conv_call call = {.own = own_half, .call = &given};
-    const struct kernel_conv *conv = &shape->conv;
     struct conv_shape *s = &call.run.shape;
 
-    memset(s, 0, sizeof(*s));
-    s->batch = conv->batch;
-    s->channels = conv->is_transposed ? conv->filters : conv->channels;
-    s->filters = conv->is_transposed ? conv->channels : conv->filters;
-    s->groups = conv->groups;
-    take_window(s, &conv->window);
-    s->activation = (int32_t)conv->activation.kind;
-    s->a = conv->activation.a;
-    s->b = conv->activation.b;
-    s->is_transposed = conv->is_transposed;
+    take_conv(s, &shape->conv);
     s->dtype = s->y_type = (int32_t)shape->dtype;
     s->bias_type = bias ? (int32_t)shape->bias_type : 0;
     s->residual_type = residual ? (int32_t)shape->residual_type : 0;
