@@ -105,6 +105,18 @@ void test_not_itself(struct test *test, int side, const char *call)
         test_fail(test, "%s_ref is compared with itself", test->entry);
 }
 
+void test_batch(struct test *test, int rank, int64_t a_size, int64_t b_size, int64_t *out_dims,
+                int64_t *out_a_stride, int64_t *out_b_stride)
+{
+    for (int i = rank - 1; i >= 0; i--) {
+        out_dims[i] = test_range(test, 1, 3);
+        out_a_stride[i] = a_size;
+        out_b_stride[i] = test_chance(test, 2) ? b_size : 0;
+        a_size *= out_dims[i];
+        b_size *= out_b_stride[i] ? out_dims[i] : 1;
+    }
+}
+
 void test_describe(struct test *test, const char *format, ...)
 {
     va_list args;

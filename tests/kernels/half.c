@@ -202,8 +202,6 @@ static void check_conv_half(struct test *test, const struct kernel_table *table)
 
 static void random_gemm(struct test *test, struct kernel_gemm *s)
 {
-    int64_t a_stride, b_stride;
-
     *s = (struct kernel_gemm){.m = test_range(test, 0, 70),
                               .n = test_range(test, 1, 40),
                               .k = test_range(test, 0, 40),
@@ -215,15 +213,8 @@ static void random_gemm(struct test *test, struct kernel_gemm *s)
                               .c_col_stride = test_chance(test, 4) ? 0 : 1,
                               .batch_rank = (int)test_range(test, 0, 2)};
     s->c_row_stride *= s->c_col_stride ? s->n : 1;
-    a_stride = s->m * s->k;
-    b_stride = s->k * s->n;
-    for (int i = s->batch_rank - 1; i >= 0; i--) {
-        s->batch_dims[i] = test_range(test, 1, 3);
-        s->a_batch_stride[i] = a_stride;
-        s->b_batch_stride[i] = test_chance(test, 2) ? b_stride : 0;
-        a_stride *= s->batch_dims[i];
-        b_stride *= s->b_batch_stride[i] ? s->batch_dims[i] : 1;
-    }
+    test_batch(test, s->batch_rank, s->m * s->k, s->k * s->n, s->batch_dims, s->a_batch_stride,
+               s->b_batch_stride);
     test_describe(test, "%lldx%lldx%lld trans %d %d, batch rank %d", (long long)s->m,
                   (long long)s->n, (long long)s->k, s->trans_a, s->trans_b, s->batch_rank);
 }

@@ -73,6 +73,11 @@ void test_wide_window(struct test *test, int rank, struct kernel_window *window)
 enum { TEST_WINDOW_BYTES = 160 };
 void test_window_text(const struct kernel_window *window, char out[TEST_WINDOW_BYTES]);
 
+/** Axes of a batch of products, at most two: the second operand may be the same along one. The strides are
+ *  those of matrices of so many elements that lie one behind the other. */
+void test_batch(struct test *test, int rank, int64_t a_size, int64_t b_size, int64_t *out_dims,
+                int64_t *out_a_stride, int64_t *out_b_stride);
+
 /** Say what the case is; printed when it fails. */
 void test_describe(struct test *test, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

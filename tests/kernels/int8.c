@@ -46,8 +46,6 @@ static int64_t matrices_of(const struct kernel_product *s, const int64_t *stride
 
 static void random_product(struct test *test, struct kernel_product *s)
 {
-    int64_t a_stride, b_stride;
-
     *s = (struct kernel_product){
         .a_type = random_byte(test),
         .b_type = random_byte(test),
@@ -60,15 +58,8 @@ static void random_product(struct test *test, struct kernel_product *s)
         .beta = 1.0,
         .batch_rank = (int)test_range(test, 0, 2),
     };
-    a_stride = s->m * s->k;
-    b_stride = s->k * s->n;
-    for (int i = s->batch_rank - 1; i >= 0; i--) {
-        s->batch_dims[i] = test_range(test, 1, 3);
-        s->a_batch_stride[i] = a_stride;
-        s->b_batch_stride[i] = test_chance(test, 2) ? b_stride : 0;
-        a_stride *= s->batch_dims[i];
-        b_stride *= s->b_batch_stride[i] ? s->batch_dims[i] : 1;
-    }
+    test_batch(test, s->batch_rank, s->m * s->k, s->k * s->n, s->batch_dims, s->a_batch_stride,
+               s->b_batch_stride);
     s->a_lines = (struct kernel_lines){s->m, 1};
     if (test_chance(test, 2))
         s->a_lines = (struct kernel_lines){0, 0};

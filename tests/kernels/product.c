@@ -8,8 +8,6 @@
 /* Sizes, and operands of a batch either of which may be broadcast. */
 static void random_product(struct test *test, struct kernel_product *s)
 {
-    int64_t a_stride, b_stride;
-
     *s = (struct kernel_product){
         .m = test_range(test, 0, 6),
         .n = test_range(test, 1, 7),
@@ -20,15 +18,8 @@ static void random_product(struct test *test, struct kernel_product *s)
         .beta = 1.0,
         .batch_rank = (int)test_range(test, 0, 2),
     };
-    a_stride = s->m * s->k;
-    b_stride = s->k * s->n;
-    for (int i = s->batch_rank - 1; i >= 0; i--) {
-        s->batch_dims[i] = test_range(test, 1, 3);
-        s->a_batch_stride[i] = a_stride;
-        s->b_batch_stride[i] = test_chance(test, 2) ? b_stride : 0;
-        a_stride *= s->batch_dims[i];
-        b_stride *= s->b_batch_stride[i] ? s->batch_dims[i] : 1;
-    }
+    test_batch(test, s->batch_rank, s->m * s->k, s->k * s->n, s->batch_dims, s->a_batch_stride,
+               s->b_batch_stride);
     test_describe(test, "%lldx%lldx%lld trans %d %d, batch rank %d", (long long)s->m,
                   (long long)s->n, (long long)s->k, s->trans_a, s->trans_b, s->batch_rank);
 }
