@@ -425,6 +425,12 @@ static double fused_matmul(const struct op_flop_call *call)
     return y < 0 || summed < 0 ? -1 : FLOP_OF_PRODUCT(y, summed, false);
 }
 
+/* Differences, squares, sums. */
+static double distances(const struct op_flop_call *call)
+{
+    return times(output_of(call), times(dim(input(call, 0), -1), 3));
+}
+
 /* The sizes of an equation's labels, as they are met; ellipses have one of their own. */
 struct labels {
     double sizes[256];
@@ -756,6 +762,7 @@ static const struct row {
     {"Where", nothing},
     {"Xor", elementwise},
     {"ai.onnx.ml.TreeEnsembleRegressor", output_of},
+    {"com.microsoft.CDist", distances},
     {"com.microsoft.FusedMatMul", fused_matmul},
 };
 

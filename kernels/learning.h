@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contracts of models of machine learning: ensembles of trees. What is common to all contracts stands in
+/* Contracts of models of machine learning: ensembles of trees, distances. What is common to all contracts stands in
  * kernels.h, which includes this. */
 #ifndef OPTRACE_KERNELS_LEARNING_H
 #define OPTRACE_KERNELS_LEARNING_H
@@ -41,8 +41,22 @@ struct kernel_trees {
  *  magnitudes. */
 typedef void trees_fn(float *y, const void *x, const struct kernel_trees *trees);
 
+struct kernel_distances {
+    enum kernel_dtype dtype; /* a real one */
+    int64_t m, n, k;
+    bool is_root; /* the distance itself, not its square */
+};
+
+/** y [m, n] = the sum of (a[i] - b[j])^2 over the k elements of row i of a [m, k] and row j of
+ *  b [n, k]: differences are squared, not products taken apart, so that rows next to each other are
+ *  so. Agrees with ref to 2e-6 relative. */
+typedef void distances_fn(void *y, const void *a, const void *b,
+                          const struct kernel_distances *shape);
+
 /* See KERNEL_DECLARE(). */
-#define LEARNING_KERNELS(KERNEL) KERNEL(trees, PORTABLE)
+#define LEARNING_KERNELS(KERNEL)                                                                   \
+    KERNEL(distances, EACH);                                                                       \
+    KERNEL(trees, PORTABLE)
 LEARNING_KERNELS(KERNEL_DECLARE);
 
 #endif

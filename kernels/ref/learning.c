@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ensembles of trees, the truth. */
+/* Ensembles of trees and distances, the truth. */
 #include <math.h>
 
 #include "kernels/kernels.h"
@@ -69,5 +69,22 @@ void trees_ref(float *y, const void *x, const struct kernel_trees *trees)
         if (t->sum == TREE_AVERAGE)
             all /= (double)t->tree_count;
         y[i] = (float)(all + (t->base ? (double)t->base[i % t->targets] : 0.0));
+    }
+}
+
+void distances_ref(void *y, const void *a, const void *b, const struct kernel_distances *shape)
+{
+    const struct kernel_distances *s = shape;
+
+    for (int64_t i = 0; i < s->m * s->n; i++) {
+        double sum = 0.0;
+
+        for (int64_t p = 0; p < s->k; p++) {
+            double difference = ref_get_f64(a, s->dtype, i / s->n * s->k + p) -
+                                ref_get_f64(b, s->dtype, i % s->n * s->k + p);
+
+            sum += difference * difference;
+        }
+        ref_set_f64(y, s->dtype, i, s->is_root ? sqrt(sum) : sum);
     }
 }

@@ -271,6 +271,18 @@ def scans():
     distances = body([helper.make_node("Identity", ["w"], ["w_out"]), helper.make_node("Sub", ["w", "row"], ["d"]),
                       helper.make_node("ReduceSumSquare", ["d"], ["e"], axes=[1], keepdims=0)], ["w", "row"], ["w_out", "e"])
     g.add("Scan", [g.feed(g.real(5, 3)), x], (1, 1), "", body=distances, num_scan_inputs=1)
+
+    def compare(operands, state="w_out", keepdims=0, axes=(1,)):
+        nodes = [helper.make_node("Identity", ["w"], ["w_out"]), helper.make_node("Sub", operands, ["d"]), helper.make_node("Neg", ["w"], ["less"]),
+                 helper.make_node("ReduceSumSquare", ["d"], ["e"], axes=list(axes), keepdims=keepdims)]
+        return body(nodes, ["w", "row"], [state, "e"])
+
+    # What is such a distance, and what only looks like one.
+    scaled = g.chain("Div", [x, g.constant([0.5])])
+    g.add("Scan", [scaled, scaled], (1, 1), "", body=compare(["row", "w"]), num_scan_inputs=1)
+    for almost in (compare(["w", "row"], state="less"), compare(["w", "w"]), compare(["w", "row"], keepdims=1), compare(["w", "row"], axes=(0,))):
+        g.add("Scan", [g.feed(g.real(5, 3)), x], (1, 1), "", body=almost, num_scan_inputs=1)
+    g.add("Scan", [g.feed(g.real(5, 4)), x], (1, 1), "", body=compare(["w", "row"]), num_scan_inputs=1, scan_input_axes=[1])
     return g
 
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cases of ensembles of trees, held to the reference; and one that is known: a chain of branches that
- * counts. */
+/* Cases of ensembles of trees and of distances, held to the reference; and one that is known: a chain of
+ * branches that counts. */
 #include <math.h>
 #include <string.h>
 
@@ -119,7 +119,40 @@ static void check_trees_count(struct test *test, const struct kernel_table *tabl
     }
 }
 
+static void check_distances(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_distances s = {.dtype = test_chance(test, 8) ? KERNEL_F64 : KERNEL_F32,
+                                 .m = test_range(test, 0, test_chance(test, 3) ? 3 : 40),
+                                 .n = test_range(test, 0, 70),
+                                 .k = test_range(test, 0, test_chance(test, 3) ? 600 : 20),
+                                 .is_root = test_chance(test, 2)};
+    size_t count = (size_t)(s.m * s.n), words = s.dtype == KERNEL_F64 ? 2 : 1;
+    float *a = test_input(test, (size_t)(s.m * s.k) * words);
+    float *b = test_input(test, (size_t)(s.n * s.k) * words);
+    float *want = test_output(test, count * words * sizeof(*want));
+    float *got = test_output(test, count * words * sizeof(*got));
+
+    test_describe(test, "%s %lld and %lld rows of %lld%s", s.dtype == KERNEL_F64 ? "f64" : "f32",
+                  (long long)s.m, (long long)s.n, (long long)s.k, s.is_root ? ", root" : "");
+    if (s.dtype == KERNEL_F64) {
+        for (int64_t i = 0; i < s.m * s.k; i++)
+            ((double *)a)[i] = (double)test_float(test);
+        for (int64_t i = 0; i < s.n * s.k; i++)
+            ((double *)b)[i] = (double)test_float(test);
+    } else {
+        for (int64_t i = 0; i < s.n * s.k && s.m > 0; i++) /* some rows meet */
+            b[i] = test_chance(test, 400) ? NAN : i / s.k % 5 == 0 ? a[i % s.k] : b[i];
+    }
+    TEST_RUN(test, TEST_REF, distances_ref(want, a, b, &s));
+    TEST_RUN(test, TEST_NEW, table->distances.fn(got, a, b, &s));
+    if (s.dtype == KERNEL_F64)
+        test_compare_bytes(test, got, want, count * sizeof(double));
+    else
+        test_compare(test, got, want, count, &(struct test_tolerance){.relative = 2e-6});
+}
+
 const struct test_op test_ops_learning[] = {
+    {"distances", check_distances, offsetof(struct kernel_table, distances)},
     {"trees", check_trees, offsetof(struct kernel_table, trees)},
     {"trees_count", check_trees_count, offsetof(struct kernel_table, trees)},
 };

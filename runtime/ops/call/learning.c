@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TreeEnsembleRegressor of ai.onnx.ml: its lists become nodes that know each other's places. */
+/* TreeEnsembleRegressor of ai.onnx.ml, whose lists become nodes that know each other's places; and
+ * com.microsoft's distances. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -258,5 +259,40 @@ int call_bind_trees(const struct call_request *request, struct call *call)
     p->fn = request->kernels->trees.fn;
     call->version = request->kernels->trees.version;
     call->run = run_trees;
+    return 0;
+}
+
+struct distances_params {
+    distances_fn *fn;
+    struct kernel_distances shape;
+};
+
+static int run_distances(const struct call *call)
+{
+    const struct distances_params *p = call->params;
+
+    p->fn(call->outputs[0], call->inputs[0], call->inputs[1], &p->shape);
+    return 0;
+}
+
+int call_bind_distances(const struct call_request *request, struct call *call)
+{
+    const struct tensor_view *a = &request->inputs[0], *b = &request->inputs[1];
+    struct distances_params *p;
+    int rc = call_params(request, call, sizeof(*p));
+
+    if (rc < 0)
+        return rc;
+    p = call->params;
+    if (!call_dtype(a->dtype, &p->shape.dtype))
+        return call_refuse(request, -ENOTSUP, "no kernel for %s", dtype_name(a->dtype));
+    p->shape.m = a->shape.dims[0];
+    p->shape.n = b->shape.dims[0];
+    p->shape.k = a->shape.dims[1];
+    p->shape.is_root =
+        strcmp(node_string(request->node, "metric", "sqeuclidean"), "euclidean") == 0;
+    p->fn = request->kernels->distances.fn;
+    call->version = request->kernels->distances.version;
+    call->run = run_distances;
     return 0;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Models of ai.onnx.ml that compare each row with known ones: support vectors, categories, keys; and
- * com.microsoft's distances. */
+/* Models of ai.onnx.ml that compare each row with known ones: support vectors, categories, keys. */
 #include <math.h>
 #include <string.h>
 
@@ -30,22 +29,6 @@ static float parameter(const struct lower *l, size_t i)
     return list && list->floats && i < list->count ? list->floats[i] : 0.0f;
 }
 
-/* |a - b|^2 of each row a with each row b: [rows of a, rows of b]. */
-static struct value *squares(struct lower *l, struct value *a, struct value *b)
-{
-    static const int64_t middle[] = {0, 1, -1};
-    struct value *difference = lower_two(l, "Sub", lower_reshape(l, a, middle, 3), b);
-    bool is_input = graph_opset(l->graph, "") >= 18;
-    int64_t last = -1;
-    struct value *inputs[] = {difference, is_input ? lower_list(l, &last, 1) : NULL};
-    struct value *y = lower_op(l, "ReduceSumSquare", inputs, 2);
-
-    if (!is_input)
-        lower_ints(l, "axes", &last, 1);
-    lower_int(l, "keepdims", 0);
-    return y;
-}
-
 /* Of each row of x with each support vector. */
 static struct value *likeness(struct lower *l, struct value *x, struct value *vectors)
 {
@@ -55,7 +38,8 @@ static struct value *likeness(struct lower *l, struct value *x, struct value *ve
 
     if (kernel == RADIAL)
         return lower_one(l, "Exp",
-                         lower_two(l, "Mul", squares(l, x, vectors), lower_number(l, -gamma)));
+                         lower_two(l, "Mul", lower_two(l, "com.microsoft.CDist", x, vectors),
+                                   lower_number(l, -gamma)));
     y = lower_op(l, "Gemm", inputs, 2);
     lower_int(l, "transB", 1);
     if (kernel == LINEAR)
@@ -355,16 +339,6 @@ static void lower_one_hot(struct lower *l)
     lower_done(l, 0, hits_of(l, lower_cast(l, lower_input(l, 0), DTYPE_I64), categories));
 }
 
-static void lower_distances(struct lower *l)
-{
-    const char *metric = node_string(l->node, "metric", "sqeuclidean");
-    struct value *y = squares(l, lower_input(l, 0), lower_input(l, 1));
-
-    if (strcmp(metric, "euclidean") != 0 && strcmp(metric, "sqeuclidean") != 0)
-        lower_refuse(l, "its metric is '%.40s'", metric);
-    lower_done(l, 0, strcmp(metric, "euclidean") == 0 ? lower_one(l, "Sqrt", y) : y);
-}
-
 const struct lower_rule lower_learning[] = {
     {{"ai.onnx.ml.LabelEncoder", "Equal, ArgMax, Gather, Where"},
      1,
@@ -374,20 +348,19 @@ const struct lower_rule lower_learning[] = {
      "values_floats values_int64s values_tensor",
      lower_encoder},
     {{"ai.onnx.ml.OneHotEncoder", "Equal, Cast"}, 1, 1, 1, "cats_int64s zeros", lower_one_hot},
-    {{"ai.onnx.ml.SVMClassifier", "Gemm, Exp or Pow or Tanh, ArgMax, Gather"},
+    {{"ai.onnx.ml.SVMClassifier", "Gemm, or CDist and Exp; Pow or Tanh, ArgMax, Gather"},
      1,
      1,
      2,
      "classlabels_ints coefficients kernel_params kernel_type post_transform prob_a prob_b rho "
      "support_vectors vectors_per_class",
      lower_duels},
-    {{"ai.onnx.ml.SVMRegressor", "Gemm, Exp or Pow or Tanh"},
+    {{"ai.onnx.ml.SVMRegressor", "Gemm, or CDist and Exp; Pow or Tanh"},
      1,
      1,
      1,
      "coefficients kernel_params kernel_type n_supports n_targets one_class post_transform rho "
      "support_vectors",
      lower_vectors},
-    {{"com.microsoft.CDist", "Sub, ReduceSumSquare, Sqrt"}, 2, 2, 1, "metric", lower_distances},
     {{NULL, NULL}, 0, 0, 0, NULL, NULL},
 };

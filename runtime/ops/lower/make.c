@@ -308,19 +308,35 @@ bool lower_content(const struct value *value, struct tensor_view *out_view)
     return out_view->data != NULL;
 }
 
+/* The rank of what comes out is the greatest of those that go in. */
 static bool keeps_rank(const struct node *node)
 {
     return node && node->domain[0] == '\0' &&
-           (strcmp(node->op_type, "Cast") == 0 || strcmp(node->op_type, "Identity") == 0);
+           lower_is_listed("Add Cast Div Identity Mul Sub", node->op_type);
 }
 
 /* Not too far back: nobody has looked for circles yet. */
+static int find_rank(const struct value *value, int *steps)
+{
+    int rank = value ? value->shape.rank : -1;
+
+    if (!value || rank >= 0 || !keeps_rank(value->producer) || --*steps < 0)
+        return rank;
+    for (uint32_t i = 0; i < value->producer->input_count; i++) {
+        int other = find_rank(node_input(value->producer, i), steps);
+
+        if (other < 0)
+            return -1;
+        rank = other > rank ? other : rank;
+    }
+    return rank;
+}
+
 int lower_rank(const struct value *value)
 {
-    for (int step = 0; step < 64 && value && value->shape.rank < 0 && keeps_rank(value->producer);
-         step++)
-        value = node_input(value->producer, 0);
-    return value ? value->shape.rank : -1;
+    int steps = 64;
+
+    return find_rank(value, &steps);
 }
 
 /* Readers of `value`, others of the new nodes perhaps among them, read the old node's output. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scan as a Loop: each turn gathers its part of what is scanned. */
+/* Scan as a Loop, whose turns gather each its part of what is scanned; or where all that the turns do is
+ * to compare a row with all rows of a state, as CDist. */
 #include <errno.h>
 #include <string.h>
 
@@ -197,6 +198,87 @@ static struct value *order_output(struct lower *l, struct value *y, uint32_t i)
     return lower_op(l, "Slice", inputs, 5);
 }
 
+static const struct node *made_by(const struct value *value, const char *type)
+{
+    const struct node *node = value ? value->producer : NULL;
+
+    while (node && node->domain[0] == '\0' && strcmp(node->op_type, "Identity") == 0)
+        node = node->inputs[0]->producer;
+    return node && node->domain[0] == '\0' && strcmp(node->op_type, type) == 0 ? node : NULL;
+}
+
+static bool is_itself(const struct value *value, const struct value *input)
+{
+    while (value && value != input && value->producer && value->producer->domain[0] == '\0' &&
+           strcmp(value->producer->op_type, "Identity") == 0)
+        value = value->producer->inputs[0];
+    return value == input;
+}
+
+/* The last of the two axes, which goes. */
+static bool reduces_rows(const struct node *node)
+{
+    const struct attribute *list = node_attribute(node, "axes");
+    const int64_t *axes = list ? list->ints : NULL;
+    size_t count = list ? list->count : 0;
+    struct tensor_view view;
+
+    if (node->input_count > 1 && lower_content(node->inputs[1], &view) && view.dtype == DTYPE_I64 &&
+        view.shape.rank == 1) {
+        axes = view.data;
+        count = (size_t)view.shape.dims[0];
+    }
+    return axes && count == 1 && (axes[0] == 1 || axes[0] == -1) &&
+           node_int(node, "keepdims", 1) == 0;
+}
+
+/* Whether these are rows of reals, two axes in all. */
+static bool is_matrix(const struct value *value)
+{
+    bool is_flat = lower_rank(value) == 2;
+
+    for (int step = 0; step < 64 && value && value->dtype == DTYPE_NONE && value->producer &&
+                       value->producer->domain[0] == '\0' &&
+                       lower_is_listed("Add Div Identity Mul Sub", value->producer->op_type);
+         step++)
+        value = node_input(value->producer, 0);
+    return is_flat && value && (value->dtype == DTYPE_F32 || value->dtype == DTYPE_F64);
+}
+
+/* The sum of (state - row)^2 over each row of the state, which stays what it is: how skl2onnx writes
+ * distances of the rows of two matrices. */
+static bool is_distances(const struct lower *l, const struct scan *s)
+{
+    const struct graph *body = s->body;
+    const struct node *sum, *difference;
+    const struct value *state, *row, *a, *b;
+
+    if (s->states != 1 || s->scanned != 1 || s->captured != 0 || body->output_count != 2 ||
+        nth(l, "scan_input_axes", 0, 0) != 0 || nth(l, "scan_input_directions", 0, 0) != 0 ||
+        nth(l, "scan_output_axes", 0, 0) != 0 || nth(l, "scan_output_directions", 0, 0) != 0)
+        return false;
+    state = body->inputs[0];
+    row = body->inputs[1];
+    sum = made_by(body->outputs[1], "ReduceSumSquare");
+    difference = sum && reduces_rows(sum) ? made_by(sum->inputs[0], "Sub") : NULL;
+    if (!difference || !is_itself(body->outputs[0], state) || !is_matrix(lower_input(l, 0)) ||
+        !is_matrix(lower_input(l, 1)))
+        return false;
+    a = difference->inputs[0];
+    b = difference->inputs[1];
+    return (is_itself(a, state) && is_itself(b, row)) || (is_itself(a, row) && is_itself(b, state));
+}
+
+static void lower_as_distances(struct lower *l)
+{
+    struct value *state = lower_input(l, 0), *rows = lower_input(l, 1);
+
+    if (lower_wants(l, 1))
+        lower_done(l, 1, lower_two(l, "com.microsoft.CDist", rows, state));
+    if (lower_wants(l, 0))
+        lower_done(l, 0, lower_one(l, "Identity", state));
+}
+
 static void lower_scan(struct lower *l)
 {
     enum { MANY = 1024 };
@@ -210,6 +292,10 @@ static void lower_scan(struct lower *l)
         lower_refuse(l, "it has %u outputs", count);
     if (l->rc < 0)
         return;
+    if (is_distances(l, &s)) {
+        lower_as_distances(l);
+        return;
+    }
     data = lower_data(l, DTYPE_BOOL, &(struct shape){.rank = 0}, &always);
     if (data)
         *data = true;
@@ -226,7 +312,7 @@ static void lower_scan(struct lower *l)
 }
 
 const struct lower_rule lower_scans[] = {
-    {{"Scan", "Loop, Gather, Slice"},
+    {{"Scan", "Loop, Gather, Slice; or CDist"},
      1,
      LOWER_ANY,
      LOWER_ANY,

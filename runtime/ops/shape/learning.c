@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shape inference: ensembles of trees. */
+/* Shape inference: ensembles of trees, distances. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "runtime/ops/shape/infer.h"
 
@@ -16,4 +17,26 @@ int shape_trees(struct infer *infer)
     if (targets < 1)
         return infer_fail(infer, "it has %" PRId64 " targets", targets);
     return infer_output(infer, 0, DTYPE_F32, &(struct shape){2, {x->dims[0], targets}});
+}
+
+int shape_distances(struct infer *infer)
+{
+    const struct shape *a = infer_shape(infer, 0), *b = infer_shape(infer, 1);
+    const char *metric = node_string(infer->node, "metric", "sqeuclidean");
+    int rc = infer_same_dtype(infer, 0, 1);
+
+    if (rc == 0)
+        rc = infer_float(infer, 0);
+    if (rc < 0)
+        return rc;
+    if (strcmp(metric, "euclidean") != 0 && strcmp(metric, "sqeuclidean") != 0)
+        return infer_unsupported(infer, "its metric is '%.40s'", metric);
+    if (a->rank != 2 || b->rank != 2)
+        return infer_fail(infer, "its inputs have %d and %d dimensions instead of 2", a->rank,
+                          b->rank);
+    if (a->dims[1] != b->dims[1])
+        return infer_fail(infer, "rows of %" PRId64 " and of %" PRId64 " elements", a->dims[1],
+                          b->dims[1]);
+    return infer_output(infer, 0, infer_dtype(infer, 0),
+                        &(struct shape){2, {a->dims[0], b->dims[0]}});
 }
