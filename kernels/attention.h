@@ -32,7 +32,8 @@ struct kernel_attention {
     bool is_causal, is_limited[2];
     int64_t reach[2];
     double scale;
-    double softcap; /* c * tanh(score / c); 0: none */
+    double softcap;     /* c * tanh(score / c); 0: none */
+    bool unseen_is_nan; /* what a step gives that sees nothing: NaN, as a softmax does, not 0 */
     enum kernel_scores scores_mode;
 };
 
@@ -50,7 +51,7 @@ struct kernel_attention_data {
 
 size_t kernel_attention_room(const struct kernel_attention *shape);
 
-/** y = softmax(mask(cap(q k^T * scale))) v for each head. A step that sees nothing gives 0. */
+/** y = softmax(mask(cap(q k^T * scale))) v for each head. A step that sees nothing gives 0, or NaN. */
 typedef void attention_fn(const struct kernel_attention_data *data,
                           const struct kernel_attention *shape);
 

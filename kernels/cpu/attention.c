@@ -85,8 +85,9 @@ ISA_BODY void mask_scores(const struct kernel_attention_data *d, const struct ke
     }
 }
 
-/* Softmax of the keys in reach; the others, of `total`, get 0. */
-ISA_BODY void softmax_row(float *restrict scores, const struct row *row, int64_t total)
+/* Softmax of the keys in reach; the others, of `total`, get 0. Of no key in reach nothing is NaN. */
+ISA_BODY void softmax_row(float *restrict scores, const struct row *row, int64_t total,
+                          bool unseen_is_nan)
 {
     float largest = -INFINITY, sum = 0.0f, least = math_least(), scale;
 
@@ -103,7 +104,7 @@ ISA_BODY void softmax_row(float *restrict scores, const struct row *row, int64_t
         for (int64_t t = row->first; t < row->end; t++)
             is_number = is_number && scores[t] == scores[t];
         for (int64_t t = row->first; t < row->end; t++)
-            scores[t] = is_number ? 0.0f : NAN;
+            scores[t] = is_number && !unseen_is_nan ? 0.0f : NAN;
         return;
     }
 #pragma omp simd reduction(+ : sum)
@@ -178,6 +179,12 @@ struct steps {
     mend_fn *mend;
 };
 
+static void fill_unseen(float *y, const struct kernel_attention *s)
+{
+    for (int64_t c = 0; c < s->v_channels; c++)
+        y[c] = s->unseen_is_nan ? NAN : 0.0f;
+}
+
 /* Queries [first->s, first->s + count) of a head. */
 static void do_block(const struct kernel_attention_data *d, const struct kernel_attention *s,
                      const struct row *first, int64_t count, const struct steps *steps)
@@ -216,7 +223,10 @@ static void do_block(const struct kernel_attention_data *d, const struct kernel_
 
         row.s += i;
         find_reach(d, s, &row);
-        steps->mend(y + i * out.line, scores + i * wide, v.x, v.line, s->v_channels, &row);
+        if (row.end > row.first)
+            steps->mend(y + i * out.line, scores + i * wide, v.x, v.line, s->v_channels, &row);
+        else
+            fill_unseen(y + i * out.line, s);
     }
 }
 
@@ -268,7 +278,7 @@ static void attend(const struct kernel_attention_data *d, const struct kernel_at
         for (int64_t i = 0; i < count; i++, row.s++, scores += wide) {                             \
             find_reach(d, s, &row);                                                                \
             mask_scores(d, s, &row, scores);                                                       \
-            softmax_row(scores, &row, wide);                                                       \
+            softmax_row(scores, &row, wide, s->unseen_is_nan);                                     \
         }                                                                                          \
     }                                                                                              \
                                                                                                    \

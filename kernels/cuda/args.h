@@ -26,8 +26,11 @@ enum {
     CUDA_TURNED_TILE = 64, /* rows and columns of a matrix that a block transposes */
     CUDA_SHORT_LINE = 64,  /* up to which a thread works on a line alone */
     CUDA_ROW_PIECES = 8,   /* of a row that a thread keeps: each one or four elements */
-    CUDA_PEAK_CHAINS = 8,  /* of multiply-adds in a thread */
-    CUDA_RESIDENT = 2,     /* blocks at least that a processor holds: without a number the compiler
+    CUDA_ATTEND_TILE = 64, /* queries, keys and channels of attention that are worked on at once */
+    CUDA_ATTEND_CHANNELS = 128, /* of values, at most, for that */
+    CUDA_ATTEND_QUERIES = 16,   /* below which it would mostly work on none */
+    CUDA_PEAK_CHAINS = 8,       /* of multiply-adds in a thread */
+    CUDA_RESIDENT = 2, /* blocks at least that a processor holds: without a number the compiler
                               spills registers where it could have more of them */
 };
 

@@ -19,6 +19,47 @@ static void make_present(void *present, const void *past, const void *now,
             (void *[]){&present, &past, &now, &lies, &channels, &bytes, &count, &given});
 }
 
+/* Whether tiles take it: float32 or half precision, nothing but the result wanted, and no more channels
+ * than a thread can sum up. */
+static bool fits_tiles(const struct kernel_attention_data *d, const struct kernel_attention *s)
+{
+    bool has_type = s->dtype == KERNEL_F32 || s->dtype == KERNEL_F16 || s->dtype == KERNEL_BF16;
+
+    return has_type && !d->scores && s->q_steps >= CUDA_ATTEND_QUERIES &&
+           s->v_channels <= CUDA_ATTEND_CHANNELS &&
+           (!d->mask || s->mask_type == KERNEL_BOOL || s->mask_type == s->dtype);
+}
+
+static bool are_fours(const struct kernel_heads *heads, int64_t channels)
+{
+    return channels % 4 == 0 && heads->step_stride % 4 == 0 && heads->head_stride % 4 == 0 &&
+           heads->batch_stride % 4 == 0;
+}
+
+/* Whether each row of channels can be read four at a time. */
+static bool has_quads(const struct kernel_attention_data *d, const struct kernel_attention *s)
+{
+    const void *const pointers[] = {d->q, d->k, d->v, d->past_k, d->past_v};
+
+    return s->dtype == KERNEL_F32 && cuda_are_aligned(pointers, 5) &&
+           are_fours(&s->q, s->channels) && are_fours(&s->k, s->channels) &&
+           are_fours(&s->v, s->v_channels);
+}
+
+static void attend_tiles(const struct kernel_attention_data *data,
+                         const struct kernel_attention *shape)
+{
+    struct kernel_attention_data pointers = *data;
+    struct kernel_attention given = *shape;
+    int64_t each = (shape->q_steps + CUDA_ATTEND_TILE - 1) / CUDA_ATTEND_TILE;
+    int64_t blocks = shape->batch * shape->heads * each;
+    bool is_quad = has_quads(data, shape);
+
+    cuda_launch_lines(shape->v_channels <= CUDA_ATTEND_TILE ? CUDA_KERNEL_attention_tile_64
+                                                            : CUDA_KERNEL_attention_tile_128,
+                      blocks, (void *[]){&pointers, &given, &blocks, &is_quad});
+}
+
 static void attention_cuda(const struct kernel_attention_data *data,
                            const struct kernel_attention *shape)
 {
@@ -28,7 +69,10 @@ static void attention_cuda(const struct kernel_attention_data *data,
 
     make_present(data->present_k, data->past_k, data->k, &shape->k, shape->channels, shape);
     make_present(data->present_v, data->past_v, data->v, &shape->v, shape->v_channels, shape);
-    cuda_launch_lines(CUDA_KERNEL_attention_any, rows, (void *[]){&pointers, &given, &rows});
+    if (fits_tiles(data, shape))
+        attend_tiles(data, shape);
+    else
+        cuda_launch_lines(CUDA_KERNEL_attention_any, rows, (void *[]){&pointers, &given, &rows});
 }
 
 static int rotary_cuda(void *y, const void *x, const void *cosines, const void *sines,

@@ -49,6 +49,12 @@ static __device__ double mask_at(const struct kernel_attention_data *d,
     return get_f64(d->mask, s->mask_type, at);
 }
 
+/* What a step gives that sees nothing. */
+static __device__ double unseen_of(const struct kernel_attention *s)
+{
+    return s->unseen_is_nan ? (double)NAN : 0.0;
+}
+
 static __device__ void keep_score(const struct kernel_attention_data *d,
                                   const struct kernel_attention *s, const struct query *q,
                                   int64_t t, int mode, double score)
@@ -137,7 +143,7 @@ static __device__ void attend(const struct kernel_attention_data *d,
         int64_t c = first + threadIdx.x + e * CUDA_LINE_BLOCK;
 
         if (c < s->v_channels)
-            set_f64(d->y, s->dtype, to + c, sum != 0.0 ? row.values[e] / sum : 0.0);
+            set_f64(d->y, s->dtype, to + c, sum != 0.0 ? row.values[e] / sum : unseen_of(s));
     }
     if (!d->scores || s->scores_mode != SCORES_SOFTMAX || first > 0)
         return;

@@ -25,13 +25,16 @@
 #define BUG 0
 #endif
 
-/* Wholly, so that what a thread keeps in an array is in registers; by four, where that takes too many. */
+/* Wholly, so that what a thread keeps in an array is in registers; by four or two, where that takes too
+ * many. */
 #if defined(EMULATION)
 #define UNROLL
 #define UNROLL_FOUR
+#define UNROLL_TWO
 #else
 #define UNROLL      _Pragma("unroll")
 #define UNROLL_FOUR _Pragma("unroll 4")
+#define UNROLL_TWO  _Pragma("unroll 2")
 #endif
 
 /* What a thread moves at once, where that lies together. */

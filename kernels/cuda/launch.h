@@ -70,6 +70,8 @@
     X(quantize_any)                                                                                \
     X(dequantize_any)                                                                              \
     X(attention_any)                                                                               \
+    X(attention_tile_64)                                                                           \
+    X(attention_tile_128)                                                                          \
     X(present_any)                                                                                 \
     X(rotary_any)                                                                                  \
     X(cache_write_any)                                                                             \

@@ -70,7 +70,8 @@ static void keep_scores(const struct kernel_attention_data *d, const struct kern
         ref_set_f64(d->scores, s->dtype, base + t, ((double *)d->workspace)[t]);
 }
 
-static void softmax(double *x, int64_t count)
+/* Returns the sum that each was divided by; 0: nothing is seen. */
+static double softmax(double *x, int64_t count)
 {
     double largest = -(double)INFINITY, sum = 0.0;
 
@@ -82,12 +83,13 @@ static void softmax(double *x, int64_t count)
     }
     for (int64_t i = 0; sum != 0.0 && i < count; i++)
         x[i] /= sum;
+    return sum;
 }
 
 static void attend(const struct kernel_attention_data *d, const struct kernel_attention *s,
                    const struct row *row)
 {
-    double *scores = d->workspace;
+    double *scores = d->workspace, unseen;
 
     for (int64_t t = 0; t < row->total; t++) {
         scores[t] = 0.0;
@@ -103,10 +105,10 @@ static void attend(const struct kernel_attention_data *d, const struct kernel_at
     for (int64_t t = 0; t < row->total; t++)
         scores[t] += mask_of(d, s, row, t);
     keep_scores(d, s, row, SCORES_MASKED);
-    softmax(scores, row->total);
+    unseen = softmax(scores, row->total) == 0.0 && s->unseen_is_nan ? NAN : 0.0;
     keep_scores(d, s, row, SCORES_SOFTMAX);
     for (int64_t c = 0; c < s->v_channels; c++) {
-        double sum = 0.0;
+        double sum = unseen;
 
         /* What is not seen counts nothing, even where it is not a number. */
         for (int64_t t = 0; t < row->total; t++)

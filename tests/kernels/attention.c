@@ -5,6 +5,8 @@
 
 #include "tests/kernels/harness.h"
 
+enum { STEPS_MAX = 200 };
+
 /* Attention over one flat layout, without past: written down from the formula. */
 static void attend(float *y, const struct kernel_attention_data *d,
                    const struct kernel_attention *s, double *scores)
@@ -42,7 +44,7 @@ static void attend(float *y, const struct kernel_attention_data *d,
             double all = 0.0;
 
             for (int64_t t = 0; t < s->kv_steps; t++)
-                all += sum == 0.0 ? 0.0
+                all += sum == 0.0 ? (s->unseen_is_nan ? (double)NAN : 0.0)
                                   : scores[t] / sum * v[(kv * s->kv_steps + t) * s->v_channels + c];
             y[i * s->v_channels + c] = (float)all;
         }
@@ -55,19 +57,11 @@ static struct kernel_heads dense(int64_t heads, int64_t steps, int64_t channels)
 }
 
 /* The first `past` of the keys and values are given as the past of the same sequence. */
-static void check_attention(struct test *test, const struct kernel_table *table)
+static void attend_as_formula(struct test *test, const struct kernel_table *table,
+                              const struct kernel_attention *sizes, int64_t total)
 {
-    struct kernel_attention s = {.dtype = KERNEL_F32,
-                                 .mask_type = KERNEL_F32,
-                                 .batch = 1,
-                                 .kv_heads = test_range(test, 1, 3),
-                                 .q_steps = test_range(test, 1, 7),
-                                 .channels = test_range(test, 1, 9),
-                                 .v_channels = test_range(test, 1, 9),
-                                 .scale = 0.7,
-                                 .softcap = test_chance(test, 2) ? 0.0 : 1.5};
-    int64_t total = test_range(test, 1, 20);
-    double scores[20];
+    struct kernel_attention s = *sizes;
+    double scores[STEPS_MAX];
     float *q, *k, *v, *mask, *want, *got;
     struct kernel_attention_data data;
     int64_t *seen = test_output(test, 3 * sizeof(*seen));
@@ -120,6 +114,104 @@ static void check_attention(struct test *test, const struct kernel_table *table)
                  &(struct test_tolerance){.absolute = 1e-5});
     if (data.present_k)
         test_compare_bytes(test, data.present_k, k, (size_t)(total * s.channels) * sizeof(float));
+}
+
+static void check_attention(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_attention s = {.dtype = KERNEL_F32,
+                                 .mask_type = KERNEL_F32,
+                                 .batch = 1,
+                                 .kv_heads = test_range(test, 1, 3),
+                                 .q_steps = test_range(test, 1, 7),
+                                 .channels = test_range(test, 1, 9),
+                                 .v_channels = test_range(test, 1, 9),
+                                 .scale = 0.7,
+                                 .softcap = test_chance(test, 2) ? 0.0 : 1.5};
+
+    attend_as_formula(test, table, &s, test_range(test, 1, 20));
+}
+
+/* Of sizes that are worked on in tiles; with rows that see nothing. */
+static void check_attention_tiles(struct test *test, const struct kernel_table *table)
+{
+    bool is_even = test_chance(test, 2); /* channels that are read four at a time */
+    struct kernel_attention s = {.dtype = KERNEL_F32,
+                                 .mask_type = KERNEL_F32,
+                                 .batch = 1,
+                                 .kv_heads = test_range(test, 1, 2),
+                                 .q_steps = test_range(test, 14, 130),
+                                 .channels = test_range(test, 1, 140),
+                                 .v_channels = test_range(test, 1, 130),
+                                 .scale = 0.1,
+                                 .softcap = test_chance(test, 3) ? 1.5 : 0.0,
+                                 .unseen_is_nan = test_chance(test, 3)};
+
+    if (is_even) {
+        s.channels = (s.channels + 3) / 4 * 4;
+        s.v_channels = (s.v_channels + 3) / 4 * 4;
+    }
+    attend_as_formula(test, table, &s, test_range(test, 1, STEPS_MAX));
+}
+
+/* Values that are not numbers where the mask lets nobody see them; rows of a mask that hide all; queries that lie as [steps, heads]. Against the reference. */
+static void check_attention_mask(struct test *test, const struct kernel_table *table)
+{
+    int64_t heads = test_range(test, 1, 3), steps = test_range(test, 14, 70);
+    int64_t total = test_range(test, 1, 90), channels = test_range(test, 1, 20);
+    struct kernel_attention s = {
+        .dtype = KERNEL_F32,
+        .mask_type = test_chance(test, 2) ? KERNEL_BOOL : KERNEL_F32,
+        .batch = 1,
+        .heads = heads,
+        .kv_heads = heads,
+        .q_steps = steps,
+        .kv_steps = total,
+        .channels = channels,
+        .v_channels = channels,
+        .q = {heads * steps * channels, channels, heads * channels},
+        .k = {heads * total * channels, channels, heads * channels},
+        .v = dense(heads, total, channels),
+        .y = {heads * steps * channels, channels, heads * channels},
+        .mask_stride = {0, test_chance(test, 2) ? 0 : steps * total, total},
+        .mask_steps = total,
+        .scale = 0.4,
+        .unseen_is_nan = test_chance(test, 2)};
+    size_t count = (size_t)(heads * steps * channels), keys = (size_t)(heads * total * channels);
+    int64_t hidden = test_range(test, 0, total - 1), blind = test_range(test, 0, steps - 1);
+    float *values = test_input(test, keys),
+          *mask = test_input(test, (size_t)(heads * steps * total));
+    uint8_t *sees = test_output(test, (size_t)(heads * steps * total));
+    float *want = test_output(test, count * sizeof(*want));
+    float *got = test_output(test, count * sizeof(*got));
+    struct kernel_attention_data data = {
+        .y = want, .q = test_input(test, count), .k = test_input(test, keys), .v = values};
+
+    data.workspace = test_output(test, kernel_attention_room(&s));
+    test_describe(test, "%lld heads of %lld, %lld x %lld steps, hidden %lld, blind %lld",
+                  (long long)heads, (long long)channels, (long long)steps, (long long)total,
+                  (long long)hidden, (long long)blind);
+    for (int64_t i = 0; i < heads * steps * total; i++) {
+        bool is_seen = i % total != hidden && i / total % steps != blind;
+
+        sees[i] = is_seen;
+        mask[i] = is_seen ? 3.0f * mask[i] : -INFINITY;
+    }
+    for (int64_t h = 0; h < heads; h++)
+        values[(h * total + hidden) * channels + test_range(test, 0, channels - 1)] =
+            test_chance(test, 2) ? NAN : INFINITY;
+    data.mask = s.mask_type == KERNEL_BOOL ? (const void *)sees : mask;
+    TEST_RUN(test, TEST_REF, attention_ref(&data, &s));
+    data.y = got;
+    TEST_RUN(test, TEST_NEW, table->attention.fn(&data, &s));
+    for (size_t i = 0; i < count; i++) {
+        bool is_wrong = (want[i] != want[i]) != (got[i] != got[i]);
+
+        if (is_wrong)
+            test_fail(test, "element %zu is %g, not %g", i, (double)got[i], (double)want[i]);
+        got[i] = want[i] != want[i] ? 0.0f : got[i];
+        want[i] = want[i] != want[i] ? 0.0f : want[i];
+    }
+    test_compare(test, got, want, count, &(struct test_tolerance){.absolute = 1e-5});
 }
 
 /* Turning back gives what was there; what is not turned stays. */
@@ -263,6 +355,8 @@ const struct test_op test_ops_attention[] = {
     {"linear_attention", check_linear_attention, offsetof(struct kernel_table, linear_attention)},
     {"linear_attention_sums", check_linear_sums, offsetof(struct kernel_table, linear_attention)},
     {"attention", check_attention, offsetof(struct kernel_table, attention)},
+    {"attention_tiles", check_attention_tiles, offsetof(struct kernel_table, attention)},
+    {"attention_mask", check_attention_mask, offsetof(struct kernel_table, attention)},
     {"rotary", check_rotary, offsetof(struct kernel_table, rotary)},
 };
 const size_t test_ops_attention_count = sizeof(test_ops_attention) / sizeof(test_ops_attention[0]);
