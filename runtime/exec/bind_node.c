@@ -246,11 +246,24 @@ static bool has_lines_type(const struct binding *binding, const struct value *va
            (binding->backend && (value->dtype == DTYPE_F16 || value->dtype == DTYPE_BF16));
 }
 
+/* Attention of heads that a device computes: whose steps may lie apart. */
+static bool has_lines_of_heads(const struct binding *binding, const struct node *node)
+{
+    bool all = binding->backend && is_linked_op(node, "Attention") && node->input_count >= 3;
+
+    for (uint32_t i = 0; all && i < 3; i++)
+        all = node->inputs[i] && !node->inputs[i]->data && node->inputs[i]->shape.rank == 4 &&
+              has_lines_type(binding, node->inputs[i]);
+    return all;
+}
+
 /* A product of two tensors that both change from run to run, of more than a row. */
 static bool takes_lines(const struct binding *binding, const struct node *node)
 {
     const struct value *a = node_input(node, 0), *b = node_input(node, 1);
 
+    if (has_lines_of_heads(binding, node))
+        return true;
     return is_linked_op(node, "MatMul") && a && b && !a->data && !b->data && a->shape.rank >= 2 &&
            b->shape.rank >= 2 && a->shape.dims[a->shape.rank - 2] > 1 &&
            has_lines_type(binding, a) && has_lines_type(binding, b) &&
@@ -269,7 +282,7 @@ static bool has_lines(const struct layout *layout, const struct shape *shape)
     return layout->order[at] == shape->rank - 1;
 }
 
-/* Products alone read the result of a Transpose, and can read it where it is. */
+/* Products and attention alone read the result of a Transpose, and can read it where it is. */
 static bool is_read_in_lines(const struct binding *binding, const struct node *transpose,
                              const struct layout *layout)
 {
@@ -290,7 +303,7 @@ static void choose_product(const struct binding *binding, const struct node *nod
     size_t count;
     const int64_t *perm = reader ? node_ints(reader, "perm", &count) : NULL;
 
-    for (uint32_t i = 0; i < 2; i++) {
+    for (uint32_t i = 0; i < (is_linked_op(node, "MatMul") ? 2u : 3u); i++) {
         const struct layout *layout = &binding_first_form(binding, node->inputs[i])->layout;
 
         if (has_lines(layout, &node->inputs[i]->shape))

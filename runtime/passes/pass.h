@@ -26,8 +26,9 @@ struct pass_options {
     bool no_preprocess;   /* operators behind inputs are not fused */
     enum dtype half;      /* what tensors are stored in; 0: as the model says */
     bool half_sums; /* and so is what convolutions, products and normalisations add or scale by */
-    bool no_jit;    /* chains of element-wise operators are not fused */
-    int64_t trim;   /* so many nodes are left out at the end; for pass_cut(), like the next */
+    bool joins_attention; /* attention in smaller operators becomes one, for a device's kernel */
+    bool no_jit;          /* chains of element-wise operators are not fused */
+    int64_t trim;         /* so many nodes are left out at the end; for pass_cut(), like the next */
     const char *output_names; /* values that are the outputs, with commas; NULL: the model's */
 };
 
@@ -57,6 +58,11 @@ int pass_simplify(struct graph *graph, struct diag *diag);
 /** Layer normalisation and GELU that are spelled out in smaller operators become one of their own,
  *  whatever the operator set. float32 only. */
 int pass_detect(struct graph *graph, struct diag *diag);
+
+/** Attention that is spelled out in products, a softmax and what stands between them becomes one
+ *  Attention, whatever the operator set: of 16 queries at least and values of 128 channels at most,
+ *  which a device's kernel has tiles for. float32 only. Before pass_fuse(). */
+int pass_fuse_attention(struct graph *graph, struct diag *diag);
 
 /** Conv then BatchNormalization, both with constant parameters, float32: scale weights and bias. */
 int pass_fold_batch_norm(struct graph *graph, struct diag *diag);

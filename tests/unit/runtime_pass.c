@@ -448,6 +448,161 @@ static void what_is_read_elsewhere_is_not_fused(void **state)
     graph_destroy(&graph);
 }
 
+/* Attention spelled out: each line a way to write q, k^T, what stands behind their product, and v. */
+struct spelling {
+    int opset;
+    const char *q, *k;          /* inputs of what makes "a" and "b", which are multiplied */
+    const char *a_op, *b_op;    /* "": none */
+    const char *perm;           /* of the Transpose that makes "kt" of "k" */
+    const char *scale, *scaled; /* the operator, its second operand; "": none */
+    const char *mask;           /* what is added; "": none */
+    const char *softmax, *v;
+    const char
+        *keys; /* what Attention reads as keys: "Transpose", "" (as they are), or NULL: it stays */
+};
+
+static struct graph *spell(const struct spelling *s)
+{
+    struct graph *graph = build_graph(s->opset);
+    char text[200], last[] = "s0";
+
+    build_node(graph, "Transpose", s->k, s->perm, "kt");
+    if (s->b_op[0] != '\0')
+        build_node(graph, s->b_op, "kt; c2:f32=0.5", "", "b");
+    snprintf(text, sizeof(text), "%s%s", s->q, s->a_op[0] != '\0' ? "; c1:f32=0.5" : "");
+    if (s->a_op[0] != '\0')
+        build_node(graph, s->a_op, text, "", "a");
+    snprintf(text, sizeof(text), "%s; %s", s->a_op[0] != '\0' ? "a" : s->q,
+             s->b_op[0] != '\0' ? "b" : "kt");
+    build_node(graph, "MatMul", text, "", last);
+    if (s->scale[0] != '\0') {
+        snprintf(text, sizeof(text), "s0; %s", s->scaled);
+        build_node(graph, s->scale, text, "", "s1");
+        last[1] = '1';
+    }
+    if (s->mask[0] != '\0') {
+        snprintf(text, sizeof(text), "%s; %s", last, s->mask);
+        build_node(graph, "Add", text, "", "s2");
+        last[1] = '2';
+    }
+    build_node(graph, "Softmax", last, s->softmax, "w");
+    snprintf(text, sizeof(text), "w; %s", s->v);
+    build_node(graph, "MatMul", text, "", "y");
+    build_output(graph, "y");
+    infer(graph);
+    return graph;
+}
+
+static const struct node *node_of(const struct graph *graph, const char *op_type)
+{
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        if (strcmp(graph->nodes[i]->op_type, op_type) == 0)
+            return graph->nodes[i];
+    return NULL;
+}
+
+static void check_spelling(const struct spelling *s)
+{
+    struct graph *graph = spell(s);
+    int joined = apply(graph, pass_fuse_attention, 1e-5);
+    const struct node *attention = node_of(graph, "Attention");
+
+    graph_remove_dead(graph);
+    if (joined != (s->keys != NULL) || (attention != NULL) != (s->keys != NULL))
+        fail_msg("%d joined of %s %s, %s %s, mask %s, v %s", joined, s->a_op, s->q, s->b_op, s->k,
+                 s->mask, s->v);
+    if (attention) {
+        assert_int_equal(graph->node_count, s->keys[0] != '\0' ? 2 : 1);
+        assert_int_equal(attention->input_count, s->mask[0] != '\0' ? 4 : 3);
+    } else {
+        assert_non_null(node_of(graph, "Softmax"));
+    }
+    graph_destroy(&graph);
+}
+
+#define Q4 "q:f32 2,3,17,8"
+#define K4 "k:f32 2,3,5,8"
+#define V4 "v:f32 2,3,5,4"
+
+static void attention_is_joined(void **state)
+{
+    static const struct spelling list[] = {
+        {13, Q4, K4, "", "", "perm=[0,1,3,2]", "", "", "", "axis=-1", V4, ""},
+        {13, Q4, K4, "", "", "perm=[0,1,3,2]", "Div", "c:f32=2.5", "m:f32 2,1,1,5", "axis=3", V4,
+         ""},
+        {12, Q4, K4, "", "", "perm=[0,1,3,2]", "Mul", "c:f32 1,1=0.4", "m:f32 17,5", "axis=3", V4,
+         ""},
+        {13, Q4, K4, "Mul", "Mul", "perm=[0,1,3,2]", "", "", "m:f32 5", "", V4, ""},
+        {13, Q4, K4, "Div", "", "perm=[0,1,3,2]", "", "", "m:f32 1,3,17,5", "", V4, ""},
+        {13, Q4, "k:f32 2,5,3,8", "", "", "perm=[0,2,3,1]", "Mul", "c:f32=0.3", "m:f32 2,3,17,5",
+         "", V4, "Transpose"},
+        {13, "q:f32 6,17,8", "k:f32 6,5,8", "", "", "perm=[0,2,1]", "", "", "m:f32 17,5", "",
+         "v:f32 6,5,4", ""},
+        {13, "q:f32 6,17,8", "k:f32 6,5,8", "Mul", "", "perm=[0,2,1]", "", "", "m:f32 1,1,5", "",
+         "v:f32 6,5,4", ""},
+    };
+
+    for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
+        check_spelling(&list[i]);
+}
+
+static void what_is_not_attention_stays(void **state)
+{
+    static const struct spelling list[] = {
+        /* Another axis, also the one that is meant where none is given. */
+        {13, Q4, K4, "", "", "perm=[0,1,3,2]", "", "", "", "axis=2", V4, NULL},
+        {12, "q:f32 6,17,8", "k:f32 6,5,8", "", "", "perm=[0,2,1]", "", "", "", "axis=1",
+         "v:f32 6,5,4", NULL},
+        /* A number per head, numbers that change from run to run. */
+        {13, Q4, K4, "", "", "perm=[0,1,3,2]", "Mul", "c:f32 3,1,1=1,2,3", "", "", V4, NULL},
+        {13, Q4, K4, "", "", "perm=[0,1,3,2]", "Mul", "c:f32 1", "", "", V4, NULL},
+        {13, Q4, K4, "", "", "perm=[0,1,3,2]", "Div", "c:f32 1,1,17,5", "", "", V4, NULL},
+        /* A mask of one key, and of the batch where that is no axis of heads. */
+        {13, Q4, K4, "", "", "perm=[0,1,3,2]", "", "", "m:f32 17,1", "", V4, NULL},
+        {13, "q:f32 6,17,8", "k:f32 6,5,8", "", "", "perm=[0,2,1]", "", "", "m:f32 6,17,5", "",
+         "v:f32 6,5,4", NULL},
+        /* Operands that are broadcast, few queries, many channels. */
+        {13, Q4, "k:f32 2,1,5,8", "", "", "perm=[0,1,3,2]", "", "", "", "", V4, NULL},
+        {13, Q4, K4, "", "", "perm=[0,1,3,2]", "", "", "", "", "v:f32 5,4", NULL},
+        {13, "q:f32 2,3,15,8", K4, "", "", "perm=[0,1,3,2]", "", "", "", "", V4, NULL},
+        {13, Q4, K4, "", "", "perm=[0,1,3,2]", "", "", "", "", "v:f32 2,3,5,129", NULL},
+        /* Keys that are transposed otherwise: heads and steps, of one size. */
+        {13, "q:f32 2,5,17,8", "k:f32 5,2,8,5", "", "", "perm=[1,0,2,3]", "", "", "", "",
+         "v:f32 2,5,5,4", "Transpose"},
+    };
+
+    for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
+        check_spelling(&list[i]);
+}
+
+/* What somebody else reads is computed still. */
+static void attention_that_is_read_inside_stays(void **state)
+{
+    static const char *const inner[] = {"s0", "s1", "s2", "w"};
+    const struct spelling s = {13,    Q4,          K4,           "", "", "perm=[0,1,3,2]",
+                               "Mul", "c:f32=0.3", "m:f32 17,5", "", V4, ""};
+
+    for (size_t i = 0; i < sizeof(inner) / sizeof(inner[0]); i++) {
+        struct graph *graph = spell(&s);
+
+        build_output(graph, inner[i]);
+        assert_int_equal(apply(graph, pass_fuse_attention, 0.0), 0);
+        graph_destroy(&graph);
+    }
+    for (int which = 0; which < 2; which++) { /* operands may be read: they are not taken in */
+        const struct spelling scaled = {13, Q4, K4, "Mul", "", "perm=[0,1,3,2]",
+                                        "", "", "", "",    V4, ""};
+        struct graph *graph = spell(&scaled);
+
+        build_output(graph, which ? "kt" : "a");
+        assert_int_equal(apply(graph, pass_fuse_attention, 1e-5), 1);
+        graph_remove_dead(graph);
+        assert_non_null(node_of(graph, which ? "Transpose" : "Mul"));
+        assert_null(node_of(graph, "Softmax"));
+        graph_destroy(&graph);
+    }
+}
+
 static void all_passes_together(void **state)
 {
     struct graph *graph = build_graph(13);
@@ -495,6 +650,9 @@ int main(void)
         cmocka_unit_test(a_residual_is_fused_into_the_later_conv),
         cmocka_unit_test(a_residual_that_comes_later_moves_the_conv),
         cmocka_unit_test(what_is_read_elsewhere_is_not_fused),
+        cmocka_unit_test(attention_is_joined),
+        cmocka_unit_test(what_is_not_attention_stays),
+        cmocka_unit_test(attention_that_is_read_inside_stays),
         cmocka_unit_test(all_passes_together),
     };
 

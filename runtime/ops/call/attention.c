@@ -36,9 +36,9 @@ static int run_attention(const struct call *call)
     return 0;
 }
 
-/* [batch, heads, steps, channels], or [batch, steps, heads * channels]. */
-static struct kernel_heads heads_of(const struct shape *x, int64_t heads, int64_t *out_steps,
-                                    int64_t *out_channels)
+/* [batch, heads, steps, channels] with the channels innermost, or [batch, steps, heads * channels]. */
+static struct kernel_heads heads_of(const struct shape *x, const int64_t *strides, int64_t heads,
+                                    int64_t *out_steps, int64_t *out_channels)
 {
     bool is_flat = x->rank == 3;
     int64_t steps = x->dims[is_flat ? 1 : 2];
@@ -46,11 +46,22 @@ static struct kernel_heads heads_of(const struct shape *x, int64_t heads, int64_
 
     *out_steps = steps;
     *out_channels = channels;
+    if (!is_flat)
+        return (struct kernel_heads){strides[0], strides[1], strides[2]};
     return (struct kernel_heads){
         .batch_stride = heads * steps * channels,
-        .head_stride = is_flat ? channels : steps * channels,
-        .step_stride = is_flat ? heads * channels : channels,
+        .head_stride = channels,
+        .step_stride = heads * channels,
     };
+}
+
+static struct kernel_heads input_heads(const struct call_request *request, uint32_t i,
+                                       int64_t heads, int64_t *out_steps, int64_t *out_channels)
+{
+    int64_t strides[SHAPE_MAX_RANK];
+
+    call_input_strides(request, i, strides);
+    return heads_of(&request->inputs[i].shape, strides, heads, out_steps, out_channels);
 }
 
 /* The mask is broadcast to [batch, heads, query steps, keys]. */
@@ -102,7 +113,7 @@ static int attention_shape(const struct call_request *request, struct kernel_att
     const struct node *node = request->node;
     const struct tensor_view *q = call_input(request, Q), *k = call_input(request, K);
     const struct tensor_view *v = call_input(request, V), *past = call_input(request, PAST_K);
-    int64_t steps, mode;
+    int64_t strides[SHAPE_MAX_RANK], steps, mode;
     float scale = node_float(node, "scale", 0.0f);
 
     if (!call_dtype(q->dtype, &s->dtype) || k->dtype != q->dtype || v->dtype != q->dtype)
@@ -110,12 +121,14 @@ static int attention_shape(const struct call_request *request, struct kernel_att
     s->batch = q->shape.dims[0];
     s->heads = q->shape.rank == 3 ? node_int(node, "q_num_heads", 0) : q->shape.dims[1];
     s->kv_heads = k->shape.rank == 3 ? node_int(node, "kv_num_heads", 0) : k->shape.dims[1];
-    s->q = heads_of(&q->shape, s->heads, &s->q_steps, &s->channels);
-    s->k = heads_of(&k->shape, s->kv_heads, &s->kv_steps, &steps);
-    s->v = heads_of(&v->shape, s->kv_heads, &steps, &s->v_channels);
-    s->y = heads_of(&request->outputs[0].shape, s->heads, &steps, &steps);
+    s->q = input_heads(request, Q, s->heads, &s->q_steps, &s->channels);
+    s->k = input_heads(request, K, s->kv_heads, &s->kv_steps, &steps);
+    s->v = input_heads(request, V, s->kv_heads, &steps, &s->v_channels);
+    call_output_strides(request, strides);
+    s->y = heads_of(&request->outputs[0].shape, strides, s->heads, &steps, &steps);
     s->past_steps = past ? past->shape.dims[2] : 0;
     s->is_causal = node_int(node, "is_causal", 0) != 0;
+    s->unseen_is_nan = node_int(node, "unseen_is_nan", 0) != 0; /* of pass_fuse_attention() alone */
     attention_window(node, s);
     s->softcap = (double)node_float(node, "softcap", 0.0f);
     mode = node_int(node, "qk_matmul_output_mode", 0);
@@ -185,7 +198,7 @@ int call_bind_rotary(const struct call_request *request, struct call *call)
         return call_refuse(request, -ENOTSUP, "no kernel for such types");
     s->batch = x->shape.dims[0];
     s->heads = x->shape.rank == 3 ? node_int(request->node, "num_heads", 0) : x->shape.dims[1];
-    s->x = heads_of(&x->shape, s->heads, &s->steps, &s->channels);
+    s->x = input_heads(request, 0, s->heads, &s->steps, &s->channels);
     s->rotated = node_int(request->node, "rotary_embedding_dim", 0);
     s->rotated = s->rotated ? s->rotated : s->channels;
     s->is_interleaved = node_int(request->node, "interleaved", 0) != 0;
