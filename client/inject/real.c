@@ -16,11 +16,35 @@ struct real_caller {
     function function;
 };
 
+/* It is not found by dlsym(). */
+real_dlsym_type *real_dlsym(void)
+{
+    static void *real;
+    void *found = __atomic_load_n(&real, __ATOMIC_ACQUIRE);
+    real_dlsym_type *loader;
+
+    if (UNLIKELY(!found)) {
+        found = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
+        if (!found)
+            found = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+        if (!found)
+            abort(); /* there is no C library that we know */
+        __atomic_store_n(&real, found, __ATOMIC_RELEASE);
+    }
+    *(void **)&loader = found;
+    return loader;
+}
+
+void *real_symbol(void *handle, const char *name)
+{
+    return real_dlsym()(handle, name);
+}
+
 static function look_up(void *scope, const struct real *real)
 {
     function found;
 
-    *(void **)&found = dlsym(scope, real->name);
+    *(void **)&found = real_symbol(scope, real->name);
     return found == real->hook ? NULL : found;
 }
 

@@ -24,4 +24,12 @@ void (*real_find(struct real *real, const void *caller))(void);
 /** The same, NULL when there is none. */
 void (*real_try(struct real *real, const void *caller))(void);
 
+typedef void *real_dlsym_type(void *handle, const char *name);
+
+/** The C library's dlsym(), which symbols.c stands in front of. */
+real_dlsym_type *real_dlsym(void);
+
+/** By that; RTLD_NEXT is after this library. */
+void *real_symbol(void *handle, const char *name);
+
 #endif

@@ -5,19 +5,18 @@
  * the answer may depend on it (RTLD_NEXT): the arguments are put back, and the real one jumped to.
  */
 #include <dlfcn.h>
-#include <stdlib.h>
 
 #include "client/inject/ctranslate2.h"
+#include "client/inject/cupti/yield.h"
 #include "client/inject/ort.h"
 #include "client/inject/python_ort.h"
+#include "client/inject/real.h"
 #include "client/inject/recorder.h"
 #include "client/inject/torch.h"
 
 #if defined(__x86_64__) && defined(__linux__)
 
-typedef void *dlsym_type(void *handle, const char *name);
-
-dlsym_type *symbols_before(const char *name, void *handle);
+real_dlsym_type *symbols_before(const char *name, void *handle);
 
 /* A sanitizer that is not ready yet asks here for the functions that it stands in front of, those of
  * string.h among them. */
@@ -44,25 +43,6 @@ static bool is_first_of_extension(const char *name)
     return begins_with(name, "PyInit_") || is_same(name, "JNI_OnLoad");
 }
 
-/* The C library's dlsym(), which is not found by dlsym(). */
-static dlsym_type *real_dlsym(void)
-{
-    static void *real;
-    void *found = __atomic_load_n(&real, __ATOMIC_ACQUIRE);
-    dlsym_type *function;
-
-    if (UNLIKELY(!found)) {
-        found = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
-        if (!found)
-            found = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
-        if (!found)
-            abort(); /* there is no C library that we know */
-        __atomic_store_n(&real, found, __ATOMIC_RELEASE);
-    }
-    *(void **)&function = found;
-    return function;
-}
-
 /* Of a library that was loaded by hand: who calls makes no difference. */
 static void *find_ort(void *handle, const char *name)
 {
@@ -74,9 +54,14 @@ static void *find_python_ort(void *handle, const char *name)
     return python_ort_stand_in(real_dlsym()(handle, name));
 }
 
+static void *find_cupti(void *handle, const char *name)
+{
+    return cupti_stand_in(name, real_dlsym()(handle, name));
+}
+
 /* What to go on with. */
-__attribute__((visibility("hidden"), used)) dlsym_type *symbols_before(const char *name,
-                                                                       void *handle)
+__attribute__((visibility("hidden"), used)) real_dlsym_type *symbols_before(const char *name,
+                                                                            void *handle)
 {
     if (name && is_first_of_extension(name)) {
         torch_look();
@@ -87,6 +72,9 @@ __attribute__((visibility("hidden"), used)) dlsym_type *symbols_before(const cha
         return find_ort;
     if (name && UNLIKELY(is_same(name, PYTHON_ORT_INIT)))
         return find_python_ort;
+    if (name && UNLIKELY(begins_with(name, "cupti")) && handle != RTLD_NEXT &&
+        handle != RTLD_DEFAULT)
+        return find_cupti;
     return real_dlsym();
 }
 

@@ -618,6 +618,54 @@ static void more_than_all_buffers_hold(void **state)
     CHECK_U64(COUNT(SAID("CUDA: records of the device were lost: all buffers are with CUPTI")), 1);
 }
 
+/* A program that profiles itself has of that what it has without us, and the session says where its own
+ * recording ends. */
+static void the_programs_own_profiler_has_cupti(void **state)
+{
+    static const struct {
+        const char *scene, *level, *records;
+    } cases[] = {
+        {"profiler", "graph", "whole"},
+        {"profiler", "graph", "short"},
+        {"profiler", "node", "whole"},
+        {"profiler", "memory", "whole"},
+        {"profiler", "all", "short"},
+        {"profiler by name", "graph", "whole"},
+        {"profiler by name", "memory", "short"},
+        {"profiler without subscription", "graph", "whole"},
+        {"profiler without subscription", "all", "whole"},
+        {"profiler in a crowd", "graph", "whole"},
+        {"profiler in a crowd", "memory", "short"},
+    };
+
+    setenv("CUDA_DOUBLE_KERNELS", "gemm=3000,relu=2000,profiled=1000", 1);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        setenv("OPTRACE_CUPTI_RECORDS", cases[i].records, 1);
+        record_with(state, GPU(cases[i].level), cases[i].scene);
+        if (!strstr((*(struct run_scene **)state)->result.out, "profiled 50\n"))
+            fail_msg("%s at %s: %s", cases[i].scene, cases[i].level,
+                     (*(struct run_scene **)state)->result.out);
+        CHECK_U64(COUNT(ON_DEVICE "op_name = 'gemm'"), 100);
+        CHECK_U64(COUNT(ON_DEVICE "op_name = 'profiled'"), 0);
+        CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_name = 'layer'"), 200);
+        CHECK_U64(COUNT(SAID("CUDA: from here on the program has CUPTI itself%")), 1);
+        /* What runs on the device meanwhile has no end yet. */
+        CHECK_U64(COUNT(SAID("CUDA:%") " AND op_name NOT LIKE '%without an end%' AND"
+                                       " op_name NOT LIKE '%had no times%'"),
+                  1);
+    }
+}
+
+/* As nsys or another tool that was before both. */
+static void who_has_cupti_instead_is_said(void **state)
+{
+    setenv("CUDA_DOUBLE_FAIL", "cuptiSubscribe=39", 1);
+    record_with(state, GPU("graph"), "profiler");
+    CHECK_U64(COUNT(SAID("CUDA: only the host%another tool holds CUPTI (error 39)")), 1);
+    CHECK_U64(COUNT(SAID("CUDA: the program asks for CUPTI, and another tool holds it (error 39)")),
+              1);
+}
+
 static void no_driver_is_as_without_us(void **state)
 {
     char *program = place_program("tests/flow/inject_cupti_program");
@@ -690,6 +738,8 @@ int main(void)
         CASE(a_library_before_all_others),
         CASE(records_that_come_in_another_order),
         CASE(more_than_all_buffers_hold),
+        CASE(the_programs_own_profiler_has_cupti),
+        CASE(who_has_cupti_instead_is_said),
         CASE(no_driver_is_as_without_us),
         CASE(what_is_unloaded_in_the_middle),
         CASE(no_library_is_said),

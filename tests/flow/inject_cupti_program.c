@@ -4,6 +4,7 @@
  * copied to the device and back.
  */
 #include <dlfcn.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdbool.h>
@@ -14,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/flow/inject_cupti_profiler.h"
 #include "tests/support/cuda/double.h"
 #include "tests/support/nvtx_unit.h"
 
@@ -45,7 +47,8 @@ int cudaStreamCreate(void **out_stream);
 int cudaStreamSynchronize(void *stream);
 int cudaDeviceSynchronize(void);
 
-static char gemm, relu; /* functions of the host are known by their address */
+static char folder[PATH_MAX - 64]; /* of the program */
+static char gemm, relu;            /* functions of the host are known by their address */
 
 #define DO(call)                                                                                   \
     do {                                                                                           \
@@ -247,15 +250,14 @@ static void sudden(void)
 }
 
 /* A module of the program goes while its kernels run; somebody opens and closes our library. */
-static void unload(const char *program)
+static void unload(void)
 {
     const char *ours = getenv("CUDA_INJECTION64_PATH");
     int (*run)(int);
-    char path[4096];
+    char path[PATH_MAX];
     void *module;
 
-    snprintf(path, sizeof(path), "%.*s/libinject_cupti_module.so",
-             (int)(strrchr(program, '/') - program), program);
+    snprintf(path, sizeof(path), "%s/libinject_cupti_module.so", folder);
     for (int i = 0; i < 3; i++) {
         module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         if (!module) {
@@ -414,6 +416,64 @@ static void steady_graphs(void)
     go_on(true);
 }
 
+/* As torch.profiler does it, in the middle: how many kernels it sees, of those that it launches. */
+static void profiled(enum profile_way way)
+{
+    char path[PATH_MAX];
+    profile_type *profile;
+    void *module;
+
+    kernels();
+    snprintf(path, sizeof(path), "%s/libinject_cupti_profiler.so", folder);
+    module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!module) {
+        fprintf(stderr, "%s\n", dlerror());
+        exit(1);
+    }
+    *(void **)&profile = dlsym(module, "profile");
+    printf("profiled %d\n", profile(way));
+    kernels();
+}
+
+static void linked(void)
+{
+    profiled(PROFILE_LINKED);
+}
+
+static void asked_for(void)
+{
+    profiled(PROFILE_ASKED_FOR);
+}
+
+static void unsubscribed(void)
+{
+    profiled(PROFILE_UNSUBSCRIBED);
+}
+
+static uint32_t is_done;
+
+static void *launch_on(void *nothing)
+{
+    while (!__atomic_load_n(&is_done, __ATOMIC_RELAXED)) {
+        launch(&relu, 4, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = 10000}, NULL);
+    }
+    return nothing;
+}
+
+/* While others launch. */
+static void crowded(void)
+{
+    pthread_t others[4];
+
+    for (int i = 0; i < 4; i++)
+        pthread_create(&others[i], NULL, launch_on, NULL);
+    profiled(PROFILE_LINKED);
+    __atomic_store_n(&is_done, 1, __ATOMIC_RELAXED);
+    for (int i = 0; i < 4; i++)
+        pthread_join(others[i], NULL);
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -437,14 +497,16 @@ int main(int argc, char **argv)
         {"clock", clock_is_set},
         {"contexts", contexts},
         {"steady graphs", steady_graphs},
+        {"unload", unload},
+        {"profiler", linked},
+        {"profiler by name", asked_for},
+        {"profiler without subscription", unsubscribed},
+        {"profiler in a crowd", crowded},
     };
 
     __cudaRegisterFunction(NULL, &gemm, NULL, "gemm", 0, NULL, NULL, NULL, NULL, NULL);
     __cudaRegisterFunction(NULL, &relu, NULL, "relu", 0, NULL, NULL, NULL, NULL, NULL);
-    if (argc > 1 && strcmp(argv[1], "unload") == 0) {
-        unload(argv[0]);
-        return 0;
-    }
+    snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(argv[0], '/') - argv[0]), argv[0]);
     for (size_t i = 0; argc > 1 && i < sizeof(scenes) / sizeof(scenes[0]); i++) {
         if (strcmp(argv[1], scenes[i].name) == 0) {
             scenes[i].run();

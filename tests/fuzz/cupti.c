@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "client/inject/cupti/private.h"
+#include "client/inject/real.h"
 #include "client/inject/cupti/short.h"
 #include "client/inject/names.h"
 #include "client/inject/recorder.h"
@@ -193,6 +194,11 @@ uint64_t cuda_double_now(void)
 uint64_t cuda_double_node_id(const void *node)
 {
     return (uintptr_t)node;
+}
+
+void *real_symbol(void *handle, const char *name)
+{
+    return dlsym(handle, name);
 }
 
 void cupti_buffers_request(uint8_t **out_buffer, size_t *out_bytes, size_t *out_record_limit)

@@ -12,13 +12,14 @@
 enum { SLOTS = 256, SLOT_BYTES = 256 << 10, NULL_IS_ALLOWED = 27 };
 
 enum { FREE, OUT, OUT_UNREAD };
+enum { READ, UNREAD, NONE };
 
 /* In one line or two of the cache. */
 static struct {
     const struct cupti *library;
     uint8_t *memory;
     uint64_t completed;    /* atomic */
-    uint8_t is_over;       /* atomic: what is asked for now is not read */
+    uint8_t given;         /* atomic; READ, UNREAD, NONE: what is asked for now */
     uint8_t is_out[SLOTS]; /* atomic; FREE, OUT, OUT_UNREAD */
 } slots;
 static _Alignas(8) uint8_t discard[SLOT_BYTES];
@@ -37,14 +38,15 @@ bool cupti_buffers_open(const struct cupti *cupti)
 
 void cupti_buffers_request(uint8_t **out_buffer, size_t *out_bytes, size_t *out_record_limit)
 {
-    const uint8_t is_out = __atomic_load_n(&slots.is_over, __ATOMIC_RELAXED) ? OUT_UNREAD : OUT;
+    const uint8_t given = __atomic_load_n(&slots.given, __ATOMIC_RELAXED);
 
     *out_record_limit = 0;
     *out_bytes = SLOT_BYTES;
     /* From the first on: what was used lately is in the caches, and the rest is never touched. */
-    for (uint32_t slot = 0; slot < SLOTS; slot++) {
+    for (uint32_t slot = 0; given != NONE && slot < SLOTS; slot++) {
         if (!__atomic_load_n(&slots.is_out[slot], __ATOMIC_RELAXED) &&
-            !__atomic_exchange_n(&slots.is_out[slot], is_out, __ATOMIC_ACQUIRE)) {
+            !__atomic_exchange_n(&slots.is_out[slot], given == READ ? OUT : OUT_UNREAD,
+                                 __ATOMIC_ACQUIRE)) {
             *out_buffer = slots.memory + (size_t)slot * SLOT_BYTES;
             return;
         }
@@ -77,11 +79,11 @@ HOT void cupti_buffers_complete(void *context, uint32_t stream, uint8_t *buffer,
     rc = slots.library->dropped(context, stream, &dropped);
     if (rc != 0) {
         cupti_say("CUPTI does not say what it dropped (error %d)", rc);
-    } else if (dropped > 0) {
+    } else if (dropped > 0 && __atomic_load_n(&slots.given, __ATOMIC_RELAXED) != NONE) {
         cupti_say("CUPTI dropped records for want of room");
         cupti_watch_dropped(dropped);
     }
-    if (buffer == discard) {
+    if (buffer == discard && __atomic_load_n(&slots.given, __ATOMIC_RELAXED) == READ) {
         cupti_say("records of the device were lost: all buffers are with CUPTI");
     } else if (is_ours) {
         if (is_read)
@@ -95,7 +97,12 @@ HOT void cupti_buffers_complete(void *context, uint32_t stream, uint8_t *buffer,
 
 void cupti_buffers_read_no_more(void)
 {
-    __atomic_store_n(&slots.is_over, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&slots.given, UNREAD, __ATOMIC_RELAXED);
+}
+
+void cupti_buffers_give_no_more(void)
+{
+    __atomic_store_n(&slots.given, NONE, __ATOMIC_RELAXED);
 }
 
 uint64_t cupti_buffers_completed(void)

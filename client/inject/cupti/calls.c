@@ -32,10 +32,12 @@ enum {
 };
 #define NS_PER_S UINT64_C(1000000000)
 
+enum { OVER, ALIVE, LEAVING };
+
 OT_HOOK int InitializeInjection(void);
 
 static struct cupti cupti;
-static uint32_t is_alive; /* atomic: records are wanted */
+static uint32_t state; /* atomic; LEAVING: calls that threads are in still end */
 static pid_t owner;
 
 /* What this thread is in; a call of the driver within one of the runtime is that one's. */
@@ -67,7 +69,7 @@ static uint64_t now_ns(void)
 
 static bool is_mine(void)
 {
-    return __atomic_load_n(&is_alive, __ATOMIC_ACQUIRE) && getpid() == owner;
+    return __atomic_load_n(&state, __ATOMIC_ACQUIRE) == ALIVE && getpid() == owner;
 }
 
 static void flush_now(void)
@@ -111,7 +113,7 @@ static void flush(uint64_t now)
 static void *sleep_and_flush(void *nothing)
 {
     pthread_mutex_lock(&sleep_lock);
-    while (__atomic_load_n(&is_alive, __ATOMIC_ACQUIRE)) {
+    while (__atomic_load_n(&state, __ATOMIC_ACQUIRE) != OVER) {
         struct timespec until;
 
         if (__atomic_load_n(&pending, __ATOMIC_ACQUIRE) == 0 && cupti_buffers_out() == 0) {
@@ -317,6 +319,11 @@ static void leave_call(void)
         after_call();
 }
 
+static bool is_entered(uint32_t domain, const struct cupti_call *call)
+{
+    return (domain != CUPTI_RUNTIME && domain != CUPTI_DRIVER) || call->site == 0;
+}
+
 static void on_call(void *user, uint32_t domain, uint32_t id, const void *data)
 {
     const bool is_timed = cupti_calls_of_thread++ % TIMED_EVERY == 0 &&
@@ -324,9 +331,10 @@ static void on_call(void *user, uint32_t domain, uint32_t id, const void *data)
                                           __ATOMIC_RELAXED) != OPTRACE_OFF;
     const uint64_t start_ns = UNLIKELY(is_timed) ? cupti_watch_now() : 0;
     const struct cupti_call *call = data;
+    const uint32_t now = __atomic_load_n(&state, __ATOMIC_RELAXED);
 
     (void)user;
-    if (UNLIKELY(!__atomic_load_n(&is_alive, __ATOMIC_RELAXED)))
+    if (UNLIKELY(now != ALIVE) && (now == OVER || is_entered(domain, call)))
         return; /* a child, which has neither our thread nor the state of our locks; or the end */
     if (domain == CUPTI_RESOURCE && (id == CUPTI_NODE_CREATED || id == CUPTI_NODE_CLONED))
         on_node(id, data);
@@ -374,33 +382,77 @@ static void await_buffers(void)
         nanosleep(&(struct timespec){.tv_nsec = LAST_TRY_NS}, NULL);
 }
 
-/* What came last is there when all buffers are. Those that are not finished have no end. A flush
- * under way is waited for, but not for ever: CUPTI ends after this, and is not to be called then. */
-static void at_end(void)
+/* A flush under way is waited for, but not for ever. */
+static bool lock_flush(void)
 {
     struct timespec until;
 
-    if (!is_mine())
-        return;
-    __atomic_store_n(&is_alive, 0, __ATOMIC_RELEASE);
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += LAST_WAIT_S;
-    if (pthread_mutex_timedlock(&flush_lock, &until) != 0)
-        return;
+    return pthread_mutex_timedlock(&flush_lock, &until) == 0;
+}
+
+/* From `ALIVE`: false for all but the first, and in a child. */
+static bool become(uint32_t next)
+{
+    uint32_t alive = ALIVE;
+
+    return getpid() == owner && __atomic_compare_exchange_n(&state, &alive, next, false,
+                                                            __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+/* What came last is there when all buffers are. Those that are not finished have no end. */
+static void take_the_rest(void)
+{
     cupti_pace_last();
     cupti.flush(0);
     cupti.flush(FLUSH_FORCED);
     await_buffers();
     cupti_watch_clock();
     cupti_watch_end();
+}
+
+/* CUPTI ends after this, and is not to be called then. */
+static void at_end(void)
+{
+    const bool is_first = become(OVER);
+
+    if (getpid() != owner || !lock_flush())
+        return;
+    if (is_first)
+        take_the_rest();
     pthread_mutex_unlock(&flush_lock);
+}
+
+/* To the program: the calls that threads are in end meanwhile. */
+static bool yield(void)
+{
+    if (!become(LEAVING))
+        return false;
+    __atomic_store_n(&cupti_is_recording, 0, __ATOMIC_RELAXED);
+    if (!lock_flush()) {
+        __atomic_store_n(&state, OVER, __ATOMIC_RELEASE);
+        cupti_say("the program asks for CUPTI and does not get it: a flush does not end");
+        return false;
+    }
+    cupti_buffers_give_no_more();
+    take_the_rest();
+    cupti_level_leave();
+    cupti_give_back(&cupti, cupti.subscriber);
+    __atomic_store_n(&state, OVER, __ATOMIC_RELEASE);
+    pthread_mutex_unlock(&flush_lock);
+    cupti_say(
+        "from here on the program has CUPTI itself, as for a profiler of its own: kernels are not"
+        " recorded any more");
+    found_note("cuda", "kernels up to where the program's own profiler took CUPTI");
+    return true;
 }
 
 /* Of CUPTI nothing is left in a child but what hangs. */
 static void after_fork_child(void)
 {
     __atomic_store_n(&cupti_is_recording, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&is_alive, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&state, OVER, __ATOMIC_RELEASE);
 }
 
 /* libcuda is told that all is well in any case: what is not is none of its concern. */
@@ -424,6 +476,7 @@ int InitializeInjection(void)
         cupti_say("only the host is recorded: out of memory");
         return 1;
     }
+    cupti_yield_begin(cupti.handle, yield);
     rc = cupti_subscribe(&cupti, on_call);
     if (rc == 0) {
         rc = cupti_level_begin(&cupti, level);
@@ -442,7 +495,7 @@ int InitializeInjection(void)
     cupti_watch_clock();
     cupti_judge_begin();
     cupti_pace_begin();
-    __atomic_store_n(&is_alive, 1, __ATOMIC_RELEASE);
+    __atomic_store_n(&state, ALIVE, __ATOMIC_RELEASE);
     __atomic_store_n(&cupti_is_recording, 1, __ATOMIC_RELAXED);
     pthread_atfork(NULL, NULL, after_fork_child);
     atexit(at_end);

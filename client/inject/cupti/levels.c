@@ -234,3 +234,20 @@ enum cupti_level cupti_level_down(void)
     }
     return below;
 }
+
+/* Kernels and graphs stay asked for, as above; copies and memsets are a part of graphs. */
+void cupti_level_leave(void)
+{
+    static const uint32_t staying[] = {CUPTI_KERNEL, CUPTI_MEMCPY, CUPTI_MEMSET, CUPTI_GRAPH};
+    uint8_t no = 0;
+    size_t bytes = sizeof(no);
+    int rc;
+
+    __atomic_store_n(&level, CUPTI_LEVEL_HOST, __ATOMIC_RELAXED);
+    for (size_t i = 0; i < sizeof(staying) / sizeof(staying[0]); i++)
+        is_enabled[staying[i]] = false;
+    disable_kinds();
+    rc = cupti->set_attribute(CUPTI_ZEROED_BUFFERS, &bytes, &no);
+    if (rc != 0)
+        cupti_say("CUPTI does not clear the program's own buffers (error %d)", rc);
+}

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "client/inject/cupti/private.h"
+#include "client/inject/real.h"
 
 enum { PROBE_BYTES = 4096 };
 
@@ -139,13 +140,13 @@ static bool find_functions(void *handle, struct cupti *out_cupti)
     };
 
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
-        void *function = dlsym(handle, functions[i].name);
+        void *function = real_symbol(handle, functions[i].name);
 
         if (!function)
             return false;
         memcpy(functions[i].place, &function, sizeof(function));
     }
-    *(void **)&out_cupti->get_node_id = dlsym(handle, "cuptiGetGraphNodeId");
+    *(void **)&out_cupti->get_node_id = real_symbol(handle, "cuptiGetGraphNodeId");
     return true;
 }
 
@@ -202,7 +203,8 @@ static bool would_recurse(void *handle)
     void *function = driver_function("cuGetExportTable");
     const void *table = NULL;
 
-    if (!dlsym(handle, "cuptiActivityEnable_v2") || dlsym(handle, "cuptiActivityGetNextRecord_v2"))
+    if (!real_symbol(handle, "cuptiActivityEnable_v2") ||
+        real_symbol(handle, "cuptiActivityGetNextRecord_v2"))
         return false;
     if (!function)
         return true;

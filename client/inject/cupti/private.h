@@ -92,6 +92,17 @@ const char *cupti_level_name(enum cupti_level which);
  *  not from where records are handed over. */
 enum cupti_level cupti_level_down(void);
 
+/** Another tool has CUPTI next: what it would get of ours is taken back, as far as programs survive
+ *  that. */
+void cupti_level_leave(void);
+
+/* --- yield.c --- */
+
+/** From here on programs that ask for CUPTI themselves get it. library: whose functions are meant where it
+ *  is not known whose. give_back: takes in what was recorded, gives CUPTI back, and says so; false where it
+ *  is not ours, as in a child or after the first time. It is called by threads that CUPTI did not call. */
+void cupti_yield_begin(void *library, bool (*give_back)(void));
+
 /* --- watch.c --- */
 
 void cupti_watch_begin(void);
@@ -191,6 +202,9 @@ cupti_complete cupti_buffers_complete;
 
 /** What CUPTI asks for from now on is not read: cleared, and given again. */
 void cupti_buffers_read_no_more(void);
+
+/** What is asked for from here on is not given: another tool's function will be asked. */
+void cupti_buffers_give_no_more(void);
 
 /** How many were handed back so far, and how many are with CUPTI that will be read. */
 uint64_t cupti_buffers_completed(void);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "client/inject/cupti/private.h"
+#include "client/inject/real.h"
 #include "client/inject/recorder.h"
 
 #define SIZE_OF(record, member) sizeof(((struct record *)0)->member)
@@ -153,7 +154,7 @@ static bool find_functions(void *handle)
     };
 
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
-        void *function = dlsym(handle, functions[i].name);
+        void *function = real_symbol(handle, functions[i].name);
 
         if (!function)
             return false;

@@ -35,7 +35,8 @@ static struct filled current;
 static struct filled full[FULL_MAX];
 static size_t full_count, dropped;
 static uint8_t kinds[CUPTI_KINDS];
-static bool is_left; /* kernels or graphs were asked for, and are not any more */
+static bool is_zeroed; /* the tool clears buffers itself */
+static bool is_left;   /* kernels or graphs were asked for, and are not any more */
 static uint8_t ids[CUPTI_DOMAINS][IDS];
 static cupti_callback *callback;
 static void *callback_user;
@@ -199,6 +200,13 @@ static void short_pack(uint32_t kind, const void *whole, uint8_t *out)
     }
 }
 
+/* Of what nobody cleared something stays. */
+static void write_whole(uint8_t *out, const void *record, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        out[i] = (uint8_t)((is_zeroed ? out[i] : 0) | ((const uint8_t *)record)[i]);
+}
+
 static void hand_over(uint8_t *buffer, size_t bytes, size_t valid)
 {
     const struct cupti_complete_info info = {sizeof(info), 1, layout_list, CUPTI_KINDS};
@@ -345,7 +353,7 @@ static bool put(uint32_t kind, const void *record, uint64_t end_ns)
         if (short_bytes(kind))
             short_pack(kind, whole, current.memory + current.used);
         else
-            memcpy(current.memory + current.used, whole, bytes);
+            write_whole(current.memory + current.used, whole, bytes);
         current.used += bytes;
         if (end_ns > current.end_ns)
             current.end_ns = end_ns;
@@ -440,6 +448,9 @@ int cuptiUnsubscribe(void *subscriber)
         return INVALID;
     callback = NULL;
     memset(ids, 0, sizeof(ids));
+    memset(&short_hooks, 0, sizeof(short_hooks));
+    memset(layouts, 0, sizeof(layouts));
+    is_chosen = 0;
     return 0;
 }
 
@@ -493,7 +504,10 @@ int cuptiActivityDisable(uint32_t kind)
 int cuptiActivitySetAttribute(uint32_t attribute, size_t *bytes, void *value)
 {
     SCRIPTED();
-    return attribute == CUPTI_ZEROED_BUFFERS && *bytes == 1 && value ? 0 : INVALID;
+    if (attribute != CUPTI_ZEROED_BUFFERS || *bytes != 1 || !value)
+        return INVALID;
+    is_zeroed = *(const uint8_t *)value;
+    return 0;
 }
 
 int cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid, void **record)
