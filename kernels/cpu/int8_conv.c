@@ -89,16 +89,25 @@ size_t kernel_convolve_int8_room(const struct kernel_convolve *shape)
     return (size_t)(3 * filter_bytes(shape)) + (direct > gathering ? direct : gathering);
 }
 
+/* Filters of one channel, of which only those for few outputs are packed. */
+static bool is_few_deep(const struct kernel_convolve *s)
+{
+    return int8_depth_fits(s) && int8_depth_few_fits(s);
+}
+
 size_t kernel_convolve_int8_packed(const struct kernel_convolve *shape)
 {
-    return int8_few_fits(shape)      ? int8_few_packed(shape)
+    return is_few_deep(shape)        ? int8_depth_few_packed(shape)
+           : int8_few_fits(shape)    ? int8_few_packed(shape)
            : int8_direct_fits(shape) ? int8_direct_packed(shape)
                                      : 0;
 }
 
 void kernel_pack_filters_int8(void *packed, const void *w, const struct kernel_convolve *shape)
 {
-    if (int8_few_fits(shape))
+    if (is_few_deep(shape))
+        int8_depth_few_pack(packed, w, shape);
+    else if (int8_few_fits(shape))
         int8_few_pack(packed, w, shape);
     else
         int8_direct_pack(packed, w, shape);
@@ -325,12 +334,14 @@ static void describe_filters(struct conv *c, bool is_packed)
     for (int64_t f = 0; f < s->filters; f++) {
         c->w_zero[f] = number_at(d->w_zero, s->w_type, s->has_filter_zeros ? f : 0);
         c->has_w_zero = c->has_w_zero || c->w_zero[f] != 0;
-        if (d->y_scale)
+        if (d->y_scale && f > 0 && !s->has_filter_scales)
+            c->scale[f] = c->scale[0];
+        else if (d->y_scale)
             c->scale[f] = (double)*(const float *)d->x_scale *
-                          (double)((const float *)d->w_scale)[s->has_filter_scales ? f : 0] /
+                          (double)((const float *)d->w_scale)[f] /
                           (double)*(const float *)d->y_scale;
     }
-    if (c->x_zero && (!is_packed || c->has_w_zero))
+    if (c->x_zero && (!is_packed || c->has_w_zero) && !int8_depth_fits(s))
         int8_row_sums(c->w_sums, d->w, s->filters, depth_of(s), depth_of(s),
                       s->w_type == KERNEL_I8);
 }
@@ -381,13 +392,14 @@ static void convolve_few(const struct conv *c, const void *packed)
 }
 
 /* Filters of one channel. */
-static void convolve_depth(const struct conv *c, team_fn *depth)
+static void convolve_depth(const struct conv *c, const void *packed, team_fn *depth)
 {
     const struct kernel_convolve *s = c->shape;
     struct int8_depth d = {
         .shape = s,
         .x = c->data->x,
         .w = c->data->w,
+        .packed = packed,
         .x_zero = number_at(c->data->x_zero, s->x_type, 0),
         .w_zero = c->w_zero,
         .product = {.bias = c->data->bias,
@@ -434,15 +446,15 @@ static void convolve(const struct kernel_convolve_data *data, const void *packed
     c.slots = at + filter_bytes(s);
     c.blocks = (plane + pixels - 1) / pixels;
     describe_filters(&c, packed != NULL);
+    if (int8_depth_fits(s)) {
+        convolve_depth(&c, packed, planes);
+        return;
+    }
     if (packed && !c.has_w_zero) {
         if (int8_few_fits(s))
             convolve_few(&c, packed);
         else
             convolve_direct(&c, packed);
-        return;
-    }
-    if (int8_depth_fits(s)) {
-        convolve_depth(&c, planes);
         return;
     }
     widen_filters(&c);

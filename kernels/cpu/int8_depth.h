@@ -10,6 +10,7 @@
 struct int8_depth {
     const struct kernel_convolve *shape;
     const uint8_t *x, *w;
+    const uint8_t *packed; /* w by int8_depth_few_pack(), where that is for it; or NULL */
     int32_t x_zero;
     const int32_t *w_zero;       /* of each filter */
     struct int8_product product; /* what is done to the sums, by filter; y from its beginning */
@@ -21,6 +22,10 @@ typedef void int8_depth_fn(const struct int8_depth *d, int64_t begin, int64_t en
 
 /** Whether a plane has so few outputs that channels had better lie side by side. */
 bool int8_depth_few_fits(const struct kernel_convolve *shape);
+
+/** Filters as they are read then, a block of channels after the other. */
+size_t int8_depth_few_packed(const struct kernel_convolve *shape);
+void int8_depth_few_pack(void *packed, const uint8_t *w, const struct kernel_convolve *shape);
 
 /** Planes [begin, end) of y where they do. */
 int8_depth_fn int8_depth_few_portable;

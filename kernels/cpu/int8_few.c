@@ -9,8 +9,8 @@
 #include <string.h>
 
 enum {
-    FEW = 64,     /* outputs */
-    PLANE = 1024, /* pixels of a channel */
+    FEW = 64, /* outputs */
+    PLANE = INT8_FEW_PIXELS,
     FILTERS = 16, /* of a group, at least */
 };
 
@@ -134,8 +134,8 @@ size_t int8_few_room(const struct kernel_convolve *s)
     return make_room(s, nothing, &room);
 }
 
-/* All channels of a pixel side by side. */
-static void turn_image(uint8_t *image, const uint8_t *x, int64_t pixels, int64_t channels)
+void int8_turn_image(uint8_t *image, const uint8_t *x, int64_t pixels, int64_t channels,
+                     int64_t line)
 {
     uint8_t quads[PLANE * INT8_QUAD];
 
@@ -148,10 +148,10 @@ static void turn_image(uint8_t *image, const uint8_t *x, int64_t pixels, int64_t
         int8_pack_line(quads, rows, pixels, 0);
         if (count == INT8_QUAD)
             for (int64_t i = 0; i < pixels; i++)
-                memcpy(image + i * channels + c, quads + i * INT8_QUAD, INT8_QUAD);
+                memcpy(image + i * line + c, quads + i * INT8_QUAD, INT8_QUAD);
         else
             for (int64_t i = 0; i < pixels; i++)
-                memcpy(image + i * channels + c, quads + i * INT8_QUAD, (size_t)count);
+                memcpy(image + i * line + c, quads + i * INT8_QUAD, (size_t)count);
     }
 }
 
@@ -176,17 +176,42 @@ static void see(uint8_t *out, const uint8_t *image, const struct kernel_convolve
     }
 }
 
-/* Rows become columns. */
-static void turn_back(void *y, const void *turned, int64_t outputs, int64_t filters, bool is_byte)
+static void turn_bytes_back(uint8_t *y, const uint8_t *turned, int64_t outputs, int64_t filters,
+                            int64_t line)
 {
-    if (is_byte)
+    uint8_t quads[PLANE * INT8_QUAD];
+    int64_t o = 0;
+
+    for (; o + INT8_QUAD <= outputs; o += INT8_QUAD) {
+        for (int64_t first = 0; first < filters; first += PLANE) {
+            int64_t count = filters - first < PLANE ? filters - first : PLANE;
+            const uint8_t *rows[INT8_QUAD];
+
+            for (int64_t q = 0; q < INT8_QUAD; q++)
+                rows[q] = turned + (o + q) * line + first;
+            int8_pack_line(quads, rows, count, 0);
+            for (int64_t f = 0; f < count; f++)
+                memcpy(y + (first + f) * outputs + o, quads + f * INT8_QUAD, INT8_QUAD);
+        }
+    }
+    for (; o < outputs; o++)
         for (int64_t f = 0; f < filters; f++)
-            for (int64_t o = 0; o < outputs; o++)
-                ((uint8_t *)y)[f * outputs + o] = ((const uint8_t *)turned)[o * filters + f];
-    else
-        for (int64_t f = 0; f < filters; f++)
-            for (int64_t o = 0; o < outputs; o++)
-                ((int32_t *)y)[f * outputs + o] = ((const int32_t *)turned)[o * filters + f];
+            y[f * outputs + o] = turned[o * line + f];
+}
+
+void int8_turn_back(void *y, const void *turned, int64_t outputs, int64_t filters, int64_t line,
+                    bool is_byte)
+{
+    const int32_t *from = turned;
+    int32_t *to = y;
+
+    if (is_byte) {
+        turn_bytes_back(y, turned, outputs, filters, line);
+        return;
+    }
+    for (int64_t f = 0; f < filters; f++)
+        for (int64_t o = 0; o < outputs; o++)
+            to[f * outputs + o] = from[o * line + f];
 }
 
 /* One group of an image. */
@@ -222,15 +247,17 @@ static void do_group(const struct int8_few_call *call, const struct kernel_convo
         .y_zero = call->y_zero,
     };
 
-    turn_image(room->image, call->x + index * channels * pixels_of(s), pixels_of(s), channels);
+    int8_turn_image(room->image, call->x + index * channels * pixels_of(s), pixels_of(s), channels,
+                    channels);
     for (int64_t o = 0; o < outputs; o++)
         see(room->seen + o * depth, room->image, s, o / w->out[2], o % w->out[2],
             (uint8_t)call->x_zero);
     if (shift)
         int8_row_sums(room->sums, room->seen, outputs, depth, depth, p.a_is_signed);
     int8_run(&p, &call->steps, BLOCK_ROWS, room->wide);
-    turn_back((char *)call->y + index * filters * outputs * (int64_t)kernel_dtype_bytes(s->y_type),
-              room->y, outputs, filters, s->y_type != KERNEL_I32);
+    int8_turn_back((char *)call->y +
+                       index * filters * outputs * (int64_t)kernel_dtype_bytes(s->y_type),
+                   room->y, outputs, filters, filters, s->y_type != KERNEL_I32);
 }
 
 void int8_few_run(const struct int8_few_call *call, const struct kernel_convolve *s)

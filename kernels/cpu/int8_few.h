@@ -32,4 +32,14 @@ struct int8_few_call {
 /** The zero points of filters must be 0. */
 void int8_few_run(const struct int8_few_call *call, const struct kernel_convolve *shape);
 
+enum { INT8_FEW_PIXELS = 1024 };
+
+/** All channels of a pixel side by side, pixels `line` bytes apart; at most INT8_FEW_PIXELS of them. */
+void int8_turn_image(uint8_t *image, const uint8_t *x, int64_t pixels, int64_t channels,
+                     int64_t line);
+
+/** Outputs that are rows, `line` elements apart, of bytes or of int32, become columns. */
+void int8_turn_back(void *y, const void *turned, int64_t outputs, int64_t filters, int64_t line,
+                    bool is_byte);
+
 #endif
