@@ -126,10 +126,12 @@ ISA_BODY void pool_part(const struct pool *p, int64_t begin, int64_t end, bool i
 
 POOL_ROW(max_f32, float, POOL_MAXIMUM, -FLT_MAX)
 POOL_ROW(sum_f32, float, POOL_SUM, 0.0f)
-POOL_ROW_SMALL(max_f32, POOL_MAXIMUM, -FLT_MAX)
-POOL_ROW_SMALL(sum_f32, POOL_SUM, 0.0f)
+POOL_ROW_SMALL(max_f32, float, POOL_MAXIMUM, -FLT_MAX)
+POOL_ROW_SMALL(sum_f32, float, POOL_SUM, 0.0f)
 POOL_ROW(max_u8, uint8_t, POOL_MAXIMUM, 0)
 POOL_ROW(max_i8, int8_t, POOL_MAXIMUM, INT8_MIN)
+POOL_ROW_SMALL(max_u8, uint8_t, POOL_MAXIMUM, 0)
+POOL_ROW_SMALL(max_i8, int8_t, POOL_MAXIMUM, INT8_MIN)
 
 /* The maximum, or the mean, of a whole plane. */
 ISA_BODY float whole_plane(const float *x, int64_t count, bool is_max)
@@ -267,11 +269,37 @@ struct pool_any {
     bool is_signed;
 };
 
+/* Rows of outputs [begin, end), counted over all planes, of a small window. */
+ISA_BODY void pool_small_bytes(const struct pool_any *p, int64_t begin, int64_t end)
+{
+    const struct kernel_window *w = p->window;
+    uint8_t out[POOL_BAND][POOL_LINE + POOL_LANES];
+
+    while (begin < end) {
+        int64_t plane = begin / w->out[1], oh = begin % w->out[1];
+        int64_t left = w->out[1] - oh < end - begin ? w->out[1] - oh : end - begin;
+        int64_t rows = left < POOL_BAND ? left : POOL_BAND;
+        const uint8_t *x = p->x + plane * w->in[1] * w->in[2];
+
+        if (p->is_signed)
+            max_i8_small((void *)out, (const int8_t *)x, w, oh, rows);
+        else
+            max_u8_small(out, x, w, oh, rows);
+        for (int64_t r = 0; r < rows; r++)
+            memcpy(p->y + (begin + r) * w->out[2], out[r], (size_t)w->out[2]);
+        begin += rows;
+    }
+}
+
 ISA_BODY void pool_bytes(const struct pool_any *p, int64_t begin, int64_t end)
 {
     const struct kernel_window *w = p->window;
     int64_t in = w->in[0] * w->in[1] * w->in[2], rows = w->out[0] * w->out[1];
 
+    if (pool_is_small(w)) {
+        pool_small_bytes(p, begin, end);
+        return;
+    }
     for (int64_t i = begin; i < end; i++) {
         const uint8_t *plane = p->x + i / rows * in;
         uint8_t *y = p->y + i * w->out[2];

@@ -142,14 +142,14 @@ static inline bool pool_is_small(const struct kernel_window *w)
 
 /** name_small(): rows of outputs [oh, oh + rows) of a small window. Rows are joined in vectors, the
  *  last of which begins early rather than end late, and the result is read beyond its end. */
-#define POOL_ROW_SMALL(name, op, lowest)                                                           \
-    ISA_BODY void name##_join(float *restrict line, const float *const rows[POOL_SMALL],           \
+#define POOL_ROW_SMALL(name, type, op, lowest)                                                     \
+    ISA_BODY void name##_join(type *restrict line, const type *const rows[POOL_SMALL],             \
                               int64_t count, int64_t size)                                         \
     {                                                                                              \
         for (int64_t at = 0; at < size; at += POOL_LANES) {                                        \
             int64_t i = at + POOL_LANES <= size ? at : size - POOL_LANES;                          \
-            const float *a = rows[0] + i, *b = rows[1] + i, *c = rows[2] + i;                      \
-            float *to = line + i;                                                                  \
+            const type *a = rows[0] + i, *b = rows[1] + i, *c = rows[2] + i;                       \
+            type *to = line + i;                                                                   \
                                                                                                    \
             if (count == 3)                                                                        \
                 _Pragma("omp simd") for (int j = 0; j < POOL_LANES; j++) to[j] =                   \
@@ -161,12 +161,12 @@ static inline bool pool_is_small(const struct kernel_window *w)
         }                                                                                          \
     }                                                                                              \
                                                                                                    \
-    ISA_BODY void name##_across(float *restrict y, const float *restrict line, int64_t out,        \
+    ISA_BODY void name##_across(type *restrict y, const type *restrict line, int64_t out,          \
                                 int64_t stride, int64_t width)                                     \
     {                                                                                              \
         for (int64_t o = 0; o < out; o += POOL_LANES) {                                            \
-            const float *x = line + o * stride;                                                    \
-            float *to = y + o;                                                                     \
+            const type *x = line + o * stride;                                                     \
+            type *to = y + o;                                                                      \
                                                                                                    \
             if (width == 3)                                                                        \
                 _Pragma("omp simd") for (int j = 0; j < POOL_LANES; j++) to[j] =                   \
@@ -179,13 +179,13 @@ static inline bool pool_is_small(const struct kernel_window *w)
         }                                                                                          \
     }                                                                                              \
                                                                                                    \
-    ISA_BODY void name##_down(float *restrict line, const float *restrict plane,                   \
+    ISA_BODY void name##_down(type *restrict line, const type *restrict plane,                     \
                               const struct kernel_window *w, int64_t oh)                           \
     {                                                                                              \
         struct pool_span high = pool_inside(w, 1, oh);                                             \
         int64_t first = oh * w->stride[1] - w->pad_begin[1], count = high.end - high.first;        \
         int64_t front = w->pad_begin[2];                                                           \
-        const float *rows[POOL_SMALL] = {plane, plane, plane};                                     \
+        const type *rows[POOL_SMALL] = {plane, plane, plane};                                      \
                                                                                                    \
         for (int64_t i = 0; i < POOL_SMALL; i++) /* `front` of them stay */                        \
             line[i] = lowest;                                                                      \
@@ -201,10 +201,10 @@ static inline bool pool_is_small(const struct kernel_window *w)
     }                                                                                              \
                                                                                                    \
     /* Rows are joined some ahead of being read again: what was just stored is slow to load. */    \
-    ISA_BODY void name##_small(float(*out)[POOL_LINE + POOL_LANES], const float *plane,            \
+    ISA_BODY void name##_small(type(*out)[POOL_LINE + POOL_LANES], const type *plane,              \
                                const struct kernel_window *w, int64_t oh, int64_t rows)            \
     {                                                                                              \
-        float lines[POOL_BAND][POOL_SMALL + POOL_LINE + 4 * POOL_LANES];                           \
+        type lines[POOL_BAND][POOL_SMALL + POOL_LINE + 4 * POOL_LANES];                            \
                                                                                                    \
         for (int64_t r = 0; r < rows; r++)                                                         \
             name##_down(lines[r], plane, w, oh + r);                                               \
