@@ -10,7 +10,7 @@
 #include "kernels/product.h"
 
 /** Whether product_int8_fn computes this: a and b of 8 bits and a not transposed, y int32 or of 8
- *  bits, nothing but the product, and sums that int32 holds where y is quantised. */
+ *  bits, nothing but the product, and a number for each column where y is quantised; sums that int32 holds then. */
 bool kernel_product_int8_fits(const struct kernel_product *shape);
 
 /** Bytes of b as product_int8_fn wants it; 0 where it has several matrices, which are packed by

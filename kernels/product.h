@@ -38,7 +38,7 @@ struct kernel_product {
 struct kernel_product_data {
     void *y;
     const void *a, *b;
-    const void *c;                        /* NULL: 0; shared by the batch */
+    const void *c; /* NULL: 0; shared by the batch; int32 where y is quantised, beta being 1 then */
     const void *a_zero, *b_zero, *y_zero; /* NULL: 0 */
     const void *a_scale, *b_scale;        /* not NULL where y_scale is not */
     const void *y_scale;                  /* NULL: y is not quantised */

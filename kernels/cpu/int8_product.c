@@ -165,6 +165,7 @@ static void describe(const struct kernel_product_data *d, const struct kernel_pr
     if (!d->y_scale)
         return;
     p->is_quantised = true;
+    p->column_bias = d->c;
     p->row_scale = room->row_scale;
     p->column_scale = room->column_scale;
     p->row_scale_step = p->column_scale_step = p->y_zero_step = 1;

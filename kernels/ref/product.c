@@ -72,7 +72,8 @@ static void product_one(const struct kernel_product_data *d, const struct kernel
 
         ref_set_f64(d->y, s->y_type, at, sum + (c ? s->beta * ref_get_f64(c, s->y_type, c_at) : 0));
     } else if (d->y_scale) {
-        store_quantised(d, s, m, i, j, sum_integers(d, s, m, i, j));
+        store_quantised(d, s, m, i, j,
+                        sum_integers(d, s, m, i, j) + (c ? ref_get_i64(c, KERNEL_I32, c_at) : 0));
     } else if (s->alpha == 1.0 && (!c || s->beta == 1.0)) {
         uint64_t sum = (uint64_t)sum_integers(d, s, m, i, j);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operators between DequantizeLinear and QuantizeLinear, as quantisers write them, become operators
- * over integers: Conv and MatMul their quantised forms, what only moves or compares elements
+ * over integers: Conv, MatMul and Gemm their quantised forms, what only moves or compares elements
  * itself. */
 #include <errno.h>
 #include <math.h>
@@ -247,6 +247,50 @@ static int fold_matmul(struct graph *graph, struct node *product)
                     8);
 }
 
+/* A constant matrix of bytes the other way round. NULL without memory. */
+static struct value *turn(struct graph *graph, const struct value *x)
+{
+    int64_t rows = x->shape.dims[0], columns = x->shape.dims[1];
+    struct value *turned =
+        graph_add_value(graph, NULL, x->dtype, &(struct shape){2, {columns, rows}}, NULL);
+    uint8_t *data = turned ? graph_alloc_data((size_t)(rows * columns)) : NULL;
+
+    if (!data)
+        return NULL;
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < columns; j++)
+            data[j * rows + i] = ((const uint8_t *)x->data)[i * columns + j];
+    value_set_data(turned, data);
+    return turned;
+}
+
+/* A product to whose sums something is added, which QLinearMatMul takes as its last input. */
+static int fold_gemm(struct graph *graph, struct node *product)
+{
+    bool is_turned = node_int(product, "transB", 0) != 0;
+    struct quantity a, b;
+    struct value *bias;
+    struct end end;
+
+    if (!is_plain_op(product, "Gemm") || product->fused.residual_input >= 0 ||
+        node_float(product, "alpha", 1.0f) != 1.0f || node_int(product, "transA", 0) != 0 ||
+        (node_input(product, 2) && node_float(product, "beta", 1.0f) != 1.0f) ||
+        !find_source(node_input(product, 0), &a) || !find_source(node_input(product, 1), &b) ||
+        !is_byte(a.x->dtype) || !is_byte(b.x->dtype) || a.count != 1 || !b.x->data ||
+        b.x->shape.rank != 2 || shape_elements(&b.x->shape) == 0 ||
+        (b.count != 1 && (b.axis != !is_turned || b.count != b.x->shape.dims[!is_turned])) ||
+        !find_bias(product, &a, &b, &bias) ||
+        (bias && bias->shape.dims[0] != b.x->shape.dims[!is_turned]) ||
+        !find_end(product->outputs[0], &end))
+        return 0;
+    return quantise(graph, product, &end, "QLinearMatMul",
+                    (struct value *[]){a.x, a.scale, zero_point(graph, &a),
+                                       is_turned ? turn(graph, b.x) : b.x, b.scale,
+                                       zero_point(graph, &b), end.y.scale,
+                                       zero_point(graph, &end.y), bias},
+                    bias ? 9 : 8);
+}
+
 /* What gives of integers what it gives of the reals that they stand for. */
 static bool moves_elements(const struct node *node)
 {
@@ -310,6 +354,7 @@ int pass_fold_quantised(struct graph *graph, struct diag *diag)
         int rc = fold_conv(graph, node);
 
         rc = rc == 0 ? fold_matmul(graph, node) : rc;
+        rc = rc == 0 ? fold_gemm(graph, node) : rc;
         rc = rc == 0 ? fold_move(graph, node) : rc;
         rc = rc == 0 ? fold_concat(graph, node) : rc;
         if (rc < 0)

@@ -42,7 +42,7 @@ int pass_take_constants(struct graph *graph, struct diag *diag);
 /** Replace what depends on constants alone by its value. A node that eval cannot compute stays. */
 int pass_fold_constants(struct graph *graph, eval_fn *eval, struct diag *diag);
 
-/** Conv and MatMul between DequantizeLinear and QuantizeLinear become QLinearConv and QLinearMatMul,
+/** Conv, MatMul and Gemm between DequantizeLinear and QuantizeLinear become QLinearConv and QLinearMatMul,
  *  with a Relu or Clip that the range of the result makes needless; what only moves or compares
  * elements works on the integers. Scales and zero points must be constants, and a bias one in units
  * of the products. Before pass_fold_constants(), which makes weights real. */

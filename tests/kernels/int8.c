@@ -93,6 +93,14 @@ static void check_product(struct test *test, const struct kernel_table *table)
         data.y_scale = random_scales(test, 1, 1.0f);
         data.y_zero = random_zeros(test, 1);
     }
+    if (is_quantised && test_chance(test, 3)) {
+        int32_t *c = test_input_bytes(test, (size_t)s.n * sizeof(*c));
+
+        for (int64_t j = 0; j < s.n; j++)
+            c[j] %= 100000;
+        s.c_col_stride = 1;
+        data.c = c;
+    }
     data.y = want = test_output(test, count);
     TEST_RUN(test, TEST_REF, product_ref(&data, &s));
     data.y = test_output(test, count);

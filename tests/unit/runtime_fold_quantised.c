@@ -162,6 +162,55 @@ static void a_product_becomes_a_quantised_one(void **state)
     assert_int_equal(fold(rows, "QLinearMatMul", 1e-6), 0);
 }
 
+#define ROWS                                                                                       \
+    {                                                                                              \
+        "QuantizeLinear", "x:f32 3,2; s:f32 =0.01; z:i8 =-5", "", "q"                              \
+    }
+#define SUMS                                                                                       \
+    {                                                                                              \
+        "QuantizeLinear", "k; ys:f32 =0.02; yz:i8 =3", "", "yq"                                    \
+    }
+
+/* Turned or not, with what is added or without; not where something is scaled besides, where scales are
+ * those of the summed axis, or one number is added to all columns. */
+static void a_gemm_becomes_a_quantised_product(void **state)
+{
+    static const char *const turned = "w:i8 3,2=50,7,-20,-128,100,127; ws:f32=0.02,0.01,0.03";
+    static const char *const added = "b:i32=500,-3000,70; bs:f32=0.0002,0.0001,0.0003";
+    const struct piece pieces[PIECES_MAX] = {ROWS,
+                                             REAL,
+                                             {"DequantizeLinear", turned, "axis=0", "v"},
+                                             {"DequantizeLinear", added, "axis=0", "c"},
+                                             {"Gemm", "r; v; c", "transB=1", "k"},
+                                             SUMS,
+                                             END};
+    const struct piece alone[PIECES_MAX] = {
+        ROWS,
+        REAL,
+        {"DequantizeLinear", "w:i8 2,3=50,-20,100,7,-128,127; ws:f32=0.02,0.01,0.03", "axis=1",
+         "v"},
+        {"Gemm", "r; v", "", "k"},
+        SUMS,
+        END};
+    struct piece other[PIECES_MAX];
+
+    assert_int_equal(fold(pieces, "QLinearMatMul", 0.0201), 1);
+    assert_int_equal(fold(pieces, "Gemm", 0.0201), 0);
+    assert_int_equal(fold(alone, "QLinearMatMul", 0.0201), 1);
+    memcpy(other, pieces, sizeof(other));
+    other[4].attributes = "transB=1 alpha=2.0";
+    assert_int_equal(fold(other, "QLinearMatMul", 1e-6), 0);
+    other[4].attributes = "transB=1 beta=0.5";
+    assert_int_equal(fold(other, "QLinearMatMul", 1e-6), 0);
+    memcpy(other, pieces, sizeof(other));
+    other[2] = (struct piece){"DequantizeLinear",
+                              "w:i8 3,2=50,7,-20,-128,100,127; ws:f32=0.02,0.01", "axis=1", "v"};
+    assert_int_equal(fold(other, "QLinearMatMul", 1e-6), 0);
+    memcpy(other, pieces, sizeof(other));
+    other[3] = (struct piece){"DequantizeLinear", "b:i32 1=500; bs:f32=0.0002", "axis=0", "c"};
+    assert_int_equal(fold(other, "QLinearMatMul", 1e-6), 0);
+}
+
 static void what_moves_elements_moves_integers(void **state)
 {
     static const struct piece same[PIECES_MAX] = {QUANTISE,
@@ -215,6 +264,7 @@ int main(void)
         cmocka_unit_test(a_conv_becomes_a_quantised_one),
         cmocka_unit_test(other_convs_stay),
         cmocka_unit_test(a_product_becomes_a_quantised_one),
+        cmocka_unit_test(a_gemm_becomes_a_quantised_product),
         cmocka_unit_test(what_moves_elements_moves_integers),
         cmocka_unit_test(parts_of_the_same_quanta_are_joined),
     };

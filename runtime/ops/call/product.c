@@ -239,7 +239,7 @@ int call_matmul_shape(const struct call_request *request, uint32_t a_index, uint
     return 0;
 }
 
-/* MatMulInteger, QLinearMatMul */
+/* MatMulInteger; QLinearMatMul, to which passes give what is added to the sums of each column. */
 int call_bind_product_quantised(const struct call_request *request, struct call *call)
 {
     bool is_linear = strcmp(request->node->op_type, "QLinearMatMul") == 0;
@@ -257,6 +257,11 @@ int call_bind_product_quantised(const struct call_request *request, struct call 
     if (rc < 0)
         return rc;
     take_geometry(&gemm, &shape);
+    if (is_linear && request->node->input_count > 8) {
+        roles.c = 8;
+        shape.beta = 1.0;
+        shape.c_col_stride = 1;
+    }
     rc = find_pair(request, roles.a_scale, roles.a_zero, &request->inputs[0].shape, 2,
                    &shape.a_lines);
     if (rc == 0)
