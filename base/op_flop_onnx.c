@@ -764,6 +764,8 @@ static const struct row {
     {"ai.onnx.ml.TreeEnsembleRegressor", output_of},
     {"com.microsoft.CDist", distances},
     {"com.microsoft.FusedMatMul", fused_matmul},
+    {"optrace.PairwiseCoupling",
+     elementwise}, /* the scores' own: how many steps follow is known by data */
 };
 
 static int compare_name(const void *key, const void *entry)

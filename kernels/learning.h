@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contracts of models of machine learning: ensembles of trees, distances. What is common to all contracts stands in
+/* Contracts of models of machine learning: ensembles of trees, distances, probabilities. What is common to all contracts stands in
  * kernels.h, which includes this. */
 #ifndef OPTRACE_KERNELS_LEARNING_H
 #define OPTRACE_KERNELS_LEARNING_H
@@ -53,8 +53,22 @@ struct kernel_distances {
 typedef void distances_fn(void *y, const void *a, const void *b,
                           const struct kernel_distances *shape);
 
+struct kernel_coupling {
+    int64_t rows, classes; /* at least 2 classes */
+};
+
+/** y [rows, classes] = probabilities that fit best to those of pairs, for scores [rows, pairs] of all
+ *  pairs i < j of classes, in order, of which the first wins with 1 / (1 + exp(a * score + b)), a and b
+ *  [pairs], and at least with 1e-7: T.-F. Wu, C.-J. Lin, R. C. Weng, Probability Estimates for Multi-class
+ *  Classification by Pairwise Coupling (2004), second method, algorithm 2. As in LIBSVM it starts with
+ *  equal ones, ends where none is off by 0.005 / classes, and after 100 steps or as many as classes.
+ *  Returns 0, -ENOMEM. */
+typedef int coupling_fn(float *y, const float *scores, const float *a, const float *b,
+                        const struct kernel_coupling *shape);
+
 /* See KERNEL_DECLARE(). */
 #define LEARNING_KERNELS(KERNEL)                                                                   \
+    KERNEL(coupling, REF);                                                                         \
     KERNEL(distances, EACH);                                                                       \
     KERNEL(trees, PORTABLE)
 LEARNING_KERNELS(KERNEL_DECLARE);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ensembles of trees and distances, the truth. */
+/* Ensembles of trees, distances, probabilities of pairs, the truth. */
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "kernels/kernels.h"
 #include "kernels/ref/number.h"
@@ -87,4 +89,90 @@ void distances_ref(void *y, const void *a, const void *b, const struct kernel_di
         }
         ref_set_f64(y, s->dtype, i, s->is_root ? sqrt(sum) : sum);
     }
+}
+
+/* r [k, k]: how probable the row's class is where it or the column's is right. */
+static void put_pairs(float *r, const float *scores, const float *a, const float *b, int64_t k)
+{
+    const float least = 1e-7f;
+    int64_t pair = 0;
+
+    for (int64_t i = 0; i < k; i++)
+        for (int64_t j = i + 1; j < k; j++, pair++) {
+            const float p = 1.0f / (1.0f + expf(a[pair] * scores[pair] + b[pair]));
+
+            r[i * k + j] = fminf(fmaxf(p, least), 1.0f - least);
+            r[j * k + i] = 1.0f - r[i * k + j];
+        }
+}
+
+/* Their distances are p' Q p. */
+static void put_q(float *q, const float *r, int64_t k)
+{
+    for (int64_t i = 0; i < k; i++) {
+        q[i * k + i] = 0.0f;
+        for (int64_t j = 0; j < k; j++) {
+            if (j == i)
+                continue;
+            q[i * k + i] += r[j * k + i] * r[j * k + i];
+            q[i * k + j] = -r[j * k + i] * r[i * k + j];
+        }
+    }
+}
+
+/* Returns how far off the worst one is. */
+static float multiply(float *qp, float *out_pqp, const float *q, const float *p, int64_t k)
+{
+    float pqp = 0.0f, worst = 0.0f;
+
+    for (int64_t i = 0; i < k; i++) {
+        qp[i] = 0.0f;
+        for (int64_t j = 0; j < k; j++)
+            qp[i] += q[i * k + j] * p[j];
+        pqp += p[i] * qp[i];
+    }
+    for (int64_t i = 0; i < k; i++)
+        worst = fmaxf(worst, fabsf(qp[i] - pqp));
+    *out_pqp = pqp;
+    return worst;
+}
+
+/* One probability after the other, and all made 1 together again. */
+static void improve(float *p, float *qp, float pqp, const float *q, int64_t k)
+{
+    for (int64_t i = 0; i < k; i++) {
+        const float change = (pqp - qp[i]) / q[i * k + i], all = 1.0f + change;
+
+        p[i] += change;
+        pqp = (pqp + change * (change * q[i * k + i] + 2.0f * qp[i])) / all / all;
+        for (int64_t j = 0; j < k; j++) {
+            qp[j] = (qp[j] + change * q[i * k + j]) / all;
+            p[j] /= all;
+        }
+    }
+}
+
+int coupling_ref(float *y, const float *scores, const float *a, const float *b,
+                 const struct kernel_coupling *shape)
+{
+    const int64_t k = shape->classes, pairs = k * (k - 1) / 2, steps = k > 100 ? k : 100;
+    float *r = malloc((size_t)(2 * k * k + k) * sizeof(*r)), *q = r + k * k, *qp = q + k * k, pqp;
+
+    if (!r)
+        return -ENOMEM;
+    for (int64_t row = 0; row < shape->rows; row++) {
+        float *p = y + row * k;
+
+        put_pairs(r, scores + row * pairs, a, b, k);
+        put_q(q, r, k);
+        for (int64_t i = 0; i < k; i++)
+            p[i] = 1.0f / (float)k;
+        for (int64_t step = 0; step < steps; step++) {
+            if (multiply(qp, &pqp, q, p, k) < 0.005f / (float)k)
+                break;
+            improve(p, qp, pqp, q, k);
+        }
+    }
+    free(r);
+    return 0;
 }

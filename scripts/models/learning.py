@@ -75,6 +75,8 @@ MODELS = {
     "sk-svc-linear": lambda: fitted(svm.LinearSVC(random_state=0), 3, zipmap=True),
     "sk-svc-2": lambda: fitted(svm.SVC(random_state=0), 2),
     "sk-svc-3": lambda: fitted(svm.SVC(random_state=0), 3),
+    "sk-svc-probable-2": lambda: fitted(svm.SVC(probability=True, random_state=0), 2),
+    "sk-svc-probable-4": lambda: fitted(svm.NuSVC(nu=0.2, kernel="poly", probability=True, random_state=0), 4),
     "sk-one-class": lambda: fitted(svm.OneClassSVM(), 0),
     "sk-neighbours": lambda: fitted(neighbors.KNeighborsClassifier(3), 3),
     "sk-neighbours-reals": lambda: fitted(neighbors.KNeighborsRegressor(3), 0),

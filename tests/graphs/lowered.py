@@ -312,6 +312,12 @@ def learning():
     add("OneHotEncoder", [whole], cats_int64s=[0, 2, 4])
     g.add("CDist", [x, g.feed(g.real(4, 3))], metric="euclidean")
     g.add("CDist", [x, g.constant(g.real(2, 3))], metric="sqeuclidean")
+    for labels in ([4, 2], [4, 2, 9], [1, 0, 2, 5, 7]):
+        count = len(labels)
+        pairs = count * (count - 1) // 2
+        add("SVMClassifier", [x], (7, 1), kernel_type="RBF", kernel_params=[0.4, 0.0, 3.0], classlabels_ints=labels,
+            vectors_per_class=[2] * count, support_vectors=numbers(6 * count), coefficients=numbers(2 * count * (count - 1)),
+            rho=numbers(pairs), prob_a=numbers(pairs), prob_b=numbers(pairs))
     scores = g.chain("Identity", [x])
     g.nodes.append(helper.make_node("ZipMap", [scores], ["maps"], "maps", domain=LEARNING, classlabels_int64s=[1, 4, 7]))
     inner = helper.make_tensor_type_proto(1, None)

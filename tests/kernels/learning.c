@@ -151,7 +151,38 @@ static void check_distances(struct test *test, const struct kernel_table *table)
         test_compare(test, got, want, count, &(struct test_tolerance){.relative = 2e-6});
 }
 
+/* Where pairs are what the classes themselves give these come out again. */
+static void check_coupling_known(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_coupling s = {test_range(test, 0, 9), test_range(test, 2, 12)};
+    const int64_t k = s.classes, pairs = k * (k - 1) / 2;
+    float *want = test_input(test, (size_t)(s.rows * k));
+    float *scores = test_input(test, (size_t)(s.rows * pairs));
+    float *a = test_input(test, (size_t)pairs), *b = test_input(test, (size_t)pairs);
+    float *got = test_output(test, (size_t)(s.rows * k) * sizeof(*got));
+
+    test_describe(test, "%lld rows of %lld classes", (long long)s.rows, (long long)k);
+    for (int64_t i = 0; i < pairs; i++) {
+        a[i] = test_chance(test, 2) ? -1.5f : 2.0f;
+        b[i] = (float)test_range(test, -2, 2);
+    }
+    for (int64_t row = 0, pair = 0; row < s.rows; row++, pair = 0) {
+        float *p = want + row * k, all = 0.0f;
+
+        for (int64_t i = 0; i < k; i++)
+            all += p[i] = (float)test_range(test, 1, 20);
+        for (int64_t i = 0; i < k; i++)
+            p[i] /= all;
+        for (int64_t i = 0; i < k; i++)
+            for (int64_t j = i + 1; j < k; j++, pair++)
+                scores[row * pairs + pair] = (logf(p[j] / p[i]) - b[pair]) / a[pair];
+    }
+    TEST_RUN(test, TEST_NEW, table->coupling.fn(got, scores, a, b, &s));
+    test_compare(test, got, want, (size_t)(s.rows * k), &(struct test_tolerance){.absolute = 0.02});
+}
+
 const struct test_op test_ops_learning[] = {
+    {"coupling_known", check_coupling_known, offsetof(struct kernel_table, coupling)},
     {"distances", check_distances, offsetof(struct kernel_table, distances)},
     {"trees", check_trees, offsetof(struct kernel_table, trees)},
     {"trees_count", check_trees_count, offsetof(struct kernel_table, trees)},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TreeEnsembleRegressor of ai.onnx.ml, whose lists become nodes that know each other's places; and
- * com.microsoft's distances. */
+ * com.microsoft's distances; probabilities of pairs of classes. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -294,5 +294,33 @@ int call_bind_distances(const struct call_request *request, struct call *call)
     p->fn = request->kernels->distances.fn;
     call->version = request->kernels->distances.version;
     call->run = run_distances;
+    return 0;
+}
+
+struct coupling_params {
+    coupling_fn *fn;
+    struct kernel_coupling shape;
+};
+
+static int run_coupling(const struct call *call)
+{
+    const struct coupling_params *p = call->params;
+
+    return p->fn(call->outputs[0], call->inputs[0], call->inputs[1], call->inputs[2], &p->shape);
+}
+
+int call_bind_coupling(const struct call_request *request, struct call *call)
+{
+    const struct tensor_view *y = &request->outputs[0];
+    struct coupling_params *p;
+    int rc = call_params(request, call, sizeof(*p));
+
+    if (rc < 0)
+        return rc;
+    p = call->params;
+    p->shape = (struct kernel_coupling){y->shape.dims[0], y->shape.dims[1]};
+    p->fn = request->kernels->coupling.fn;
+    call->version = request->kernels->coupling.version;
+    call->run = run_coupling;
     return 0;
 }

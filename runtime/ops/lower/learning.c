@@ -99,7 +99,18 @@ struct duel {
     size_t classes, pairs, vectors;
     const int64_t *counts; /* of the support vectors of each class */
     const float *coefficients;
+    bool has_probabilities; /* prob_a and prob_b */
 };
+
+/* Without it there are none, and no other number of them than pairs. */
+static bool has_pairs(struct lower *l, const char *name, const struct duel *d)
+{
+    const struct attribute *list = node_attribute(l->node, name);
+
+    if (list && (!list->floats || list->count != d->pairs))
+        lower_refuse(l, "attribute %s does not have a number for each pair of labels", name);
+    return list && list->count > 0;
+}
 
 static void read_duel(struct lower *l, struct duel *d)
 {
@@ -112,8 +123,9 @@ static void read_duel(struct lower *l, struct duel *d)
     d->counts = node_ints(l->node, "vectors_per_class", &counts);
     d->classes = labels;
     d->pairs = labels * (labels - 1) / 2;
-    if (node_attribute(l->node, "prob_a") || node_attribute(l->node, "prob_b"))
-        lower_refuse(l, "it makes probabilities (prob_a, prob_b)");
+    d->has_probabilities = has_pairs(l, "prob_a", d);
+    if (has_pairs(l, "prob_b", d) != d->has_probabilities)
+        lower_refuse(l, "it has one of prob_a and prob_b without the other");
     if (labels < 2 || labels > 1024 || counts != labels || !c || !c->floats ||
         c->count % (labels - 1) != 0 || !rho || !rho->floats || rho->count != d->pairs) {
         lower_refuse(l, "it does not have support vectors for each of two or more integer labels");
@@ -174,9 +186,14 @@ static struct value *votes_of(struct lower *l, const struct duel *d, struct valu
 static struct value *duel_scores(struct lower *l, const struct duel *d, struct value *y)
 {
     const char *transform = node_string(l->node, "post_transform", "NONE");
-    struct value *both[] = {NULL, y};
+    struct value *both[] = {NULL, y}, *inputs[3];
 
-    if (d->classes == 2) {
+    if (d->has_probabilities) {
+        inputs[0] = y;
+        inputs[1] = rows_of(l, "prob_a", 1);
+        inputs[2] = rows_of(l, "prob_b", 1);
+        y = lower_op(l, "optrace.PairwiseCoupling", inputs, 3);
+    } else if (d->classes == 2) {
         both[0] = lower_one(l, "Neg", y);
         y = lower_op(l, "Concat", both, 2);
         lower_int(l, "axis", 1);
@@ -348,7 +365,8 @@ const struct lower_rule lower_learning[] = {
      "values_floats values_int64s values_tensor",
      lower_encoder},
     {{"ai.onnx.ml.OneHotEncoder", "Equal, Cast"}, 1, 1, 1, "cats_int64s zeros", lower_one_hot},
-    {{"ai.onnx.ml.SVMClassifier", "Gemm, or CDist and Exp; Pow or Tanh, ArgMax, Gather"},
+    {{"ai.onnx.ml.SVMClassifier",
+      "Gemm, or CDist and Exp; Pow or Tanh, PairwiseCoupling, ArgMax, Gather"},
      1,
      1,
      2,

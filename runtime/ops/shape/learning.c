@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shape inference: ensembles of trees, distances. */
+/* Shape inference: ensembles of trees, distances, probabilities of pairs. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -39,4 +39,27 @@ int shape_distances(struct infer *infer)
                           b->dims[1]);
     return infer_output(infer, 0, infer_dtype(infer, 0),
                         &(struct shape){2, {a->dims[0], b->dims[0]}});
+}
+
+/* Of so many pairs there are less than 46,341 classes: two of them have one. */
+int shape_coupling(struct infer *infer)
+{
+    const struct shape *scores = infer_shape(infer, 0);
+    int64_t classes = 2;
+
+    for (int i = 0; i < 3; i++) {
+        const struct shape *shape = infer_shape(infer, i);
+
+        if (infer_dtype(infer, i) != DTYPE_F32)
+            return infer_unsupported(infer, "its inputs are not float32");
+        if (shape->rank < 1 || shape->dims[shape->rank - 1] != scores->dims[scores->rank - 1])
+            return infer_fail(infer, "its inputs do not have as many pairs");
+    }
+    if (scores->rank != 2)
+        return infer_fail(infer, "its scores have %d dimensions instead of 2", scores->rank);
+    while (classes < INT16_MAX && classes * (classes - 1) / 2 < scores->dims[1])
+        classes++;
+    if (classes * (classes - 1) / 2 != scores->dims[1])
+        return infer_fail(infer, "%" PRId64 " are not all pairs of some classes", scores->dims[1]);
+    return infer_output(infer, 0, DTYPE_F32, &(struct shape){2, {scores->dims[0], classes}});
 }
