@@ -37,7 +37,7 @@ typedef void conv_half_fn(void *y, const void *x, const void *w, const void *bia
 
 struct kernel_gemm_half {
     struct kernel_gemm gemm;
-    enum kernel_dtype dtype;          /* of a and b: f16 or bf16 */
+    enum kernel_dtype dtype;          /* of a and b: f16, bf16, or f32 for the activation's sake */
     enum kernel_dtype y_type, c_type; /* this or f32 */
     struct kernel_activation activation;
     bool saturates;

@@ -35,7 +35,9 @@ enum {
     LT_PREFERENCE_ALIGNMENT = 5, /* of a's address; then b's, c's and d's */
     LT_ALGORITHM_ID = 0,         /* of an algorithm */
     LT_TRANSPOSED = 1,           /* an operation; 0: as it is */
+    LT_EPILOGUE_RELU = 2,        /* what is below 0 becomes 0 */
     LT_EPILOGUE_BIAS = 4,        /* a number per row of d is added */
+    LT_EPILOGUE_RELU_BIAS = 6,   /* first this, then that */
 };
 
 struct lt_algorithm {

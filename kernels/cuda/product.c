@@ -16,6 +16,7 @@ struct request {
     int64_t m, n, k, a_line, b_line, y_line, c_row_stride, c_col_stride;
     bool trans_a, trans_b;
     double alpha, beta;
+    bool has_relu; /* taken back where cuBLASLt has no product with it */
     const void *a, *b, *c;
     void *y;
     int rank; /* of the batch */
@@ -127,6 +128,7 @@ static struct product_shape shape_of(const struct request *r, enum product_adden
     shape.trans_a = r->trans_a;
     shape.trans_b = r->trans_b;
     shape.addend = (int32_t)addend;
+    shape.has_relu = r->has_relu;
     for (int i = 0; i <= last; i++) {
         a_bits |= r->a_stride[i];
         b_bits |= r->b_stride[i];
@@ -182,6 +184,21 @@ static bool has_lines(const struct request *r)
            r->y_line >= r->n;
 }
 
+/* Whether cuBLASLt has a plan for it: with what r has behind the product, else without. */
+static bool is_planned(struct kernel_cuda *cuda, struct request *r, enum product_addend addend,
+                       struct product_call *product)
+{
+    bool is_planned;
+
+    product->count = make_runs(r, addend, product->runs);
+    is_planned = product_is_planned(cuda, product);
+    if (is_planned || !r->has_relu || !product->is_refused)
+        return is_planned;
+    r->has_relu = false;
+    product->count = make_runs(r, addend, product->runs);
+    return product_is_planned(cuda, product);
+}
+
 /* Returns whether the library computes it. */
 static bool compute(struct request *r, product_own_fn *own, const void *call)
 {
@@ -195,9 +212,8 @@ static bool compute(struct request *r, product_own_fn *own, const void *call)
     join_axes(r);
     join_rows(r);
     addend = addend_of(r);
-    if (r->k > 0 && has_lines(r))
-        product.count = make_runs(r, addend, runs);
-    if (!product_is_planned(cuda, &product)) {
+    if (r->k <= 0 || !has_lines(r) ? !product_is_planned(cuda, &product)
+                                   : !is_planned(cuda, r, addend, &product)) {
         own(call);
         return false;
     }
@@ -291,7 +307,7 @@ static void gemm_f32_cuda(float *y, const float *a, const float *b, const float 
     (void)compute(&r, own_gemm, &call);
 }
 
-/* --- In half precision --- */
+/* --- In half precision, or with an activation --- */
 
 struct gemm_half_call {
     void *y;
@@ -324,6 +340,7 @@ static void gemm_half_cuda(void *y, const void *a, const void *b, const void *c,
 
     r.dtype = shape->dtype;
     r.y_type = shape->y_type;
+    r.has_relu = shape->activation.kind == KERNEL_RELU && !is_added_behind;
     r.a = a;
     r.b = b;
     r.c = is_added_behind ? NULL : added;
@@ -332,7 +349,9 @@ static void gemm_half_cuda(void *y, const void *a, const void *b, const void *c,
         added = NULL;
     if (!compute(&r, own_gemm_half, &call))
         return;
-    if (added || shape->activation.kind != KERNEL_IDENTITY || (is_limited && shape->gemm.y_line))
+    if (r.has_relu)
+        given.activation.kind = KERNEL_IDENTITY;
+    if (added || given.activation.kind != KERNEL_IDENTITY || (is_limited && shape->gemm.y_line))
         cuda_launch_elements(CUDA_KERNEL_gemm_end_half, count,
                              (void *[]){&y, &added, &count, &given});
     else if (is_limited)

@@ -15,7 +15,7 @@ enum product_addend {
     ADDEND_Y,    /* it was spread out in y before */
 };
 
-/** Batches of matrices, by rows: y = alpha * op(a) * op(b) + beta * addend. All that a plan hangs on;
+/** Batches of matrices, by rows: y = alpha * op(a) * op(b) + beta * addend, or 0 where that is less. All that a plan hangs on;
  *  compared byte by byte. */
 struct product_shape {
     int64_t m, n, k;
@@ -23,8 +23,9 @@ struct product_shape {
     int64_t batches, a_stride, b_stride, y_stride;
     uint32_t a_alignment, b_alignment, c_alignment, y_alignment; /* of addresses */
     int16_t dtype, y_type;                                       /* of a and b; of y and c */
-    int32_t trans_a, trans_b;
+    int16_t trans_a, trans_b;
     int32_t addend;
+    int32_t has_relu; /* behind the addend */
 };
 _Static_assert(sizeof(struct product_shape) == 11 * 8 + 8 * 4, "its gaps would be compared, too");
 
@@ -46,6 +47,7 @@ struct product_call {
     product_own_fn *own;
     const void *call;
     struct product_plan *plan; /* by product_is_planned() */
+    bool is_refused;           /* by the same: cuBLASLt has nothing for it */
 };
 
 /** Whether cuBLASLt is to compute it: then product_run() does. Makes a plan where there is none yet,

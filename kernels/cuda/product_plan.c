@@ -18,7 +18,7 @@ static const uint64_t WORKSPACE_BYTES = 32 << 20;
 
 struct product_plan {
     struct product_shape shape;
-    bool is_own;
+    bool is_own, is_refused;       /* cuBLASLt proposes nothing */
     void *product, *a, *b, *c, *y; /* cuBLASLt's; c may be y's */
     const void *bias;              /* that it was told of */
     struct lt_algorithm algorithm;
@@ -171,8 +171,9 @@ static bool make_product(const struct kernel_cuda *cuda, struct product_plan *pl
 {
     struct cuda_products *products = cuda->products;
     const struct product_shape *s = &plan->shape;
-    int compute = types[place_of(s)].compute, operation = LT_TRANSPOSED,
-        epilogue = LT_EPILOGUE_BIAS;
+    int compute = types[place_of(s)].compute, operation = LT_TRANSPOSED;
+    int epilogue =
+        (s->addend == ADDEND_BIAS ? LT_EPILOGUE_BIAS : 0) | (s->has_relu ? LT_EPILOGUE_RELU : 0);
     int scale = compute == LT_COMPUTE_64F   ? LT_R_64F
                 : compute == LT_COMPUTE_32I ? LT_R_32I
                                             : LT_R_32F;
@@ -191,9 +192,10 @@ static bool make_product(const struct kernel_cuda *cuda, struct product_plan *pl
     if (s->trans_a && !tell_product(products, plan->product, LT_PRODUCT_B_OPERATION, &operation,
                                     sizeof(operation)))
         return false;
-    return s->addend != ADDEND_BIAS || (tell_product(products, plan->product, LT_PRODUCT_EPILOGUE,
-                                                     &epilogue, sizeof(epilogue)) &&
-                                        tell_bias(products, plan, bias));
+    if (epilogue != 0 &&
+        !tell_product(products, plan->product, LT_PRODUCT_EPILOGUE, &epilogue, sizeof(epilogue)))
+        return false;
+    return s->addend != ADDEND_BIAS || tell_bias(products, plan, bias);
 }
 
 static void forget(const struct lt_library *library, struct product_plan *plan)
@@ -408,6 +410,7 @@ static void decide(struct kernel_cuda *cuda, struct product_call *call, struct p
     for (int attempt = 0; attempt < 2 && chosen < 0; attempt++) {
         int count = ask(products, plan, limit, cuda->choice.times ? PROPOSALS : 1, proposals);
 
+        plan->is_refused = count == 0;
         if (cuda->choice.times && count > 0) {
             chosen = fastest(cuda, call, plan, proposals, count);
             break;
@@ -474,6 +477,7 @@ bool product_is_planned(struct kernel_cuda *cuda, struct product_call *call)
     plan = find(products, &call->runs[0].shape);
     if (!plan && !cuda->is_capturing)
         plan = make(cuda, call);
+    call->is_refused = plan && plan->is_refused;
     if (!plan || plan->is_own)
         return false;
     cuda->chosen.version = plan->version;

@@ -26,6 +26,8 @@ int graph_optimise(struct graph *graph, const struct pass_options *options, eval
         rc = pass_fold_batch_norm(graph, diag);
     if (rc >= 0 && options->half != DTYPE_NONE)
         pass_mark_wide(graph);
+    if (rc >= 0 && !options->no_inference && options->folds_scales)
+        rc = pass_fold_scales(graph, diag);
     if (rc >= 0)
         rc = pass_fuse(graph, options, diag);
     if (rc >= 0 && !options->no_preprocess)

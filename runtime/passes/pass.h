@@ -26,6 +26,7 @@ struct pass_options {
     bool no_preprocess;   /* operators behind inputs are not fused */
     enum dtype half;      /* what tensors are stored in; 0: as the model says */
     bool half_sums; /* and so is what convolutions, products and normalisations add or scale by */
+    bool folds_scales;    /* products with a number go into matrix products, as a device has them */
     bool joins_attention; /* attention in smaller operators becomes one, for a device's kernel */
     bool no_jit;          /* chains of element-wise operators are not fused */
     int64_t trim;         /* so many nodes are left out at the end; for pass_cut(), like the next */
@@ -75,6 +76,10 @@ int pass_preprocess(struct graph *graph, struct diag *diag);
 /** Chains and trees of element-wise float32 operators, whose intermediate results nobody else
  * reads, become one node each (CHAIN_OP_TYPE). Returns how many nodes went into those. */
 int pass_fuse_chains(struct graph *graph, struct diag *diag);
+
+/** MatMul of something times a constant number, or divided by it, and the same behind MatMul: becomes the
+ *  attribute alpha, a factor, of the MatMul. Whoever binds it has to know that. float32 only. */
+int pass_fold_scales(struct graph *graph, struct diag *diag);
 
 /** Conv then Add of a constant per channel: becomes the Conv's bias. Then Add (or Sum of two) of a
  *  tensor of the same shape: the Conv's residual. Then, also for Gemm and MatMul, the activation:

@@ -126,6 +126,36 @@ def check_absent(model, count, folder):
     expect(done.returncode == 0 and f"0 of {count} products by cuBLASLt 13.2\n" in done.stderr, done.stderr)
 
 
+def check_behind(folder):
+    """A number, a bias and Relu are part of one product; where there is none with Relu, it is a kernel behind it."""
+    random = np.random.default_rng(7)
+    x, w, v, k = (random.standard_normal(dims).astype(np.float32) for dims in ((9, 12), (12, 20), (20, 8), (8, 16)))
+    bias, whole = random.standard_normal(20).astype(np.float32), random.standard_normal((9, 8)).astype(np.float32)
+    node = helper.make_node
+    nodes = [node("MatMul", ["x", "w"], ["a"]), node("Mul", ["a", "half"], ["b"]), node("Add", ["b", "bias"], ["c"]),
+             node("Relu", ["c"], ["d"]), node("Gemm", ["d", "v", "whole"], ["e"]), node("Relu", ["e"], ["f"]),
+             node("Div", ["f", "half"], ["g"]), node("MatMul", ["g", "k"], ["h"]), node("Sigmoid", ["h"], ["y"])]
+    f = np.maximum(np.maximum(0.5 * (x @ w) + bias, 0) @ v + whole, 0)
+    model = save(folder / "behind", nodes, [("w", w), ("v", v), ("k", k), ("bias", bias), ("whole", whole),
+                                            ("half", np.float32(0.5))], [("x", x)], [("y", 1 / (1 + np.exp(-2 * f @ k)))])
+    path = folder / "left"
+    # Three products and a Sigmoid; that many more where Relu is a kernel of its own; algorithm 0 is one kernel.
+    for more, launches in (({}, 4), ({"CUBLASLT_DOUBLE_NO_RELU": "1"}, 6)):
+        for flags in ((), ("--streams", "2"), ("--record-comp-seq",), ("--fast-run",), ("--fp16",), ("--bf16",)):
+            done = run(model, "--verify", model, "--no-trace", *flags, CUDA_DOUBLE_LEFT=str(path),
+                       CUBLASLT_DOUBLE_PROPOSALS="0,1,2", **more)
+            what = f"{more} {flags}"
+            expect(done.returncode == 0 and "3 operators on it, 0 on the CPU" in done.stderr,
+                   f"{what}: {done.stdout}{done.stderr}")
+            expect(is_clean(left_of(path)), f"{what} leaves {left_of(path)}")
+        launched = {}
+        for runs in (1, 11):
+            run(model, "--no-trace", "--warmup-iter", "0", "--iter", str(runs), CUDA_DOUBLE_LEFT=str(path),
+                CUBLASLT_DOUBLE_PROPOSALS="0", **more)
+            launched[runs] = left_of(path)["launches"]
+        expect(launched[11] - launched[1] == 10 * launches, f"{more}: {launched} launches")
+
+
 def check_choice(model, folder):
     """By time: whichever the device says is the fastest, and what it is called. Without: the first."""
     profile = folder / "profile.json"
@@ -239,6 +269,7 @@ with tempfile.TemporaryDirectory() as name:
     two = make_two(place / "two")
     check_results(everything, products, place)
     check_absent(everything, products, place)
+    check_behind(place)
     check_choice(two, place)
     check_workspaces(two, place)
     check_tf32(everything, products)

@@ -238,6 +238,7 @@ static void random_lines(struct test *test, struct kernel_gemm *s)
 static void check_gemm_half(struct test *test, const struct kernel_table *table)
 {
     struct kernel_gemm_half s = {.dtype = random_half(test), .saturates = test_chance(test, 2)};
+    bool is_float = test_chance(test, 4);
     struct kernel_gemm *gemm = &s.gemm, sizes;
     const float size = test_chance(test, 6) ? 200.0f : 1.0f;
     bool has_c = test_chance(test, 2);
@@ -247,6 +248,8 @@ static void check_gemm_half(struct test *test, const struct kernel_table *table)
     float *want, *allowed;
     void *y;
 
+    if (is_float)
+        s.dtype = KERNEL_F32;
     random_gemm(test, gemm);
     if (gemm->batch_rank != 1 && test_chance(test, 3))
         random_lines(test, gemm);

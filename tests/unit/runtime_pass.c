@@ -603,6 +603,86 @@ static void attention_that_is_read_inside_stays(void **state)
     }
 }
 
+struct scaling {
+    const char *a_op, *a_by, *b_op, *b_by, *y_op, *y_by; /* "": none */
+    int folded;
+    double alpha;
+};
+
+static struct graph *scale_all(const struct scaling *s)
+{
+    struct graph *graph = build_graph(13);
+    char text[100];
+
+    build_value(graph, "q:f32 2,3,4");
+    build_value(graph, "k:f32 4,5");
+    snprintf(text, sizeof(text), "q; %s", s->a_by);
+    if (s->a_op[0] != '\0')
+        build_node(graph, s->a_op, text, "", "a");
+    snprintf(text, sizeof(text), "%s; k", s->b_by);
+    if (s->b_op[0] != '\0')
+        build_node(graph, s->b_op, text, "", "b");
+    snprintf(text, sizeof(text), "%s; %s", s->a_op[0] != '\0' ? "a" : "q",
+             s->b_op[0] != '\0' ? "b" : "k");
+    build_node(graph, "MatMul", text, "", s->y_op[0] != '\0' ? "p" : "y");
+    snprintf(text, sizeof(text), "p; %s", s->y_by);
+    if (s->y_op[0] != '\0')
+        build_node(graph, s->y_op, text, "", "y");
+    build_output(graph, "y");
+    infer(graph);
+    return graph;
+}
+
+static void numbers_go_into_products(void **state)
+{
+    static const struct scaling list[] = {
+        {"", "", "", "", "Mul", "c:f32=0.25", 1, 0.25},
+        {"", "", "", "", "Div", "c:f32 1,1=4", 1, 0.25},
+        {"Div", "c:f32=2", "Mul", "d:f32=3", "Mul", "e:f32=4", 3, 6.0},
+        {"Mul", "c:f32 1=2", "", "", "", "", 1, 2.0},
+        /* Not a number, not the same in each run, or none that a factor should be. */
+        {"Mul", "c:f32 4=1,2,3,4", "", "", "", "", 0, 1.0},
+        {"Mul", "c:f32", "", "", "Div", "e:f32", 0, 1.0},
+        {"", "", "Div", "d:f32=2", "", "", 0, 1.0},
+        {"", "", "", "", "Mul", "c:f32=0", 0, 1.0},
+        {"", "", "", "", "Mul", "c:f32=1e20", 0, 1.0},
+        {"", "", "", "", "Mul", "c:f32 1,1,1,1=2", 0, 1.0}, /* it adds an axis */
+    };
+
+    for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+        struct graph *graph = scale_all(&list[i]);
+
+        assert_int_equal(apply(graph, pass_fold_scales, 1e-5), list[i].folded);
+        CHECK_NEAR(node_float(node_of(graph, "MatMul"), "alpha", 1.0f), list[i].alpha, 1e-6);
+        graph_destroy(&graph);
+    }
+}
+
+/* What others read, too, stays; and what a bias stands between. */
+static void numbers_stay_where_they_are_read(void **state)
+{
+    const struct scaling s = {"Mul", "c:f32=2", "", "", "Mul", "e:f32=4", 0, 1.0};
+    struct graph *graph = scale_all(&s);
+
+    build_output(graph, "a");
+    build_output(graph, "p");
+    assert_int_equal(apply(graph, pass_fold_scales, 1e-5), 0);
+    graph_destroy(&graph);
+    graph = build_graph(13);
+    build_node(graph, "MatMul", "x:f32 2,3; w:f32 3,4", "", "p");
+    build_node(graph, "Mul", "p; c:f32=0.5", "", "s");
+    build_node(graph, "Add", "s; bias:f32=1,2,3,4", "", "t");
+    build_node(graph, "Mul", "t; d:f32=3", "", "u");
+    build_node(graph, "Relu", "u", "", "y");
+    build_output(graph, "y");
+    infer(graph);
+    assert_int_equal(apply(graph, pass_fold_scales, 1e-5), 1);
+    assert_true(apply(graph, fuse_all, 1e-5) >= 1); /* the bias is added to what is scaled */
+    assert_int_equal(node_of(graph, "MatMul")->input_count, 3);
+    assert_non_null(node_of(graph, "Mul"));
+    graph_destroy(&graph);
+}
+
 static void all_passes_together(void **state)
 {
     struct graph *graph = build_graph(13);
@@ -653,6 +733,8 @@ int main(void)
         cmocka_unit_test(attention_is_joined),
         cmocka_unit_test(what_is_not_attention_stays),
         cmocka_unit_test(attention_that_is_read_inside_stays),
+        cmocka_unit_test(numbers_go_into_products),
+        cmocka_unit_test(numbers_stay_where_they_are_read),
         cmocka_unit_test(all_passes_together),
     };
 

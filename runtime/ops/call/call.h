@@ -276,7 +276,7 @@ call_bind_fn *call_half_binder(const struct call_request *request, call_bind_fn 
 /** Whether input 0 or 1 is to be multiplied in half precision. */
 bool call_is_half_product(const struct call_request *request);
 
-/** A convolution, by weights of half precision; a product. */
+/** A convolution, by weights of half precision; a product, also of float32 alone. */
 int call_bind_conv_half(const struct call_request *request, struct call *call,
                         const struct kernel_conv *shape);
 int call_bind_gemm_half(const struct call_request *request, struct call *call,

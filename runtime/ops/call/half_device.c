@@ -181,7 +181,7 @@ int call_bind_conv_half(const struct call_request *request, struct call *call,
     return rc;
 }
 
-/* --- Products --- */
+/* --- Products, also of float32 with an activation --- */
 
 struct gemm_params {
     gemm_half_fn *fn;

@@ -254,13 +254,21 @@ static int set_rows(const struct call_request *request, struct call *call, struc
     return 0;
 }
 
+/* A product of float32 with something behind it that a device's kernel does itself. */
+static bool has_activation_on_device(const struct call_request *request)
+{
+    return request->on_device && request->node->fused.activation != ACTIVATION_NONE &&
+           request->inputs[0].dtype == DTYPE_F32 && request->inputs[1].dtype == DTYPE_F32 &&
+           request->outputs[0].dtype == DTYPE_F32;
+}
+
 int call_bind_product(const struct call_request *request, struct call *call,
                       const struct kernel_gemm *shape, bool has_c)
 {
     struct gemm_params *p;
     int rc;
 
-    if (call_is_half_product(request))
+    if (call_is_half_product(request) || has_activation_on_device(request))
         return call_bind_gemm_half(request, call, shape, has_c);
     if (request->outputs[0].dtype != DTYPE_F32)
         return call_bind_product_any(request, call, shape, has_c);
@@ -370,6 +378,8 @@ static int matmul_shape(const struct call_request *request, struct kernel_gemm *
     const struct tensor_view *bias = call_input(request, 2);
     int rc = call_matmul_shape(request, 0, 1, out_shape);
 
+    if (rc == 0)
+        out_shape->alpha = node_float(request->node, "alpha", 1.0f); /* of pass_fold_scales() */
     if (rc == 0 && bias && shape_elements(&bias->shape) != out_shape->n)
         return call_refuse(request, -EINVAL, "the bias does not have one entry per column");
     if (rc == 0 && bias) {

@@ -11,6 +11,7 @@
  *
  * Environment:
  *   CUBLASLT_DOUBLE_PROPOSALS  "1,0,2": which it proposes, in this order; "none": none
+ *   CUBLASLT_DOUBLE_NO_RELU    it has nothing for products with an activation
  * CUDA_DOUBLE_FAIL and CUDA_DOUBLE_KERNELS as for the device; what is not given back is counted there.
  */
 #include "kernels/cuda/cublaslt.h"
@@ -258,6 +259,17 @@ static const struct {
     {LT_R_8I, LT_R_32I, LT_COMPUTE_32I, LT_R_32I, KERNEL_I8, KERNEL_I32},
 };
 
+static bool has_bias(const struct product *product)
+{
+    return product->epilogue & LT_EPILOGUE_BIAS;
+}
+
+static bool takes_epilogue(const struct product *product)
+{
+    return product->epilogue == 1 || product->epilogue == LT_EPILOGUE_BIAS ||
+           product->epilogue == LT_EPILOGUE_RELU || product->epilogue == LT_EPILOGUE_RELU_BIAS;
+}
+
 /* One product as the device is handed it. */
 struct work {
     struct product product;
@@ -288,7 +300,7 @@ static bool fill_work(struct work *work, const struct product *product, const st
     if (i == sizeof(kinds) / sizeof(kinds[0]) || m != d->rows || n != d->columns || k != b_k ||
         c->type != d->type || c->rows != d->rows || c->columns != d->columns ||
         a->batches != d->batches || b->batches != d->batches || c->batches != d->batches ||
-        (product->epilogue != 1 && product->epilogue != LT_EPILOGUE_BIAS))
+        !takes_epilogue(product))
         return false;
     work->product = *product;
     work->a = *a;
@@ -343,6 +355,8 @@ int cublasLtMatmulAlgoGetHeuristic(void *handle, void *product, void *a, void *b
     if (((struct handle *)handle)->magic != MAGIC || wanted < 1 ||
         !fill_work(&work, product, a, b, c, d))
         return INVALID_VALUE;
+    if ((work.product.epilogue & LT_EPILOGUE_RELU) && getenv("CUBLASLT_DOUBLE_NO_RELU"))
+        return LT_NOT_SUPPORTED;
     if (work.dtype == KERNEL_I8 &&
         (work.d.rows % 4 != 0 || work.a.line % 4 != 0 || work.b.line % 4 != 0))
         return LT_NOT_SUPPORTED;
@@ -426,8 +440,10 @@ static void store(const struct work *w, int64_t batch, int64_t i, int64_t j, dou
     sum *= w->alpha;
     if (w->beta != 0.0)
         sum += w->beta * ref_get_f64(w->c_data, w->y_dtype, c);
-    if (w->product.epilogue == LT_EPILOGUE_BIAS)
+    if (has_bias(&w->product))
         sum += ref_get_f64(w->product.bias, w->y_dtype, i);
+    if (w->product.epilogue & LT_EPILOGUE_RELU)
+        sum = sum < 0.0 ? 0.0 : sum;
     if (w->y_dtype == KERNEL_I32)
         ((int32_t *)w->d_data)[d] = (int32_t)(int64_t)sum;
     else
@@ -537,7 +553,7 @@ int cublasLtMatmul(void *handle, void *product, const void *alpha, const void *a
     work.d_data = d;
     if (!is_aligned(&work, &proposed) || !cuDoubleIsReadable(a) || !cuDoubleIsReadable(b) ||
         !cuDoubleIsReadable(d) || (work.beta != 0.0 && !cuDoubleIsReadable(c)) ||
-        (work.product.epilogue == LT_EPILOGUE_BIAS && !cuDoubleIsReadable(work.product.bias)))
+        (has_bias(&work.product) && !cuDoubleIsReadable(work.product.bias)))
         return INVALID_VALUE;
     return hand_over(&work, proposed.id, workspace, (size_t)proposed.workspace_bytes, stream);
 }
