@@ -2,12 +2,15 @@
 /* Launchers of peak.cu: what a device can do at best, by events. */
 #include <errno.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "kernels/cuda/device.h"
 
 enum {
     ROUNDS = 5,
+    COPY_BYTES = 1 << 20,       /* to begin with */
     COPY_BYTES_MAX = 256 << 20, /* more than any cache holds */
+    LONG_NS = 200000000,        /* that the host waits for one launch: it is not made longer then */
     COPY_UNIT = 16,             /* that a thread moves at once */
     BLOCKS_EACH = 8,            /* for each processor, of CUDA_BLOCK threads */
     LEAST_NS = 5000000,         /* of a measurement: events count in steps of 500 ns */
@@ -53,6 +56,14 @@ static void add_once(const void *given)
                 (void *[]){&sums.to, &sums.rounds, &factor, &addend});
 }
 
+static int64_t host_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 /* Of the launch of `work`; not counted before that it was done once. */
 static int time_of(struct kernel_cuda *cuda, void (*work)(const void *), const void *argument,
                    int64_t *out_ns)
@@ -69,6 +80,18 @@ static int time_of(struct kernel_cuda *cuda, void (*work)(const void *), const v
     if (rc == 0 && *out_ns <= 0)
         rc = fail(cuda, "its events tell of no time");
     return cuda->failure != 0 ? cuda->failure : rc;
+}
+
+/* The same, and whether a launch of twice the work would take longer than the host waits: an emulated
+ * device's events know nothing of what it costs to emulate it. */
+static int try_once(struct kernel_cuda *cuda, void (*work)(const void *), const void *argument,
+                    int64_t *out_ns, bool *out_is_long)
+{
+    int64_t start_ns = host_ns();
+    int rc = time_of(cuda, work, argument, out_ns);
+
+    *out_is_long = host_ns() - start_ns > LONG_NS / 2;
+    return rc;
 }
 
 static int least_time(struct kernel_cuda *cuda, void (*work)(const void *), const void *argument,
@@ -89,7 +112,8 @@ static int measure_copy(struct kernel_cuda *cuda, struct kernel_cuda_peak *peak)
 {
     size_t bytes = kernel_cuda_room(cuda) / 4;
     struct copy copy = {0};
-    int64_t ns = 0;
+    int64_t ns = 0, most;
+    bool is_long = false;
     int rc;
 
     bytes = (bytes < COPY_BYTES_MAX ? bytes : COPY_BYTES_MAX) / COPY_UNIT * COPY_UNIT;
@@ -100,7 +124,15 @@ static int measure_copy(struct kernel_cuda *cuda, struct kernel_cuda_peak *peak)
         rc = kernel_cuda_alloc(cuda, bytes, &copy.to);
     if (rc == 0)
         rc = kernel_cuda_clear(cuda, copy.from, bytes);
-    copy.units = (int64_t)(bytes / COPY_UNIT);
+    most = (int64_t)(bytes / COPY_UNIT);
+    copy.units = most < COPY_BYTES / COPY_UNIT ? most : COPY_BYTES / COPY_UNIT;
+    for (; rc == 0 && copy.units < most;
+         copy.units = copy.units * 2 < most ? copy.units * 2 : most) {
+        rc = try_once(cuda, copy_once, &copy, &ns, &is_long);
+        if (is_long)
+            break;
+    }
+    bytes = (size_t)copy.units * COPY_UNIT;
     if (rc == 0)
         rc = least_time(cuda, copy_once, &copy, &ns);
     if (rc == -ENOMEM)
@@ -111,12 +143,13 @@ static int measure_copy(struct kernel_cuda *cuda, struct kernel_cuda_peak *peak)
     return rc;
 }
 
-/* As many rounds as take long enough. */
+/* As many rounds as take long enough, or longer than the host waits. */
 static int measure_sums(struct kernel_cuda *cuda, struct kernel_cuda_peak *peak)
 {
     struct sums sums = {.rounds = CHAIN_ROUNDS};
     int processors = 0, rc;
     int64_t ns = 0;
+    bool is_long = false;
 
     rc = cuda_checked(
         cuda, cuda->driver->cuDeviceGetAttribute(&processors, CUDA_PROCESSORS, cuda->device),
@@ -128,10 +161,10 @@ static int measure_sums(struct kernel_cuda *cuda, struct kernel_cuda_peak *peak)
     if (rc < 0)
         return rc == -ENOMEM ? fail(cuda, "it has no memory that is free") : rc;
     sums.blocks = (unsigned)processors * BLOCKS_EACH;
-    rc = time_of(cuda, add_once, &sums, &ns);
-    while (rc == 0 && ns < LEAST_NS && sums.rounds < CHAIN_ROUNDS_MAX) {
+    rc = try_once(cuda, add_once, &sums, &ns, &is_long);
+    while (rc == 0 && ns < LEAST_NS && sums.rounds < CHAIN_ROUNDS_MAX && !is_long) {
         sums.rounds *= 2;
-        rc = time_of(cuda, add_once, &sums, &ns);
+        rc = try_once(cuda, add_once, &sums, &ns, &is_long);
     }
     if (rc == 0)
         rc = least_time(cuda, add_once, &sums, &ns);

@@ -51,6 +51,15 @@ def check_rates():
            "f32 multiply-adds: 0.1 GFLOP/s\n" in done.stdout, done.stdout)
 
 
+def check_bounds():
+    """A device that is emulated tells less time than passes: what is measured is not made longer for ever."""
+    words = [BUILD / "runtime" / "load_and_run", "--calibrate", "--cuda", "--json"]
+    done = emulated.run(words, CUDA_DOUBLE_MEMORY=str(1 << 30))
+    expect(done.returncode == 0, done.stderr)
+    found = json.loads(done.stdout)
+    expect(1 << 20 <= found["copied_bytes"] <= 256 << 20 and found["flop_per_s"] > 0, f"{found}")
+
+
 def check_roofline(folder):
     """A model on the device, and a calibration of it: its products have a bound, and what they reach of it."""
     store = folder / "run.db"
@@ -118,6 +127,7 @@ def check_failures(folder):
 
 with tempfile.TemporaryDirectory() as name:
     check_rates()
+    check_bounds()
     check_roofline(pathlib.Path(name))
     check_failures(pathlib.Path(name))
 for failure in failures:
