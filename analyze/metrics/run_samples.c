@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From spans to a table of ops and runs, and its sums by unit. */
+/* From spans, part by part, to a table of ops and runs, and its sums by unit. */
 #include "analyze/metrics/run_samples.h"
 
 #include <errno.h>
@@ -12,15 +12,39 @@
 
 #define NOWHERE UINT32_MAX
 
-/* What is needed while samples are taken. */
-struct taking {
-    struct run_samples *samples;
-    uint32_t *session_of_lane; /* place in `windows` */
-    uint32_t *run_of_run;      /* spans.runs -> samples->runs, or NOWHERE */
-    uint32_t *run_of_session;  /* of a session without runs; or NOWHERE */
-    uint32_t *op_of_row;       /* spans.ops -> samples->ops, or NOWHERE */
-    int64_t *first_ns;         /* of each row: when it first ran; INT64_MAX: never */
+/* The runs of a session that count, one after the other; where it has none at all, one for all of
+ * it. */
+struct session_runs {
+    uint32_t first, count;
+    bool has_runs;
+    bool has_op;              /* else the times are 0 */
+    int64_t start_ns, end_ns; /* of its ops */
 };
+
+/* A row of an op in the runs of its session. */
+struct row_times {
+    double *ns;       /* beside these; NULL: it never ran in one */
+    int64_t first_ns; /* when it first did */
+    uint64_t calls;
+};
+
+struct run_samples_parts {
+    enum op_side asked, side;
+    size_t session_count, row_count, lane_count;
+    struct session_runs *sessions; /* beside windows */
+    struct row_times *rows;        /* beside ops */
+    uint32_t *session_of_lane, *session_of_row;
+    uint32_t *place_of_run; /* spans.runs -> a place among runs, or NOWHERE */
+    double *other_ns;       /* by such a place */
+    uint32_t run_count;     /* of such places; of sessions without runs the last */
+    size_t cell_count;
+    bool has_span, is_too_large;
+};
+
+static void *new_items(size_t count, size_t bytes)
+{
+    return calloc(count ? count : 1, bytes);
+}
 
 static uint32_t *new_places(size_t count)
 {
@@ -40,32 +64,13 @@ static uint32_t find_session(const struct spans_answer *spans, int64_t session_i
     return NOWHERE;
 }
 
-static int make_places(struct taking *taking)
+/* What stands together in a session is found once. */
+static uint32_t find_next_session(const struct spans_answer *spans, uint32_t last,
+                                  int64_t session_id)
 {
-    const struct spans_answer *spans = &taking->samples->spans;
-
-    taking->session_of_lane = new_places(spans->lanes.count);
-    taking->run_of_run = new_places(spans->runs.count);
-    taking->run_of_session = new_places(spans->windows.count);
-    taking->op_of_row = new_places(spans->ops.count);
-    taking->first_ns = malloc((spans->ops.count ? spans->ops.count : 1) * sizeof(int64_t));
-    if (!taking->session_of_lane || !taking->run_of_run || !taking->run_of_session ||
-        !taking->op_of_row || !taking->first_ns)
-        return -ENOMEM;
-    for (size_t i = 0; i < spans->lanes.count; i++)
-        taking->session_of_lane[i] = find_session(spans, spans->lanes.items[i].session_id);
-    for (size_t i = 0; i < spans->ops.count; i++)
-        taking->first_ns[i] = INT64_MAX;
-    return 0;
-}
-
-static void free_places(struct taking *taking)
-{
-    free(taking->session_of_lane);
-    free(taking->run_of_run);
-    free(taking->run_of_session);
-    free(taking->op_of_row);
-    free(taking->first_ns);
+    if (last != NOWHERE && spans->windows.items[last].session_id == session_id)
+        return last;
+    return find_session(spans, session_id);
 }
 
 static bool is_span_of_op(const struct spans_answer *spans, const struct span *span)
@@ -75,74 +80,253 @@ static bool is_span_of_op(const struct spans_answer *spans, const struct span *s
 
 /* --- Runs. --- */
 
-/* Runs of all sessions that have some. */
-static int add_runs(struct taking *taking)
+static bool has_ended(const struct run_row *run)
 {
-    struct run_samples *samples = taking->samples;
-    const struct spans_answer *spans = &samples->spans;
+    return run->selected && run->end_ns != STORE_NULL;
+}
+
+/* Places of the runs of all sessions that have some, then of the other sessions. */
+static void place_runs(const struct spans_answer *spans, struct run_samples_parts *parts)
+{
+    uint32_t session = NOWHERE;
 
     for (size_t i = 0; i < spans->runs.count; i++) {
         const struct run_row *run = &spans->runs.items[i];
-        struct sampled_run sampled = {.session = find_session(spans, run->session_id),
-                                      .row = (uint32_t)i};
+
+        session = find_next_session(spans, session, run->session_id);
+        if (!parts->sessions[session].has_runs)
+            parts->sessions[session].first = parts->run_count;
+        parts->sessions[session].has_runs = true;
+        if (!has_ended(run) ||
+            run->lacks_events) /* its ops took longer than what is left of them */
+            continue;
+        parts->place_of_run[i] = parts->run_count++;
+        parts->sessions[session].count++;
+    }
+    for (size_t i = 0; i < parts->session_count; i++) {
+        if (!parts->sessions[i].has_runs) {
+            parts->sessions[i].first = parts->run_count++;
+            parts->sessions[i].count = 1;
+        }
+    }
+}
+
+static void free_rows(struct run_samples_parts *parts)
+{
+    for (size_t i = 0; i < parts->row_count && parts->rows; i++)
+        free(parts->rows[i].ns);
+}
+
+void run_samples_drop(struct run_samples_parts **parts)
+{
+    struct run_samples_parts *old = *parts;
+
+    if (!old)
+        return;
+    free_rows(old);
+    free(old->sessions);
+    free(old->rows);
+    free(old->session_of_lane);
+    free(old->session_of_row);
+    free(old->place_of_run);
+    free(old->other_ns);
+    free(old);
+    *parts = NULL;
+}
+
+int run_samples_begin(const struct spans_answer *spans, enum op_side side,
+                      struct run_samples_parts **out_parts)
+{
+    struct run_samples_parts *parts = calloc(1, sizeof(*parts));
+    uint32_t session = NOWHERE;
+
+    run_samples_drop(out_parts);
+    *out_parts = parts;
+    if (!parts)
+        return -ENOMEM;
+    parts->asked = side;
+    parts->side = side == OP_SIDES ? OP_HOST : side;
+    parts->session_count = spans->windows.count;
+    parts->row_count = spans->ops.count;
+    parts->lane_count = spans->lanes.count;
+    parts->sessions = new_items(parts->session_count, sizeof(*parts->sessions));
+    parts->rows = new_items(parts->row_count, sizeof(*parts->rows));
+    parts->session_of_lane = new_places(parts->lane_count);
+    parts->session_of_row = new_places(parts->row_count);
+    parts->place_of_run = new_places(spans->runs.count);
+    parts->other_ns = new_items(spans->runs.count + parts->session_count, sizeof(double));
+    if (!parts->sessions || !parts->rows || !parts->session_of_lane || !parts->session_of_row ||
+        !parts->place_of_run || !parts->other_ns)
+        return -ENOMEM;
+    for (size_t i = 0; i < parts->lane_count; i++) {
+        session = find_next_session(spans, session, spans->lanes.items[i].session_id);
+        parts->session_of_lane[i] = session;
+    }
+    for (size_t i = 0; i < parts->row_count; i++) {
+        session = find_next_session(spans, session, spans->ops.items[i].session_id);
+        parts->session_of_row[i] = session;
+    }
+    place_runs(spans, parts);
+    return 0;
+}
+
+/* --- Times. --- */
+
+static void forget_times(struct run_samples_parts *parts)
+{
+    free_rows(parts);
+    memset(parts->rows, 0, parts->row_count * sizeof(*parts->rows));
+    memset(parts->other_ns, 0, parts->run_count * sizeof(*parts->other_ns));
+    parts->cell_count = 0;
+    parts->is_too_large = false;
+}
+
+/* The device counts from the first op on that has a time there. */
+static void choose_side(const struct spans_answer *spans, struct run_samples_parts *parts)
+{
+    for (size_t i = 0; i < spans->spans.count; i++) {
+        const struct span *span = &spans->spans.items[i];
+
+        if (is_span_of_op(spans, span) && span_is_device(spans, span)) {
+            parts->side = OP_DEVICE;
+            forget_times(parts);
+            return;
+        }
+    }
+}
+
+static void extend_session(struct session_runs *session, const struct span *span)
+{
+    int64_t end_ns = span->start_ns + span->dur_ns;
+
+    if (!session->has_op || span->start_ns < session->start_ns)
+        session->start_ns = span->start_ns;
+    if (!session->has_op || end_ns > session->end_ns)
+        session->end_ns = end_ns;
+    session->has_op = true;
+}
+
+/* The place of the run that an op's span counts for, or NOWHERE. */
+static uint32_t run_of(const struct run_samples_parts *parts, const struct spans_answer *spans,
+                       const struct span *span)
+{
+    const struct session_runs *session = &parts->sessions[parts->session_of_lane[span->lane]];
+
+    if (spans->lanes.items[span->lane].side != parts->side)
+        return NOWHERE;
+    if (span->run != SPAN_NONE)
+        return parts->place_of_run[span->run];
+    return session->has_runs ? NOWHERE : session->first;
+}
+
+static int make_row(struct run_samples_parts *parts, struct row_times *row, size_t count)
+{
+    parts->cell_count += count;
+    if (parts->cell_count > RUN_SAMPLES_MAX) {
+        parts->is_too_large = true;
+        return 0;
+    }
+    row->ns = calloc(count, sizeof(*row->ns));
+    row->first_ns = INT64_MAX;
+    return row->ns ? 0 : -ENOMEM;
+}
+
+static int add_time(struct run_samples_parts *parts, const struct spans_answer *spans,
+                    const struct span *span, uint32_t run)
+{
+    const uint32_t place = parts->session_of_row[span->op];
+    const struct session_runs *session = &parts->sessions[place];
+    struct row_times *row = &parts->rows[span->op];
+    const double own_ns = (double)span_own_ns(spans, span);
+    double *ns;
+
+    /* An op of another session is nobody's whose runs these are. */
+    if (!span->is_shown || place != parts->session_of_lane[span->lane]) {
+        parts->other_ns[run] += own_ns;
+        return 0;
+    }
+    if (!row->ns && (make_row(parts, row, session->count) < 0 || parts->is_too_large))
+        return parts->is_too_large ? 0 : -ENOMEM;
+    ns = &row->ns[run - session->first];
+    if (spans->basis.is_flat) /* the lanes of an op are parts of one execution */
+        *ns = fmax(*ns, own_ns);
+    else
+        *ns += own_ns;
+    if (span->start_ns < row->first_ns)
+        row->first_ns = span->start_ns;
+    row->calls++;
+    return 0;
+}
+
+int run_samples_add(struct run_samples_parts *parts, const struct spans_answer *spans)
+{
+    int rc = 0;
+
+    if (parts->asked == OP_SIDES && parts->side == OP_HOST)
+        choose_side(spans, parts);
+    parts->has_span |= spans->spans.count > 0;
+    for (size_t i = 0; i < spans->spans.count && rc == 0; i++) {
+        const struct span *span = &spans->spans.items[i];
+        uint32_t run;
+
+        if (!is_span_of_op(spans, span))
+            continue;
+        extend_session(&parts->sessions[parts->session_of_lane[span->lane]], span);
+        run = run_of(parts, spans, span);
+        if (run != NOWHERE && !parts->is_too_large)
+            rc = add_time(parts, spans, span, run);
+    }
+    return rc;
+}
+
+bool run_samples_saw_spans(const struct run_samples_parts *parts)
+{
+    return parts && parts->has_span;
+}
+
+/* --- Runs that are sampled. --- */
+
+/* Without any span also those whose events are gone. */
+static int sample_runs(const struct run_samples_parts *parts, struct run_samples *samples)
+{
+    const struct spans_answer *spans = &samples->spans;
+    uint32_t session = NOWHERE;
+    int rc = 0;
+
+    for (size_t i = 0; i < spans->runs.count && rc == 0; i++) {
+        const struct run_row *run = &spans->runs.items[i];
+        struct sampled_run sampled = {.row = (uint32_t)i};
 
         samples->has_runs = true;
-        taking->run_of_session[sampled.session] = 0; /* has runs of its own */
-        if (!run->selected || run->end_ns == STORE_NULL)
+        session = find_next_session(spans, session, run->session_id);
+        sampled.session = session;
+        if (!has_ended(run) || (run->lacks_events && parts->has_span))
             continue;
-        if (run->lacks_events && spans->spans.count)
-            continue; /* its ops took longer than what is left of them */
         sampled.run_ns = (double)(run->end_ns - run->start_ns);
-        taking->run_of_run[i] = (uint32_t)samples->runs.count;
-        if (array_push(&samples->runs, sampled) < 0)
-            return -ENOMEM;
+        if (parts->place_of_run[i] != NOWHERE)
+            sampled.other_ns = parts->other_ns[parts->place_of_run[i]];
+        rc = array_push(&samples->runs, sampled);
     }
-    return 0;
+    return rc;
 }
 
 /* Sessions without runs that have ops: from the first op to the last. */
-static int add_whole_sessions(struct taking *taking)
+static int sample_whole_sessions(const struct run_samples_parts *parts, struct run_samples *samples)
 {
-    struct run_samples *samples = taking->samples;
-    const struct spans_answer *spans = &samples->spans;
+    int rc = 0;
 
-    for (uint32_t session = 0; session < spans->windows.count; session++) {
-        struct sampled_run sampled = {.session = session, .row = SPAN_NONE};
-        int64_t start_ns = INT64_MAX, end_ns = INT64_MIN;
+    for (uint32_t i = 0; i < parts->session_count && rc == 0; i++) {
+        const struct session_runs *session = &parts->sessions[i];
 
-        if (taking->run_of_session[session] != NOWHERE) {
-            taking->run_of_session[session] = NOWHERE;
-            continue;
-        }
-        for (size_t i = 0; i < spans->spans.count; i++) {
-            const struct span *span = &spans->spans.items[i];
-
-            if (taking->session_of_lane[span->lane] != session || !is_span_of_op(spans, span))
-                continue;
-            start_ns = span->start_ns < start_ns ? span->start_ns : start_ns;
-            end_ns =
-                span->start_ns + span->dur_ns > end_ns ? span->start_ns + span->dur_ns : end_ns;
-        }
-        if (end_ns < start_ns)
-            continue;
-        sampled.run_ns = (double)(end_ns - start_ns);
-        taking->run_of_session[session] = (uint32_t)samples->runs.count;
-        if (array_push(&samples->runs, sampled) < 0)
-            return -ENOMEM;
+        if (session->has_op && !session->has_runs)
+            rc = array_push(
+                &samples->runs,
+                ((struct sampled_run){.session = i,
+                                      .row = SPAN_NONE,
+                                      .run_ns = (double)(session->end_ns - session->start_ns),
+                                      .other_ns = parts->other_ns[session->first]}));
     }
-    return 0;
-}
-
-/* Place of the sampled run that an op's span counts for, or NOWHERE. */
-static uint32_t run_of(const struct taking *taking, const struct span *span)
-{
-    const struct spans_answer *spans = &taking->samples->spans;
-
-    if (!is_span_of_op(spans, span) || spans->lanes.items[span->lane].side != taking->samples->side)
-        return NOWHERE;
-    if (span->run != SPAN_NONE)
-        return taking->run_of_run[span->run];
-    return taking->run_of_session[taking->session_of_lane[span->lane]];
+    return rc;
 }
 
 /* --- Ops. --- */
@@ -222,50 +406,44 @@ static size_t link_sessions(struct seen_row *seen, size_t count, uint32_t *next_
     return kept;
 }
 
-static size_t gather_seen(struct taking *taking, struct seen_row *seen)
+static size_t gather_seen(const struct run_samples_parts *parts, const struct spans_answer *spans,
+                          struct seen_row *seen)
 {
-    const struct spans_answer *spans = &taking->samples->spans;
     size_t count = 0;
 
-    for (size_t i = 0; i < spans->spans.count; i++) {
-        const struct span *span = &spans->spans.items[i];
-
-        if (span->is_shown && run_of(taking, span) != NOWHERE &&
-            span->start_ns < taking->first_ns[span->op])
-            taking->first_ns[span->op] = span->start_ns;
-    }
-    for (uint32_t i = 0; i < spans->ops.count; i++) {
-        const struct op_row *row = &spans->ops.items[i];
-
-        if (taking->first_ns[i] != INT64_MAX)
+    for (uint32_t i = 0; i < parts->row_count; i++) {
+        if (parts->rows[i].ns)
             seen[count++] = (struct seen_row){
-                .row = row,
+                .row = &spans->ops.items[i],
                 .place = i,
-                .session = find_session(spans, row->session_id),
-                .first_ns = taking->first_ns[i],
+                .session = parts->session_of_row[i],
+                .first_ns = parts->rows[i].first_ns,
             };
     }
     return count;
 }
 
-static int add_ops(struct taking *taking)
+/* *out_places: of each row that of its op, or NOWHERE; for the caller to free. */
+static int sample_ops(const struct run_samples_parts *parts, struct run_samples *samples,
+                      uint32_t **out_places)
 {
-    struct run_samples *samples = taking->samples;
-    size_t rows = samples->spans.ops.count, count;
-    struct seen_row *seen = calloc(rows ? rows : 1, sizeof(*seen));
-    uint32_t *next_same = new_places(rows);
-    int rc = seen && next_same ? 0 : -ENOMEM;
+    size_t rows = parts->row_count, count;
+    struct seen_row *seen = new_items(rows, sizeof(*seen));
+    uint32_t *next_same = new_places(rows), *places = new_places(rows);
+    int rc = seen && next_same && places ? 0 : -ENOMEM;
 
+    *out_places = places;
     if (rc < 0)
         goto out;
-    count = gather_seen(taking, seen);
+    count = gather_seen(parts, &samples->spans, seen);
     count = link_sessions(seen, count, next_same);
-    qsort(seen, count, sizeof(*seen), compare_first);
+    if (count)
+        qsort(seen, count, sizeof(*seen), compare_first);
     for (size_t i = 0; i < count && rc == 0; i++) {
         struct sampled_op op = {.row = seen[i].row};
 
         for (uint32_t row = seen[i].place; row != NOWHERE; row = next_same[row])
-            taking->op_of_row[row] = (uint32_t)samples->ops.count;
+            places[row] = (uint32_t)samples->ops.count;
         rc = array_push(&samples->ops, op);
     }
 out:
@@ -274,36 +452,38 @@ out:
     return rc;
 }
 
-/* --- Times. --- */
-
-static int add_times(struct taking *taking)
+/* Of each session the place of its first sampled run; or NOWHERE. */
+static uint32_t *find_first_runs(const struct run_samples *samples, size_t session_count)
 {
-    struct run_samples *samples = taking->samples;
-    const struct spans_answer *spans = &samples->spans;
+    uint32_t *first = new_places(session_count);
+
+    for (uint32_t i = (uint32_t)samples->runs.count; first && i-- > 0;)
+        first[samples->runs.items[i].session] = i;
+    return first;
+}
+
+/* The table of ops and runs; what it is made of goes row by row. */
+static int sample_times(struct run_samples_parts *parts, struct run_samples *samples,
+                        const uint32_t *places)
+{
     size_t runs = samples->runs.count, cells = samples->ops.count * runs;
+    uint32_t *first = find_first_runs(samples, parts->session_count);
 
-    samples->op_ns = calloc(cells ? cells : 1, sizeof(*samples->op_ns));
-    if (!samples->op_ns)
-        return -ENOMEM;
-    for (size_t i = 0; i < spans->spans.count; i++) {
-        const struct span *span = &spans->spans.items[i];
-        uint32_t run = run_of(taking, span);
-        double *ns;
+    samples->op_ns = new_items(cells, sizeof(*samples->op_ns));
+    for (size_t i = 0; i < parts->row_count && first && samples->op_ns; i++) {
+        struct row_times *row = &parts->rows[i];
+        uint32_t session = parts->session_of_row[i];
 
-        if (run == NOWHERE)
+        if (!row->ns)
             continue;
-        if (!span->is_shown) {
-            samples->runs.items[run].other_ns += (double)span_own_ns(spans, span);
-            continue;
-        }
-        ns = &samples->op_ns[taking->op_of_row[span->op] * runs + run];
-        if (spans->basis.is_flat) /* the lanes of an op are parts of one execution */
-            *ns = fmax(*ns, (double)span_own_ns(spans, span));
-        else
-            *ns += (double)span_own_ns(spans, span);
-        samples->ops.items[taking->op_of_row[span->op]].calls += 1 / (double)runs;
+        memcpy(&samples->op_ns[places[i] * runs + first[session]], row->ns,
+               parts->sessions[session].count * sizeof(*row->ns));
+        samples->ops.items[places[i]].calls += (double)row->calls / (double)runs;
+        free(row->ns);
+        row->ns = NULL;
     }
-    return 0;
+    free(first);
+    return first && samples->op_ns ? 0 : -ENOMEM;
 }
 
 /* A run of a flat profile is the sum of its ops. */
@@ -318,18 +498,6 @@ static void sum_flat_runs(struct run_samples *samples)
     }
 }
 
-/* The device, where an op has a time there. */
-static enum op_side choose_side(const struct spans_answer *spans)
-{
-    for (size_t i = 0; i < spans->spans.count; i++) {
-        const struct span *span = &spans->spans.items[i];
-
-        if (is_span_of_op(spans, span) && span_is_device(spans, span))
-            return OP_DEVICE;
-    }
-    return OP_HOST;
-}
-
 static void count_units(struct run_samples *samples)
 {
     size_t sessions = 0;
@@ -340,31 +508,37 @@ static void count_units(struct run_samples *samples)
     samples->unit_count = sessions > 1 ? sessions : samples->runs.count;
 }
 
-int run_samples_take(struct spans_answer *spans, enum op_side side, struct run_samples *out_samples,
-                     struct diag *diag)
+static int sample(struct run_samples_parts *parts, struct run_samples *samples)
 {
-    struct taking taking = {.samples = out_samples};
-    int rc;
+    uint32_t *places = NULL;
+    int rc = sample_runs(parts, samples);
 
-    *out_samples = (struct run_samples){.spans = *spans};
-    *spans = (struct spans_answer){0};
-    out_samples->side = side == OP_SIDES ? choose_side(&out_samples->spans) : side;
-    rc = make_places(&taking);
     if (rc == 0)
-        rc = add_runs(&taking);
+        rc = sample_whole_sessions(parts, samples);
     if (rc == 0)
-        rc = add_whole_sessions(&taking);
-    if (rc == 0)
-        rc = add_ops(&taking);
-    if (rc == 0 && out_samples->runs.count &&
-        out_samples->ops.count > RUN_SAMPLES_MAX / out_samples->runs.count)
+        rc = sample_ops(parts, samples, &places);
+    if (rc == 0 &&
+        (parts->is_too_large ||
+         (samples->runs.count && samples->ops.count > RUN_SAMPLES_MAX / samples->runs.count)))
         rc = -EFBIG;
     if (rc == 0)
-        rc = add_times(&taking);
-    if (rc == 0 && out_samples->spans.basis.is_flat)
-        sum_flat_runs(out_samples);
+        rc = sample_times(parts, samples, places);
+    if (rc == 0 && samples->spans.basis.is_flat)
+        sum_flat_runs(samples);
+    free(places);
+    return rc;
+}
+
+int run_samples_finish(struct run_samples_parts **parts, struct spans_answer *spans,
+                       struct run_samples *out_samples, struct diag *diag)
+{
+    int rc;
+
+    *out_samples = (struct run_samples){.spans = *spans, .side = (*parts)->side};
+    *spans = (struct spans_answer){0};
+    rc = sample(*parts, out_samples);
     count_units(out_samples);
-    free_places(&taking);
+    run_samples_drop(parts);
     array_deinit(&out_samples->spans.spans);
     if (rc == -ENOMEM)
         return diag_set(diag, rc, "no memory for the runs");
@@ -378,6 +552,21 @@ int run_samples_take(struct spans_answer *spans, enum op_side side, struct run_s
         return 1;
     }
     return rc;
+}
+
+int run_samples_take(struct spans_answer *spans, enum op_side side, struct run_samples *out_samples,
+                     struct diag *diag)
+{
+    struct run_samples_parts *parts = NULL;
+    int rc = run_samples_begin(spans, side, &parts);
+
+    *out_samples = (struct run_samples){0};
+    if (rc == 0)
+        rc = run_samples_add(parts, spans);
+    if (rc == 0)
+        return run_samples_finish(&parts, spans, out_samples, diag);
+    run_samples_drop(&parts);
+    return diag_set(diag, rc, "no memory for the runs");
 }
 
 void run_samples_skip(struct run_samples *samples, const bool *is_skipped)

@@ -48,15 +48,35 @@ struct run_samples {
     bool has_runs; /* false: no session has any, each counts as one */
 };
 
-/**
- * Take the samples.
+/* Taking them from spans in parts (query_span_parts()), which may have frames: NULL at first,
+ * run_samples_begin(), run_samples_add() with each part, run_samples_finish(); run_samples_drop()
+ * after any of them. The first two return 0 or -ENOMEM. Eight bytes for each op and run of a
+ * session are all that is kept of spans. */
+struct run_samples_parts;
+
+/** Forgets what was added before.
  *
- * spans  with is_shown set: the ops asked for; moved into the samples, also after a failure
- * side   whose times; OP_SIDES: as said above
+ *  side  whose times; OP_SIDES: as said above */
+int run_samples_begin(const struct spans_answer *spans, enum op_side side,
+                      struct run_samples_parts **out_parts);
+
+/** Spans with is_shown set: the ops asked for. */
+int run_samples_add(struct run_samples_parts *parts, const struct spans_answer *spans);
+
+/** Whether there was any span so far. */
+bool run_samples_saw_spans(const struct run_samples_parts *parts);
+
+/**
+ * What they come to. `spans`, without spans, moves into the samples, also after a failure.
  *
  * Returns 0; 1 with a sentence when there is no finished run; -EFBIG; -ENOMEM. Give *out_samples to
  * run_samples_deinit() after any of them.
  */
+int run_samples_finish(struct run_samples_parts **parts, struct spans_answer *spans,
+                       struct run_samples *out_samples, struct diag *diag);
+void run_samples_drop(struct run_samples_parts **parts);
+
+/** All of it with spans that are all there. For tests. */
 int run_samples_take(struct spans_answer *spans, enum op_side side, struct run_samples *out_samples,
                      struct diag *diag);
 void run_samples_deinit(struct run_samples *samples);

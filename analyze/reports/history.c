@@ -108,11 +108,41 @@ static int gather_sessions(struct past *past, struct diag *diag)
 
 /* --- What they took. --- */
 
+struct sampling {
+    enum op_side side;
+    struct run_samples_parts *parts;
+};
+
+static int begin(void *user, const struct spans_answer *spans)
+{
+    struct sampling *sampling = user;
+
+    return run_samples_begin(spans, sampling->side, &sampling->parts);
+}
+
+static int take(void *user, struct spans_answer *spans)
+{
+    struct sampling *sampling = user;
+
+    return run_samples_add(sampling->parts, spans);
+}
+
+/* Runs are still known where retention took their events, or most of them. */
+static int finish(const struct past *past, struct sampling *sampling, struct spans_answer *spans,
+                  struct run_samples *out_samples, struct diag *diag)
+{
+    if (spans->basis.lacks_whole_runs && !past->is_filtered && begin(sampling, spans) < 0)
+        return diag_set(diag, -ENOMEM, "no memory for the runs");
+    return run_samples_finish(&sampling->parts, spans, out_samples, diag);
+}
+
 /* Returns 1 when the session has no run to show. */
 static int read_session(const struct past *past, const struct past_session *session,
                         enum op_side side, struct run_samples *out_samples, struct diag *diag)
 {
     struct report of_session = *past->report;
+    struct sampling sampling = {.side = side};
+    const struct report_parts parts = {&sampling, begin, take, true};
     struct report_selection selection;
     struct spans_answer spans = {0};
     struct diag nothing = {0};
@@ -122,18 +152,14 @@ static int read_session(const struct past *past, const struct past_session *sess
     of_session.session_ids = &session->row->session_id;
     of_session.session_count = 1;
     rc = report_select(&of_session, &selection, diag);
-    if (rc == 0)
-        rc = report_query_spans(&of_session, &selection, &spans, &nothing);
-    if (rc == REPORT_NOTHING && !past->is_filtered)
-        rc = 0; /* the runs are still known where retention took the events */
-    if (spans.basis.lacks_whole_runs && !past->is_filtered)
-        spans.spans.count = 0; /* or most of them */
-    if (rc < 0)
-        diag_set(diag, rc, "%s", nothing.text);
-    if (rc == 0)
-        rc = run_samples_take(&spans, side, out_samples, &nothing);
-    if (rc < 0)
-        diag_set(diag, rc, "%s", nothing.text);
+    if (rc == 0) {
+        rc = report_query_span_parts(&of_session, &selection, &parts, &spans, &nothing);
+        if (rc == 0 || (rc == REPORT_NOTHING && !past->is_filtered))
+            rc = finish(past, &sampling, &spans, out_samples, &nothing);
+        if (rc < 0)
+            diag_set(diag, rc, "%s", nothing.text);
+    }
+    run_samples_drop(&sampling.parts);
     report_selection_deinit(&selection);
     spans_answer_deinit(&spans);
     return rc == 0 && !out_samples->has_runs ? 1 : rc;

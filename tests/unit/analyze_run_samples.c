@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Times of ops by run, from the small store. */
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "analyze/metrics/run_samples.h"
 #include "tests/support/check.h"
@@ -122,6 +124,145 @@ static void sessions_are_units_where_there_are_several(void **state)
     run_samples_deinit(&samples);
 }
 
+/* A part made by hand. */
+struct hand {
+    struct span spans[4];
+    size_t count;
+};
+
+static void add_hand(struct run_samples_parts *parts, struct spans_answer *answer,
+                     const struct hand *hand)
+{
+    answer->spans.items = (struct span *)hand->spans;
+    answer->spans.count = hand->count;
+    CHECK_OK(run_samples_add(parts, answer));
+    answer->spans.items = NULL;
+    answer->spans.count = 0;
+}
+
+static void push_run(struct spans_answer *answer, int64_t session, int64_t run, int64_t start_ns,
+                     bool lacks_events)
+{
+    const struct run_row row = {.session_id = session,
+                                .run = run,
+                                .start_ns = start_ns,
+                                .end_ns = start_ns + 100,
+                                .counts = true,
+                                .selected = true,
+                                .lacks_events = lacks_events};
+
+    CHECK_OK(array_push(&answer->runs, row));
+}
+
+/* Lanes and ops by session: thread and queue of session 7, thread of 9; an op each. */
+static struct spans_answer make_answer(bool has_runs)
+{
+    const struct lane_row lanes[] = {{.session_id = 7, .side = OP_HOST},
+                                     {.session_id = 7, .side = OP_DEVICE},
+                                     {.session_id = 9, .side = OP_HOST}};
+    struct spans_answer answer = {0};
+
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(array_push(&answer.lanes, lanes[i]));
+    for (int64_t session = 7; session <= 9; session += 2) {
+        const struct op_row op = {.session_id = session, .name = "same", .type = "Conv"};
+        const struct session_window window = {session, INT64_MIN, INT64_MAX};
+
+        CHECK_OK(array_push(&answer.ops, op));
+        CHECK_OK(array_push(&answer.windows, window));
+    }
+    answer.op_kinds = calloc(2, 1);
+    assert_non_null(answer.op_kinds);
+    if (has_runs) {
+        push_run(&answer, 7, 1, 0, true);
+        push_run(&answer, 7, 2, 1000, false);
+    }
+    return answer;
+}
+
+#define AT(start, lane_, op_, run_)                                                                \
+    {                                                                                              \
+        .start_ns = (start), .dur_ns = 10, .self_ns = 10, .lane = (lane_), .op = (op_),            \
+        .run = (run_), .is_shown = true                                                            \
+    }
+
+/* The first part has times of the host only; they do not count once the device has some. A run that
+ * lacks events does not count, nor does an op in the runs of another session. */
+static void parts_count_the_device_from_its_first_time_on(void **state)
+{
+    static const struct hand first = {{AT(1, 0, 0, 0), AT(1001, 0, 0, 1)}, 2};
+    static const struct hand second = {
+        {AT(1, 1, 0, 0), AT(1020, 1, 0, 1), AT(1040, 1, 1, 1), AT(5000, 2, 1, SPAN_NONE)}, 4};
+    struct spans_answer answer = make_answer(true);
+    struct run_samples_parts *parts = NULL;
+    struct run_samples samples;
+    struct diag diag = {0};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) { /* begun anew, all is forgotten */
+        CHECK_OK(run_samples_begin(&answer, OP_SIDES, &parts));
+        assert_false(run_samples_saw_spans(parts));
+        add_hand(parts, &answer, &first);
+        add_hand(parts, &answer, &second);
+    }
+    assert_true(run_samples_saw_spans(parts));
+    CHECK_OK(run_samples_finish(&parts, &answer, &samples, &diag));
+    assert_int_equal(samples.side, OP_DEVICE);
+    CHECK_U64(samples.runs.count, 2); /* and session 9 as a whole */
+    CHECK_U64(samples.ops.count, 1);
+    CHECK_NEAR(samples.op_ns[0], 10, 0);
+    CHECK_NEAR(samples.op_ns[1], 0, 0);
+    CHECK_NEAR(samples.runs.items[0].other_ns, 10, 0);
+    CHECK_NEAR(samples.runs.items[1].run_ns, 10, 0);
+    CHECK_NEAR(samples.ops.items[0].calls, 0.5, 0);
+    run_samples_deinit(&samples);
+}
+
+/* Runs are known where all of their events are gone; a session without runs and ops is none. */
+static void without_spans_runs_are_known(void **state)
+{
+    struct spans_answer answer = make_answer(true);
+    struct run_samples_parts *parts = NULL;
+    struct run_samples samples;
+    struct diag diag = {0};
+
+    (void)state;
+    CHECK_OK(run_samples_begin(&answer, OP_SIDES, &parts));
+    CHECK_OK(run_samples_finish(&parts, &answer, &samples, &diag));
+    CHECK_U64(samples.runs.count, 2);
+    CHECK_U64(samples.ops.count, 0);
+    run_samples_deinit(&samples);
+    answer = make_answer(false);
+    CHECK_OK(run_samples_begin(&answer, OP_SIDES, &parts));
+    assert_int_equal(run_samples_finish(&parts, &answer, &samples, &diag), 1);
+    CHECK_CONTAINS(diag.text, "no run has ended");
+    run_samples_deinit(&samples);
+}
+
+/* Sessions without runs stand last, whatever their number, each with its own times of one op. */
+static void sessions_are_told_apart_in_parts(void **state)
+{
+    static const struct hand first = {{AT(1, 0, 0, SPAN_NONE), AT(40, 0, 0, SPAN_NONE)}, 2};
+    static const struct hand second = {{AT(100, 2, 1, SPAN_NONE)}, 1};
+    struct spans_answer answer = make_answer(false);
+    struct run_samples_parts *parts = NULL;
+    struct run_samples samples;
+    struct diag diag = {0};
+
+    (void)state;
+    CHECK_OK(run_samples_begin(&answer, OP_HOST, &parts));
+    add_hand(parts, &answer, &second);
+    add_hand(parts, &answer, &first);
+    CHECK_OK(run_samples_finish(&parts, &answer, &samples, &diag));
+    CHECK_U64(samples.runs.count, 2);
+    CHECK_U64(samples.ops.count, 1); /* the same op of both */
+    CHECK_NEAR(samples.op_ns[0], 20, 0);
+    CHECK_NEAR(samples.op_ns[1], 10, 0);
+    CHECK_NEAR(samples.runs.items[0].run_ns, 49, 0);
+    CHECK_NEAR(samples.ops.items[0].calls, 1.5, 0);
+    run_samples_deinit(&samples);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,6 +270,9 @@ int main(void)
         cmocka_unit_test(the_host_side_can_be_asked_for),
         cmocka_unit_test(a_session_without_runs_is_one_run),
         cmocka_unit_test(sessions_are_units_where_there_are_several),
+        cmocka_unit_test(parts_count_the_device_from_its_first_time_on),
+        cmocka_unit_test(without_spans_runs_are_known),
+        cmocka_unit_test(sessions_are_told_apart_in_parts),
     };
 
     return cmocka_run_group_tests(tests, start, stop);

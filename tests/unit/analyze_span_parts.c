@@ -12,6 +12,7 @@
 #include "analyze/metrics/idle.h"
 #include "analyze/metrics/launch_queue.h"
 #include "analyze/metrics/overhead.h"
+#include "analyze/metrics/run_samples.h"
 #include "analyze/metrics/sequences.h"
 #include "analyze/query/spans.h"
 #include "tests/support/check.h"
@@ -450,6 +451,66 @@ static void check_ordered(const struct spans_answer *whole, const struct span_sc
     assert_true(shown < whole->spans.count);
 }
 
+/* --- Samples of ops and runs. --- */
+
+static int begin_sampling(void *user, const struct spans_answer *spans)
+{
+    return run_samples_begin(spans, OP_SIDES, user);
+}
+
+static int sample(void *user, struct spans_answer *spans)
+{
+    struct run_samples_parts **parts = user;
+
+    hide(spans);
+    return run_samples_add(*parts, spans);
+}
+
+static void sample_all(struct store *store, bool is_whole, struct run_samples *out_samples)
+{
+    const int64_t session_id = 1;
+    const struct ops_question question = {
+        .session_ids = &session_id, .session_count = 1, .warmups = true};
+    struct run_samples_parts *samples = NULL;
+    const struct span_parts parts = {&samples, begin_sampling, sample, is_whole, PART, true};
+    struct spans_answer answer;
+    struct diag diag = {0};
+
+    CHECK_OK(query_span_parts(store, &question, &parts, &answer, &diag));
+    assert_true(run_samples_saw_spans(samples));
+    CHECK_OK(run_samples_finish(&samples, &answer, out_samples, &diag));
+    assert_null(samples);
+    spans_answer_deinit(&answer);
+}
+
+static void compare_samples(struct store *store)
+{
+    struct run_samples whole, parts;
+
+    sample_all(store, true, &whole);
+    sample_all(store, false, &parts);
+    CHECK_U64(parts.side, whole.side);
+    CHECK_U64(parts.has_runs, whole.has_runs);
+    CHECK_U64(parts.unit_count, whole.unit_count);
+    CHECK_U64(parts.ops.count, whole.ops.count);
+    CHECK_U64(parts.runs.count, whole.runs.count);
+    assert_true(whole.ops.count > 2 && whole.runs.count > 0);
+    for (size_t i = 0; i < whole.ops.count; i++) {
+        assert_string_equal(parts.ops.items[i].row->name, whole.ops.items[i].row->name);
+        CHECK_NEAR(parts.ops.items[i].calls, whole.ops.items[i].calls, 0);
+    }
+    for (size_t i = 0; i < whole.runs.count; i++) {
+        assert_true(whole.runs.items[i].other_ns > 0);
+        CHECK_NEAR(parts.runs.items[i].run_ns, whole.runs.items[i].run_ns, 0);
+        CHECK_NEAR(parts.runs.items[i].other_ns, whole.runs.items[i].other_ns, 0);
+        CHECK_U64(parts.runs.items[i].row, whole.runs.items[i].row);
+    }
+    assert_memory_equal(parts.op_ns, whole.op_ns,
+                        whole.ops.count * whole.runs.count * sizeof(*whole.op_ns));
+    run_samples_deinit(&whole);
+    run_samples_deinit(&parts);
+}
+
 /* --- How far it is. --- */
 
 /* As if it had begun long ago. */
@@ -569,6 +630,7 @@ static size_t compare(const char *path, const struct span_scene *scene, bool tot
     compare_advice(store, totals);
     compare_uses(store, totals);
     compare_kept(store, scene, totals);
+    compare_samples(store);
     array_deinit(&whole.spans);
     array_deinit(&parts.spans);
     store_close(&store);

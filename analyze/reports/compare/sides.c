@@ -155,21 +155,44 @@ static enum op_side side_of(const struct analyze_options *options)
     return options->print_only == PRINT_DEVICE ? OP_DEVICE : OP_SIDES;
 }
 
-/* Spans of a side; that none is shown is no failure, as long as there are some. */
-static int query_side(const struct report *of_side, struct compare_side *side,
-                      struct spans_answer *spans, struct diag *diag)
+struct sampling {
+    enum op_side side;
+    struct run_samples_parts *parts;
+};
+
+static int begin(void *user, const struct spans_answer *spans)
 {
+    struct sampling *sampling = user;
+
+    return run_samples_begin(spans, sampling->side, &sampling->parts);
+}
+
+static int take(void *user, struct spans_answer *spans)
+{
+    struct sampling *sampling = user;
+
+    return run_samples_add(sampling->parts, spans);
+}
+
+/* Samples of a side; that none of its spans is shown is no failure, as long as there are some. */
+static int query_side(const struct report *of_side, struct compare_side *side, struct diag *diag)
+{
+    struct sampling sampling = {.side = side_of(of_side->options)};
+    const struct report_parts parts = {&sampling, begin, take, true};
     struct report_selection selection;
+    struct spans_answer spans = {0};
     struct diag nothing = {0};
     int rc = report_select(of_side, &selection, diag);
 
     if (rc == 0) {
-        rc = report_query_spans(of_side, &selection, spans, &nothing);
-        if (rc < 0 || !spans->spans.count)
+        rc = report_query_span_parts(of_side, &selection, &parts, &spans, &nothing);
+        if (rc < 0 || !run_samples_saw_spans(sampling.parts))
             diag_set(diag, rc, "%s: %s", side->source->name, nothing.text);
         else
-            rc = 0;
+            rc = run_samples_finish(&sampling.parts, &spans, &side->samples, diag);
     }
+    run_samples_drop(&sampling.parts);
+    spans_answer_deinit(&spans);
     report_selection_deinit(&selection);
     return rc;
 }
@@ -218,17 +241,13 @@ static int read_side(const struct report *report, struct compare_side *side,
                      struct disturbed_runs *out_disturbed, struct diag *diag)
 {
     struct report of_side = compare_side_report(report, side);
-    struct spans_answer spans = {0};
     int rc = query_environment(side->source->store, side->session_ids, side->session_count,
                                &side->environment, diag);
 
     if (rc == 0)
-        rc = query_side(&of_side, side, &spans, diag);
-    if (rc == 0)
-        rc = run_samples_take(&spans, side_of(report->options), &side->samples, diag);
+        rc = query_side(&of_side, side, diag);
     if (rc == 0)
         rc = find_disturbed(side, out_disturbed, diag);
-    spans_answer_deinit(&spans);
     return rc;
 }
 
