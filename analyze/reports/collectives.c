@@ -269,46 +269,50 @@ static int find_sizes(const struct report *report, const struct spans_answer *sp
     return rc;
 }
 
-int report_stragglers(const struct report *report, const struct spans_answer *spans,
-                      struct diag *diag)
+int report_collectives_begin(struct report_collectives *collectives,
+                             const struct spans_answer *spans)
 {
-    struct collectives collectives = {0};
-    double *sizes = NULL;
-    int rc = find_sizes(report, spans, &sizes, diag);
+    int rc = collectives_begin(spans, &collectives->gathered);
 
-    if (rc == 0)
-        rc = collectives_find(spans, sizes, &collectives);
-    if (rc == 0)
-        rc = emit_stragglers(report, &collectives, diag);
-    collectives_deinit(&collectives);
-    free(sizes);
+    free(collectives->sizes);
+    collectives->sizes = NULL;
+    return rc ? rc : find_sizes(collectives->report, spans, &collectives->sizes, collectives->diag);
+}
+
+int report_collectives_take(struct report_collectives *collectives,
+                            const struct spans_answer *spans)
+{
+    return collectives_add(collectives->gathered, spans, collectives->sizes);
+}
+
+int report_collectives_emit_stragglers(struct report_collectives *collectives)
+{
+    struct collectives found;
+    int rc;
+
+    collectives_finish(collectives->gathered, &found);
+    rc = emit_stragglers(collectives->report, &found, collectives->diag);
+    collectives_deinit(&found);
     return rc;
+}
+
+void report_collectives_deinit(struct report_collectives *collectives)
+{
+    collectives_drop(&collectives->gathered);
+    free(collectives->sizes);
+    collectives->sizes = NULL;
 }
 
 /* --- The report. --- */
 
-struct gathering {
-    const struct report *report;
-    struct diag *diag;
-    struct collectives_gathered *gathered;
-    double *sizes;
-};
-
 static int begin(void *user, const struct spans_answer *spans)
 {
-    struct gathering *gathering = user;
-    int rc = collectives_begin(spans, &gathering->gathered);
-
-    free(gathering->sizes);
-    gathering->sizes = NULL;
-    return rc ? rc : find_sizes(gathering->report, spans, &gathering->sizes, gathering->diag);
+    return report_collectives_begin(user, spans);
 }
 
 static int take(void *user, struct spans_answer *spans)
 {
-    struct gathering *gathering = user;
-
-    return collectives_add(gathering->gathered, spans, gathering->sizes);
+    return report_collectives_take(user, spans);
 }
 
 static int explain_none(struct diag *diag)
@@ -320,7 +324,7 @@ static int explain_none(struct diag *diag)
 static int emit(const struct report *report, void *user, struct spans_answer *spans,
                 struct diag *diag)
 {
-    struct gathering *gathering = user;
+    struct report_collectives *gathering = user;
     struct collectives collectives;
     int rc = 0;
 
@@ -351,7 +355,7 @@ static bool is_collective(const struct op_row *op)
 
 static int run(const struct report *report, struct diag *diag)
 {
-    struct gathering gathering = {.report = report, .diag = diag};
+    struct report_collectives gathering = {.report = report, .diag = diag};
     const struct report_parts parts = {&gathering, begin, take, true};
     int rc = query_has_op(report->source->store, report->session_ids, report->session_count,
                           is_collective, diag);
@@ -362,8 +366,7 @@ static int run(const struct report *report, struct diag *diag)
     }
     if (rc > 0)
         rc = report_on_span_parts(report, &parts, emit, diag);
-    collectives_drop(&gathering.gathered);
-    free(gathering.sizes);
+    report_collectives_deinit(&gathering);
     return rc;
 }
 

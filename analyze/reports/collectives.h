@@ -6,9 +6,22 @@
 #include "analyze/metrics/collectives.h"
 #include "analyze/reports/report.h"
 
+/* Spans in parts: {report, diag}, begin, take each part, emit; deinit after any. These return 0 or a
+ * negative errno. */
+struct report_collectives {
+    const struct report *report;
+    struct diag *diag;
+    struct collectives_gathered *gathered;
+    double *sizes; /* beside windows: how many processes there are */
+};
+int report_collectives_begin(struct report_collectives *collectives,
+                             const struct spans_answer *spans);
+int report_collectives_take(struct report_collectives *collectives,
+                            const struct spans_answer *spans);
+
 /** Which of several sessions comes last to collectives; nothing where no collective is in two of
- *  them. Returns 0 or a negative errno. */
-int report_stragglers(const struct report *report, const struct spans_answer *spans,
-                      struct diag *diag);
+ *  them. */
+int report_collectives_emit_stragglers(struct report_collectives *collectives);
+void report_collectives_deinit(struct report_collectives *collectives);
 
 #endif

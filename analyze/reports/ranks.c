@@ -18,6 +18,8 @@ struct rank_line {
 
 struct ranks_state {
     const struct report *report;
+    struct run_samples_parts *parts;
+    struct report_collectives collectives;
     struct run_samples samples;
     ARRAY_OF(struct rank_run) runs;
     int64_t *session_ids; /* of each rank: sessions that have runs */
@@ -342,18 +344,35 @@ static int compare_ranks(struct ranks_state *state, struct diag *diag)
         rc = emit_sessions(state, diag);
     if (rc == 0)
         rc = emit_steps(state, diag);
-    return rc ? rc : report_stragglers(state->report, &state->samples.spans, diag);
+    return rc ? rc : report_collectives_emit_stragglers(&state->collectives);
+}
+
+static int begin(void *user, const struct spans_answer *spans)
+{
+    struct ranks_state *state = user;
+    int rc = run_samples_begin(spans, OP_SIDES, &state->parts);
+
+    return rc ? rc : report_collectives_begin(&state->collectives, spans);
+}
+
+static int take(void *user, struct spans_answer *spans)
+{
+    struct ranks_state *state = user;
+    int rc = run_samples_add(state->parts, spans);
+
+    return rc ? rc : report_collectives_take(&state->collectives, spans);
 }
 
 /* Runs whose events are gone still have durations. */
-static int query(const struct report *report, struct report_selection *selection,
+static int query(struct ranks_state *state, struct report_selection *selection,
                  struct spans_answer *spans, struct diag *diag)
 {
+    const struct report_parts parts = {state, begin, take, true};
     struct diag reason = {0};
-    int rc = report_query_spans(report, selection, spans, &reason);
+    int rc = report_query_span_parts(state->report, selection, &parts, spans, &reason);
 
-    if (rc == REPORT_NOTHING && !spans->spans.count)
-        return 0; /* without runs either, run_samples_take() says so */
+    if (rc == REPORT_NOTHING && !run_samples_saw_spans(state->parts))
+        return 0; /* without runs either, run_samples_finish() says so */
     if (rc)
         diag_set(diag, rc, "%s", reason.text);
     return rc;
@@ -361,7 +380,7 @@ static int query(const struct report *report, struct report_selection *selection
 
 static int run(const struct report *report, struct diag *diag)
 {
-    struct ranks_state state = {.report = report};
+    struct ranks_state state = {.report = report, .collectives = {.report = report, .diag = diag}};
     struct report_selection selection;
     struct spans_answer spans = {0};
     int rc = report_select(report, &selection, diag);
@@ -373,9 +392,9 @@ static int run(const struct report *report, struct diag *diag)
         rc = REPORT_NOTHING;
     }
     if (rc == 0)
-        rc = query(report, &selection, &spans, diag);
+        rc = query(&state, &selection, &spans, diag);
     if (rc == 0)
-        rc = run_samples_take(&spans, OP_SIDES, &state.samples, diag);
+        rc = run_samples_finish(&state.parts, &spans, &state.samples, diag);
     if (rc == 0)
         rc = take_runs(&state);
     if (rc == 0)
@@ -388,6 +407,8 @@ static int run(const struct report *report, struct diag *diag)
         diag_set(diag, rc, "no memory for the runs");
     spans_answer_deinit(&spans);
     ranks_deinit(&state.ranks);
+    report_collectives_deinit(&state.collectives);
+    run_samples_drop(&state.parts);
     run_samples_deinit(&state.samples);
     array_deinit(&state.runs);
     free(state.session_ids);

@@ -2,12 +2,14 @@
 /* profile_analyze --report ranks on made-up sessions: the late one is found, and the op that made
  * it late, against tests/golden/ranks/. */
 #include <sqlite3.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tests/support/analyze_scene.h"
 #include "tests/support/check.h"
 #include "tests/support/golden.h"
 #include "tests/support/rank_store.h"
+#include "tests/support/store_support.h"
 #include "tests/support/temp.h"
 
 static int start(void **state)
@@ -90,6 +92,27 @@ static void sessions_without_events_have_no_cause(void **state)
     free(path);
 }
 
+/* Where an op is a collective. */
+static void who_comes_last_to_collectives_is_told(void **state)
+{
+    static const char *const arguments[] = {"late.db", "--report", "ranks", "--session",
+                                            "1..3",    "--format", "json",  NULL};
+    const struct analyze_scene *scene = *state;
+    char *path = temp_path(scene->dir, "late.db");
+    struct child_result result;
+
+    rank_store_make(path);
+    store_support_run(path, "UPDATE op_row SET name = 'gloo:all_reduce', type = 'collective'"
+                            " WHERE name = 'fc'");
+    result = analyze_scene_run(scene, arguments);
+    assert_int_equal(result.status, 0);
+    CHECK_CONTAINS(result.out, "\"stragglers\"");
+    CHECK_CONTAINS(result.out, "\"name\": \"gloo:all_reduce\"");
+    CHECK_CONTAINS(result.out, "\"session_count\": 3");
+    child_result_deinit(&result);
+    free(path);
+}
+
 static void what_cannot_be_compared_is_one_sentence(void **state)
 {
     static const struct {
@@ -137,6 +160,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reports_look_as_agreed),
         cmocka_unit_test(sessions_without_events_have_no_cause),
+        cmocka_unit_test(who_comes_last_to_collectives_is_told),
         cmocka_unit_test(what_cannot_be_compared_is_one_sentence),
     };
 
