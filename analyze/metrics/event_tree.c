@@ -405,8 +405,8 @@ static void add_main_time(struct event_builder *builder)
     for (size_t i = 0; i < spans->spans.count; i++) {
         const struct span *span = &spans->spans.items[i];
 
-        if (!span->is_shown || builder->row_of[i] == EVENT_NONE || span->frame == SPAN_FRAME_AGAIN)
-            continue;
+        if (builder->row_of[i] == EVENT_NONE || span->frame == SPAN_FRAME_AGAIN)
+            continue; /* of no row is also what is not shown */
         if (!span_is_device(spans, span) &&
             (span->parent == SPAN_NONE || builder->row_of[span->parent] == EVENT_NONE))
             builder->host_ns += (double)span->dur_ns;

@@ -183,6 +183,79 @@ static void state_says_which_time_totals_are_of(void **state)
     drop(&scene);
 }
 
+/* A kernel launched in an op in a label: time of the device is all rows', but counts once. */
+static struct scene choose(int64_t host_ns, int64_t device_ns)
+{
+    const struct span spans[] = {
+        {.start_ns = 0, .dur_ns = host_ns, .op = SCOPE},
+        {.start_ns = 0, .dur_ns = host_ns - 1, .op = CONV},
+        {.start_ns = 1, .dur_ns = 1, .op = LAUNCH, .correlation = 1},
+        {.start_ns = 3, .dur_ns = device_ns, .op = KERNEL, .lane = STREAM, .correlation = 1},
+    };
+    struct scene scene;
+
+    build(&scene, spans, 4, &(struct event_options){.state = EVENTS_AUTO});
+    return scene;
+}
+
+static void the_state_is_that_of_which_main_rows_have_more(void **state)
+{
+    static const struct {
+        int64_t device_ns;
+        enum event_state state;
+    } cases[] = {{99, EVENTS_CPU}, {100, EVENTS_CPU}, {101, EVENTS_GPU}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct scene scene = choose(100, cases[i].device_ns);
+
+        assert_int_equal(scene.tree.state, cases[i].state);
+        CHECK_NEAR(FIND("scope")->total_ns, cases[i].state == EVENTS_GPU ? 101 : 100, 0);
+        CHECK_NEAR(FIND("scope", "Conv")->total_ns, cases[i].state == EVENTS_GPU ? 101 : 99, 0);
+        drop(&scene);
+    }
+}
+
+/* A label of 100 ns around both parts, with kernels of 75 ns in each: the device has more. */
+static void a_label_of_several_parts_counts_once_for_the_state(void **state)
+{
+    const struct event_options options = {.state = EVENTS_AUTO};
+    struct event_builder *builder = NULL;
+    struct scene scene = {0};
+
+    (void)state;
+    for (int64_t part = 0; part < 2; part++) {
+        const struct span spans[] = {
+            {.start_ns = 0, .dur_ns = 100, .op = SCOPE},
+            {.start_ns = 1 + part * 50, .dur_ns = 1, .op = LAUNCH, .correlation = 1 + part},
+            {.start_ns = 3 + part * 80,
+             .dur_ns = 75,
+             .op = KERNEL,
+             .lane = STREAM,
+             .correlation = 1 + part},
+        };
+
+        scene.spans = (struct spans_answer){.ops = {.items = ops, .count = OPS},
+                                            .op_kinds = kinds,
+                                            .lanes = {.items = lanes, .count = LANES}};
+        hand_spans_build(&scene.spans, spans, 3);
+        scene.spans.spans.items[0].frame = part ? SPAN_FRAME_AGAIN : SPAN_FRAME_FIRST;
+        scene.spans.from_ns = part ? 50 : INT64_MIN;
+        scene.spans.until_ns = part ? INT64_MAX : 50;
+        if (!part)
+            CHECK_OK(event_tree_begin(&scene.spans, &options, &builder));
+        CHECK_OK(event_tree_add(builder, &scene.spans));
+        hand_spans_drop(&scene.spans);
+    }
+    CHECK_OK(event_tree_finish(builder, &scene.spans, &scene.tree));
+    assert_int_equal(scene.tree.state, EVENTS_GPU);
+    CHECK_U64(FIND("scope")->calls, 1);
+    CHECK_NEAR(FIND("scope")->host_ns, 100, 0);
+    CHECK_NEAR(FIND("scope")->total_ns, 150, 0);
+    event_tree_deinit(&scene.tree);
+    event_builder_destroy(&builder);
+}
+
 /* As load_and_run and MegEngine's profiles tell it: one op, on both sides. */
 static void an_op_on_both_sides_is_one_row(void **state)
 {
@@ -321,6 +394,8 @@ int main(void)
         cmocka_unit_test(device_time_counts_for_all_around_the_launch),
         cmocka_unit_test(details_hide_kernels_and_show_calls),
         cmocka_unit_test(state_says_which_time_totals_are_of),
+        cmocka_unit_test(the_state_is_that_of_which_main_rows_have_more),
+        cmocka_unit_test(a_label_of_several_parts_counts_once_for_the_state),
         cmocka_unit_test(an_op_on_both_sides_is_one_row),
         cmocka_unit_test(phases_on_a_queue_stand_below_their_op),
         cmocka_unit_test(what_is_not_shown_leaves_its_insides),

@@ -29,10 +29,11 @@ static const char scene_sql[] =
     "UPDATE op_row SET type = 'cpu_op', name = 'MulBackward0' WHERE op_id = 5;"
     "UPDATE op_row SET type = 'phase' WHERE op_id = 6;"
     "UPDATE op_row SET type = 'python_function' WHERE op_id = 2;";
-static const char batches_sql[] =
-    "DELETE FROM event_batch;"
-    "INSERT INTO event_batch SELECT min(rowid), max(rowid), min(start_ns),"
-    " max(start_ns + dur_ns), max(dur_ns), 1, 1, '[1,2,3]' FROM event GROUP BY (rowid - 1) / 50";
+#define BATCHES_SQL(rows)                                                                          \
+    "DELETE FROM event_batch;"                                                                     \
+    "INSERT INTO event_batch SELECT min(rowid), max(rowid), min(start_ns),"                        \
+    " max(start_ns + dur_ns), max(dur_ns), 1, 1, '[1,2,3]' FROM event GROUP BY (rowid - 1) / " rows
+static const char batches_sql[] = BATCHES_SQL("50");
 
 /* What is known of a span, whatever part it is in; self times of one that is in several are added. */
 struct said {
@@ -422,10 +423,124 @@ static void a_point_at_the_end_of_a_frame_lies_in_it(void **state)
     free(scene);
 }
 
+/* A device that is idle for longer than a part, again and again, while ops in a label around all
+ * follow each other on the thread, or do not: what the thread did in the middle of such a time is
+ * known from earlier parts, in which the label was, too. */
+static void put_long_gaps(const char *path, int every)
+{
+    char sql[2048];
+
+    snprintf(
+        sql, sizeof(sql),
+        "DELETE FROM event;"
+        "CREATE TEMP TABLE n AS WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n"
+        " WHERE i < 5999) SELECT i, 1767225600000000000 + i * 100 AS t, i %% %d = 0 AS launches"
+        " FROM n;"
+        "INSERT INTO event (lane_id, op_id, start_ns, dur_ns, correlation) SELECT 1, 3, t,"
+        " iif(launches, 90, 50), iif(launches, i + 1, NULL) FROM n ORDER BY i;"
+        "INSERT INTO event (lane_id, op_id, start_ns, dur_ns, correlation) SELECT 2, 1, t + 10,"
+        " 20, i + 1 FROM n WHERE launches;"
+        /* as they are told: in the order of time */
+        "CREATE TEMP TABLE e AS SELECT * FROM event ORDER BY start_ns + dur_ns;"
+        "DELETE FROM event; INSERT INTO event SELECT * FROM e",
+        every);
+    store_support_run(path, sql);
+    add_label(path, ALL, 1, 0, 5999);
+}
+
+static int begin_gaps(void *user, const struct spans_answer *spans)
+{
+    struct gathered *gathered = user;
+
+    gathered->part_count = gathered->again_count = 0;
+    gathered->gaps.count = 0;
+    return idle_begin(spans, &gathered->idle);
+}
+
+static int take_gaps(void *user, struct spans_answer *spans)
+{
+    struct gathered *gathered = user;
+
+    gathered->part_count++;
+    for (size_t i = 0; i < spans->spans.count; i++)
+        gathered->again_count += spans->spans.items[i].frame == SPAN_FRAME_AGAIN;
+    return add_gaps(gathered, spans);
+}
+
+static void gather_gaps(struct store *store, bool is_whole, struct gathered *out_gathered)
+{
+    const int64_t session_id = 1;
+    const struct ops_question question = {
+        .session_ids = &session_id, .session_count = 1, .totals = true, .warmups = true};
+    const struct span_parts parts = {out_gathered, begin_gaps, take_gaps,
+                                     is_whole,     PART / 10,  true};
+    struct spans_answer answer;
+    struct diag diag = {0};
+
+    *out_gathered = (struct gathered){0};
+    CHECK_OK(query_span_parts(store, &question, &parts, &answer, &diag));
+    spans_answer_deinit(&answer);
+    idle_parts_destroy(&out_gathered->idle);
+    assert_true(out_gathered->gaps.count > 0);
+    qsort(out_gathered->gaps.items, out_gathered->gaps.count, sizeof(*out_gathered->gaps.items),
+          compare_gaps);
+}
+
+/* Returns how many gaps of the device there are in which the thread was busy. */
+static size_t compare_long_gaps(struct store *store)
+{
+    struct gathered whole, parts;
+    size_t busy = 0;
+
+    gather_gaps(store, true, &whole);
+    gather_gaps(store, false, &parts);
+    assert_true(parts.part_count > 150 && parts.again_count > 150);
+    CHECK_U64(parts.gaps.count, whole.gaps.count);
+    for (size_t i = 0; i < whole.gaps.count; i++) {
+        const struct gap *gap = &parts.gaps.items[i], *expected = &whole.gaps.items[i];
+
+        CHECK_U64((uint64_t)gap->start_ns, (uint64_t)expected->start_ns);
+        CHECK_U64((uint64_t)gap->cause, (uint64_t)expected->cause);
+        CHECK_U64((uint64_t)gap->during_op, (uint64_t)expected->during_op);
+        busy += expected->cause == IDLE_HOST_BUSY;
+    }
+    array_deinit(&whole.gaps);
+    array_deinit(&parts.gaps);
+    return busy;
+}
+
+static void long_gaps_are_judged_by_what_was_kept(void **state)
+{
+    struct span_scene *scene = malloc(sizeof(*scene));
+    size_t busy = 0;
+
+    (void)state;
+    assert_non_null(scene);
+    *scene = (struct span_scene){.seed = 7, .run = STORE_NULL};
+    span_scene_fill(scene);
+    for (int every = 450; every < 800; every += 49) {
+        char *dir = temp_create(), *path = temp_path(dir, "a.db");
+        struct store *store;
+
+        span_scene_store(path, scene, false);
+        store_support_run(path, "UPDATE op_row SET type = 'label', name = 'all' WHERE op_id = 7");
+        put_long_gaps(path, every);
+        store_support_run(path, BATCHES_SQL("10"));
+        store = store_support_open(path, STORE_READ);
+        busy += compare_long_gaps(store);
+        store_close(&store);
+        free(path);
+        temp_destroy(&dir);
+    }
+    assert_true(busy > 10);
+    free(scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_within_frames_are_the_whole),
+        cmocka_unit_test(long_gaps_are_judged_by_what_was_kept),
         cmocka_unit_test(a_point_at_the_end_of_a_frame_lies_in_it),
     };
 
