@@ -10,7 +10,7 @@
 
 enum {
     BLOCK = INT8_LINE, /* channels */
-    OUTPUTS = 16,
+    OUTPUTS = 64,
     PIXELS = 256,
     TAPS = 49,
 };

@@ -10,7 +10,11 @@
 #include <math.h>
 #include <string.h>
 
-enum { GRAIN = 1 << 14 }; /* elements that are worth a second thread */
+enum {
+    GRAIN = 1 << 14, /* elements that are worth a second thread */
+    SHORT = 16,      /* elements of a row that are no vectors of their own */
+    SHORT_ROWS = 64,
+};
 
 /* How many of the last axes are reduced, when no other one is; -1 when it is not so simple. */
 static int reduced_tail(int rank, const bool *is_reduced)
@@ -66,8 +70,35 @@ struct reduction {
     enum kernel_reduce_op op;
 };
 
+/* Short rows side by side. */
+ISA_BODY void sum_short(float *y, const float *x, int64_t rows, int64_t count,
+                        enum kernel_reduce_op op)
+{
+    double sums[SHORT_ROWS] = {0};
+    bool of_squares = op == REDUCE_SUM_SQUARE || op == REDUCE_L2;
+
+    for (int64_t k = 0; k < count; k++) {
+        if (of_squares)
+            for (int64_t i = 0; i < rows; i++)
+                sums[i] += (double)x[i * count + k] * (double)x[i * count + k];
+        else
+            for (int64_t i = 0; i < rows; i++)
+                sums[i] += (double)x[i * count + k];
+    }
+    for (int64_t i = 0; i < rows; i++) {
+        double sum = op == REDUCE_MEAN ? sums[i] / (double)count : sums[i];
+
+        y[i] = (float)(op == REDUCE_L2 ? sqrt(sum) : sum);
+    }
+}
+
 ISA_BODY void reduce_part(const struct reduction *r, int64_t begin, int64_t end)
 {
+    for (; r->count <= SHORT && begin < end; begin += SHORT_ROWS) {
+        int64_t rows = end - begin < SHORT_ROWS ? end - begin : SHORT_ROWS;
+
+        sum_short(r->y + begin, r->x + begin * r->count, rows, r->count, r->op);
+    }
     for (int64_t row = begin; row < end; row++) {
         const float *x = r->x + row * r->count;
 
