@@ -16,9 +16,11 @@ static bool is_listed(const struct kernel_conv_versions *versions, const char *n
 /* NULL: the first of oneDNN's list. A name that this CPU does not have is on no list. */
 static const char *prefer(const struct kernel_conv *shape, char name[KERNEL_CONV_VERSION_BYTES])
 {
-    const char *winograd = conv_winograd_prefer(shape, name);
+    const char *own = conv_winograd_prefer(shape, name);
 
-    return winograd ? winograd : conv_dnnl_prefer(shape);
+    if (!own)
+        own = conv_spread_prefer(shape, name);
+    return own ? own : conv_dnnl_prefer(shape);
 }
 
 static int create(const struct conv_request *request, const char *version,
@@ -26,6 +28,8 @@ static int create(const struct conv_request *request, const char *version,
 {
     int rc = version ? conv_winograd_create(request, version, out_plan) : -ENOTSUP;
 
+    if (rc == -ENOTSUP && version)
+        rc = conv_spread_create(request, version, out_plan);
     return rc == -ENOTSUP ? conv_dnnl_create(request, version, out_plan) : rc;
 }
 
@@ -39,6 +43,8 @@ int kernel_conv_plan_list(const struct kernel_conv *shape, bool has_bias, bool h
     *out_versions = (struct kernel_conv_versions){0};
     conv_dnnl_list(shape, has_bias, has_residual, with_slow, &all);
     conv_winograd_list(shape, &all);
+    if (!has_residual)
+        conv_spread_list(shape, &all);
     for (int i = 0; preferred && i < all.count; i++)
         if (strcmp(all.items[i].name, preferred) == 0)
             out_versions->items[out_versions->count++] = all.items[i];

@@ -51,4 +51,11 @@ int conv_winograd_create(const struct conv_request *request, const char *version
 const char *conv_winograd_prefer(const struct kernel_conv *shape,
                                  char out_name[KERNEL_CONV_VERSION_BYTES]);
 
+/** Transposed ones whose windows lie side by side, without a residual; the same. */
+void conv_spread_list(const struct kernel_conv *shape, struct kernel_conv_versions *versions);
+int conv_spread_create(const struct conv_request *request, const char *version,
+                       struct kernel_conv_plan **out_plan);
+const char *conv_spread_prefer(const struct kernel_conv *shape,
+                               char out_name[KERNEL_CONV_VERSION_BYTES]);
+
 #endif

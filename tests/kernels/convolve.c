@@ -221,6 +221,24 @@ static float *absolute(struct test *test, const float *x, size_t count)
     return y;
 }
 
+/* Windows side by side: no two elements of x meet. */
+static void spread(struct test *test, struct kernel_convolve *s)
+{
+    struct kernel_window *w = &s->window;
+    char text[TEST_WINDOW_BYTES];
+
+    for (int i = 0; i < KERNEL_SPATIAL; i++) {
+        w->stride[i] = w->kernel[i];
+        w->dilation[i] = 1;
+        w->pad_begin[i] = w->pad_end[i] = 0;
+        w->out[i] = i == 0 && w->in[0] == 1 ? 1 : test_range(test, 1, 20);
+        w->in[i] = w->out[i] * w->stride[i];
+    }
+    s->groups = 1;
+    test_window_text(w, text);
+    test_describe(test, "%s", text);
+}
+
 /* A transpose with what goes into it: images row-major, as the reference wants them, and
  * channels-last. */
 struct transpose_scene {
@@ -238,6 +256,8 @@ static void make_transpose_scene(struct test *test, struct transpose_scene *scen
     bool has_bias;
 
     random_convolve(test, s);
+    if (!test->is_wide && test_chance(test, 3))
+        spread(test, s);
     s->channels *= test_range(test, 1, 8);
     s->filters *= test_range(test, 1, 8);
     has_bias = test_chance(test, 2);
@@ -288,7 +308,7 @@ static void check_transpose_version(struct test *test, const struct transpose_sc
         test_fail(test, "kernel_conv_plan_create %s: %d", version, rc);
         return;
     }
-    test->version = "dnnl";
+    test->version = strncmp(version, "dnnl", 4) == 0 ? "dnnl" : "own";
     workspace = test_output(test, kernel_conv_plan_info(plan).workspace_bytes);
     TEST_RUN(test, TEST_NEW, rc = kernel_conv_plan_run(plan, got, scene->x_last, workspace));
     if (rc < 0)
