@@ -354,6 +354,19 @@ bool conv_is_planned(struct kernel_cuda *cuda, struct conv_call *call)
     return true;
 }
 
+size_t conv_workspace(const struct kernel_cuda *cuda)
+{
+    size_t most = 0;
+
+    for (size_t i = 0; cuda->convolutions && i < cuda->convolutions->count; i++) {
+        const struct conv_plan *plan = cuda->convolutions->plans[i];
+
+        if (!plan->is_own && (size_t)plan->candidate.workspace_bytes > most)
+            most = (size_t)plan->candidate.workspace_bytes;
+    }
+    return most;
+}
+
 struct kernel_cuda_library conv_library(const struct kernel_cuda *cuda)
 {
     const struct cuda_convolutions *all = cuda->convolutions;

@@ -10,6 +10,7 @@
 struct cuda_range {
     uint64_t address;
     size_t bytes;
+    bool is_workspace; /* of a library: see library.c */
 };
 
 struct cuda_upload;
@@ -80,6 +81,9 @@ void cuda_timers_destroy(struct kernel_cuda *cuda);
  *  goes. */
 struct kernel_cuda_library product_library(const struct kernel_cuda *cuda);
 struct kernel_cuda_library conv_library(const struct kernel_cuda *cuda);
+/* The largest workspace that what they have chosen needs. */
+size_t product_workspace(const struct kernel_cuda *cuda);
+size_t conv_workspace(const struct kernel_cuda *cuda);
 void product_plans_destroy(struct kernel_cuda *cuda);
 void conv_plans_destroy(struct kernel_cuda *cuda);
 

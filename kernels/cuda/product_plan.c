@@ -485,6 +485,19 @@ bool product_is_planned(struct kernel_cuda *cuda, struct product_call *call)
     return true;
 }
 
+size_t product_workspace(const struct kernel_cuda *cuda)
+{
+    size_t most = 0;
+
+    for (size_t i = 0; cuda->products && i < cuda->products->count; i++) {
+        const struct product_plan *plan = cuda->products->plans[i];
+
+        if (!plan->is_own && plan->workspace_bytes > most)
+            most = plan->workspace_bytes;
+    }
+    return most;
+}
+
 struct kernel_cuda_library product_library(const struct kernel_cuda *cuda)
 {
     const struct cuda_products *products = cuda->products;

@@ -189,6 +189,15 @@ def check_workspaces(model, folder):
     told = re.search(r"^memory of cuda:0: .*\n((?:  .*\n)+)", done.stdout, re.M)
     expect(told and re.search(r" 512 B .*the workspace of products", told.group(1)), done.stdout)
     with_one = left_of(path)["most allocated"]
+    # What was only tried has none any more.
+    times = {"gemm_f32": 16000000, "cublasLt_0": 12000000, "cublasLt_1": 12000000, "cublasLt_2": 12000000}
+    for fast, kept in (("cublasLt_0", None), ("gemm_f32", None), ("cublasLt_2", "1 KiB"), ("cublasLt_1", "512 B")):
+        script = ",".join(f"{kernel}={1000000 if kernel == fast else ns}" for kernel, ns in times.items())
+        done = run(model, "--no-trace", "--iter", "2", "--fast-run", "--get-static-mem-info", folder / "memory",
+                   CUDA_DOUBLE_KERNELS=script, CUDA_DOUBLE_LEFT=str(path))
+        found = re.search(r" ([\d.]+ \w+) .*the workspace of products", done.stdout)
+        expect(done.returncode == 0 and (found and found.group(1)) == kept, f"{fast}: {done.stdout}{done.stderr}")
+        expect(is_clean(left_of(path)), f"{fast} leaves {left_of(path)}")
     done = run(model, "--no-trace", "--iter", "1", "--workspace-limit", "0", CUDA_DOUBLE_LEFT=str(path))
     without = left_of(path)["most allocated"]
     expect(with_one - without == 512, f"{with_one} and {without} bytes")
