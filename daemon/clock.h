@@ -131,6 +131,28 @@ static inline int64_t tick_clock_look_ns(const struct tick_clock *clock, uint64_
     return knot->ns + (int64_t)((double)(int64_t)(ticks - knot->ticks) * knot->slope);
 }
 
+/* What nearly all ticks are converted by: the last line, from min to max. */
+struct tick_line {
+    uint64_t min, max, ticks;
+    int64_t ns;
+    double slope;
+};
+
+static inline struct tick_line tick_clock_last_line(const struct tick_clock *clock)
+{
+    const struct tick_knot *knot = &clock->knots.items[clock->knots.count - 1];
+    const bool has_others = clock->knots.count > 1 && knot->ticks > clock->ticks_min;
+
+    return (struct tick_line){has_others ? knot->ticks : clock->ticks_min, clock->ticks_max,
+                              knot->ticks, knot->ns, knot->slope};
+}
+
+/** As tick_clock_look_ns() while the clock is as it was, for ticks from min to max. */
+static inline int64_t tick_line_ns(const struct tick_line *line, uint64_t ticks)
+{
+    return line->ns + (int64_t)((double)(int64_t)(ticks - line->ticks) * line->slope);
+}
+
 /** All that was converted so far is not later than these ticks, or than others that were noted: a
  *  new line starts behind them. */
 static inline void tick_clock_note(struct tick_clock *clock, uint64_t ticks)

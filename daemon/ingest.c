@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/fetch.h"
 #include "base/hints.h"
 #include "daemon/share.h"
 
@@ -269,12 +270,64 @@ put_record(struct ingest *ingest, const struct ot_wire_record *record, struct re
     return 0;
 }
 
+/* Whether a record is as nearly all are: a sound span whose times are the last line's. What is not
+ * compared here holds for ids that are defined, and for ticks of such a time. */
+static inline bool is_plain(const struct ot_wire_record *record, const struct tick_line *line)
+{
+    return record->kind == OT_RECORD_SPAN && (record->flags & ~OT_RECORD_IMPLICIT_END) == 0 &&
+           record->start_ticks >= line->min && record->end_ticks <= line->max &&
+           record->end_ticks >= record->start_ticks &&
+           (record->kern_ticks == 0 ||
+            (record->kern_ticks >= record->start_ticks && record->kern_ticks <= record->end_ticks));
+}
+
+/* Plain records of ops and lanes that are defined, up to the first other one: the same rows as
+ * put_record() makes. Returns how many there are. */
+static size_t put_plain(struct ingest *ingest, const struct ot_wire_record *records, size_t count)
+{
+    enum { ROWS_AHEAD = 8 };
+    struct session *session = ingest->session;
+    const struct tick_line line = tick_clock_last_line(&session->clock);
+    const struct id_table lanes = session->lanes, ops = session->ops;
+    uint64_t latest = 0;
+    struct store_event *rows;
+    size_t i;
+
+    memory_must(array_reserve(&ingest->batch->events, ingest->batch->events.count + count));
+    rows = ingest->batch->events.items + ingest->batch->events.count;
+    for (i = 0; i < count; i++) {
+        const struct ot_wire_record *record = &records[i];
+        const int64_t lane_id = id_table_get(&lanes, record->lane_id);
+        const int64_t op_id = id_table_get(&ops, record->op_id);
+        struct store_event *row = &rows[i];
+
+        if (!is_plain(record, &line) || lane_id == 0 || op_id <= 0)
+            break;
+        if (i + ROWS_AHEAD < count)
+            ot_fetch_to_write(&row[ROWS_AHEAD]);
+        latest = record->end_ticks > latest ? record->end_ticks : latest;
+        row->lane_id = lane_id;
+        row->op_id = op_id;
+        row->run = number_or_null(record->run);
+        row->start_ns = tick_line_ns(&line, record->start_ticks);
+        row->dur_ns = tick_line_ns(&line, record->end_ticks) - row->start_ns;
+        row->kern_ns = record->kern_ticks ? tick_line_ns(&line, record->kern_ticks) - row->start_ns
+                                          : STORE_NULL;
+        row->correlation = number_or_null(record->correlation);
+        row->bytes = STORE_NULL;
+    }
+    ingest->batch->events.count += i;
+    tick_clock_note(&session->clock, latest);
+    return i;
+}
+
 size_t ingest_records(struct ingest *ingest, const struct ot_wire_record *records, size_t count)
 {
     const uint64_t lost_before = ingest->session->lost_count;
     size_t i;
 
-    for (i = 0; i < count; i++) {
+    for (i = put_plain(ingest, records, count); i < count;
+         i += 1 + put_plain(ingest, records + i + 1, count - i - 1)) {
         struct resolved resolved;
         int reason = ot_wire_check_record(&records[i]);
 

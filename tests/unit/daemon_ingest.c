@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "daemon/define.h"
+#include "daemon/share.h"
 #include "tests/support/check.h"
 
 /* A session with string 1 and 2, model 3, lane 5, op 4 and op 6. */
@@ -306,6 +307,99 @@ static void a_record_waits_for_its_definition(void **state)
     CHECK_U64(fixture->batch->gaps.count, 0);
 }
 
+static uint64_t one_of(uint32_t *seed, const uint64_t *values, size_t count)
+{
+    *seed = *seed * 1664525 + 1013904223;
+    return values[(*seed >> 8) % count];
+}
+
+#define ONE_OF(seed, ...)                                                                          \
+    one_of(seed, (const uint64_t[]){__VA_ARGS__},                                                  \
+           sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t))
+
+/* Mostly sound, else in all but one thing; times are before and behind where the second line of the
+ * clock begins. */
+static struct ot_wire_record some_span(const struct fixture *fixture, uint32_t *seed)
+{
+    const uint64_t far = UINT64_C(4000000000), beyond = (uint64_t)INT64_MAX + 1;
+    struct ot_wire_record span = span_of(fixture);
+
+    span.start_ticks += ONE_OF(seed, 0, 1, 1999999000, 2000000000, 2000000100, far);
+    span.end_ticks = span.start_ticks + ONE_OF(seed, 0, 1, 200, 1000, far);
+    span.kern_ticks = ONE_OF(seed, 0, span.start_ticks, span.start_ticks + 1, span.end_ticks);
+    span.run = (uint32_t)ONE_OF(seed, 0, 1, UINT32_MAX);
+    span.correlation = ONE_OF(seed, 0, 1, UINT64_MAX);
+    span.flags = (uint16_t)ONE_OF(seed, 0, 0, OT_RECORD_IMPLICIT_END);
+    switch (ONE_OF(seed, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6)) {
+    case 1:
+        span.op_id = (uint32_t)ONE_OF(seed, 5, 0, 7, UINT32_MAX);
+        break;
+    case 2:
+        span.lane_id = (uint32_t)ONE_OF(seed, 0, 6, UINT32_MAX);
+        break;
+    case 3:
+        span.flags = (uint16_t)ONE_OF(seed, OT_RECORD_REALTIME, OT_RECORD_WARMUP, 0x8000);
+        break;
+    case 4:
+        span.start_ticks = ONE_OF(seed, 0, 1, fixture->real_ns, beyond, UINT64_MAX);
+        break;
+    case 5:
+        span.end_ticks = ONE_OF(seed, span.start_ticks - 1, 0, beyond - 1, beyond, UINT64_MAX);
+        span.kern_ticks = ONE_OF(seed, 0, span.start_ticks);
+        break;
+    case 6:
+        span.kern_ticks = ONE_OF(seed, 1, span.start_ticks - 1, span.end_ticks + 1, UINT64_MAX);
+        break;
+    }
+    return span;
+}
+
+/* Nearly all records are plain spans, for which there is a shorter way. Copies go the other one: of
+ * no bytes, they come to the same rows and to the same losses. */
+static void plain_spans_come_to_what_others_do(void **state)
+{
+    enum { RECORDS = 4000 };
+    struct fixture *fixture = *state;
+    struct session *session = fixture->session;
+    const struct ot_clock_triple later = {.ticks = fixture->now + 2000000000,
+                                          .monotonic_ns = fixture->now + 2000000000,
+                                          .realtime_ns = fixture->real_ns + 2000400000};
+    const uint64_t now_ns = ot_clock_ns(CLOCK_BOOTTIME) + 2000000000;
+    struct ot_wire_record *records = calloc(RECORDS, sizeof(*records));
+    const struct store_event *rows;
+    uint64_t lost, row_count;
+    uint32_t seed = 1;
+
+    assert_non_null(records);
+    assert_int_equal(tick_clock_update(&session->clock, &later, now_ns), TICK_TAKEN);
+    tick_clock_set_now(&session->clock, now_ns);
+    assert_true(session->clock.knots.count > 1);
+    session->ops.ids[7] = SHARE_OP_REFUSED;
+    for (size_t i = 0; i < RECORDS; i++)
+        records[i] = some_span(fixture, &seed);
+    CHECK_U64(ingest_records(&fixture->ingest, records, RECORDS), RECORDS);
+    row_count = fixture->batch->events.count;
+    lost = session->lost_count;
+    CHECK_U64(row_count + lost, RECORDS);
+    assert_true(row_count > RECORDS / 2 && lost > RECORDS / 50);
+    for (size_t i = 0; i < RECORDS; i++)
+        records[i].kind = OT_RECORD_COPY;
+    CHECK_U64(ingest_records(&fixture->ingest, records, RECORDS), RECORDS);
+    CHECK_U64(fixture->batch->events.count, 2 * row_count);
+    CHECK_U64(session->lost_count, 2 * lost);
+    for (size_t i = 0; i < fixture->batch->gaps.count; i++)
+        CHECK_U64((uint64_t)fixture->batch->gaps.items[i].lost_count % 2, 0);
+    rows = fixture->batch->events.items;
+    for (size_t i = 0; i < row_count; i++) {
+        struct store_event row = rows[row_count + i];
+
+        CHECK_U64((uint64_t)row.bytes, 0);
+        row.bytes = STORE_NULL;
+        assert_memory_equal(&rows[i], &row, sizeof(row));
+    }
+    free(records);
+}
+
 static void open_spans_are_unfinished(void **state)
 {
     struct fixture *fixture = *state;
@@ -363,6 +457,7 @@ int main(void)
         WITH_FIXTURE(runs_copies_memory_and_counters_have_their_tables),
         WITH_FIXTURE(nonsense_is_counted_on_its_lane),
         WITH_FIXTURE(a_record_waits_for_its_definition),
+        WITH_FIXTURE(plain_spans_come_to_what_others_do),
         WITH_FIXTURE(open_spans_are_unfinished),
         WITH_FIXTURE(an_open_span_keeps_its_kernel_start),
         WITH_FIXTURE(tables_and_texts_have_a_budget),
