@@ -151,10 +151,11 @@ static __attribute__((noinline)) int account_other(struct store *store, struct s
     return rc < 0 ? rc : 0;
 }
 
-/* What event_batch and op_stat are to know of some events of a batch. */
+/* What event_batch and op_stat are to know of some events of a batch, of which `left` are there. */
 static int account_some(struct store *store, int64_t rowid, const struct store_event *rows,
-                        size_t count, struct diag *diag)
+                        size_t count, size_t left, struct diag *diag)
 {
+    enum { ROWS_AHEAD = 16 }; /* they come from another thread, and so from afar */
     struct some some;
     int rc = 0;
 
@@ -165,6 +166,8 @@ static int account_some(struct store *store, int64_t rowid, const struct store_e
         const struct store_event *event = &rows[i];
         const struct lane *lane = store_lane_slot(&store->lanes, event->lane_id);
 
+        if (i + ROWS_AHEAD < left)
+            __builtin_prefetch(&event[ROWS_AHEAD]);
         if (is_plain(store, lane, event)) {
             add_time(store, &some, lane, event, event->start_ns + event->dur_ns);
             store->totals.last_rowid = rowid + (int64_t)i;
@@ -189,7 +192,7 @@ static int account_batch(struct store *store, int64_t rowid, const struct store_
 
     for (size_t i = 0; i < count && rc == 0; i += ROLLUP_AT_ONCE)
         rc = account_some(store, rowid + (int64_t)i, rows + i,
-                          count - i < ROLLUP_AT_ONCE ? count - i : ROLLUP_AT_ONCE, diag);
+                          count - i < ROLLUP_AT_ONCE ? count - i : ROLLUP_AT_ONCE, count - i, diag);
     return rc;
 }
 
