@@ -22,7 +22,7 @@ struct kernel_cuda;
 struct kernel_cuda_graph;
 struct kernel_table;
 
-enum { KERNEL_CUDA_TEXT_BYTES = 320, KERNEL_CUDA_STREAMS_MAX = 16 };
+enum { KERNEL_CUDA_TEXT_BYTES = 320, KERNEL_CUDA_STREAMS_MAX = 16, KERNEL_CUDA_WAY_BYTES = 48 };
 
 /** The version of every kernel in the table; the address tells it from others of this name. */
 extern const char kernel_cuda_version[];
@@ -100,11 +100,28 @@ enum kernel_cuda_task {
     KERNEL_CUDA_CONVOLUTION,
 };
 
+/** A way to compute something, that was timed. */
+struct kernel_cuda_way {
+    char name[KERNEL_CUDA_WAY_BYTES]; /* one line */
+    uint64_t time_ns, workspace_bytes;
+};
+
+/** What was timed before, and will be wanted again: kept by the caller. `task` is a line of text that
+ *  says all that the choice hangs on but the device and its driver. */
+struct kernel_cuda_memory {
+    void *user;
+    /** The ways that are known of a task, the fastest first. Returns how many, at most `most`. */
+    int (*recall)(void *user, const char *task, struct kernel_cuda_way *out_ways, int most);
+    /** In any order, at least one. */
+    void (*keep)(void *user, const char *task, const struct kernel_cuda_way *ways, int count);
+};
+
 struct kernel_cuda_choice {
     bool times;       /* what they propose, and the own kernel: the fastest is taken; else their
                                  first proposal */
     bool allows_tf32; /* they may round float32 to TF32 */
-    uint64_t workspace_limit; /* bytes for each stream; UINT64_MAX: as they like */
+    uint64_t workspace_limit;                /* bytes for each stream; UINT64_MAX: as they like */
+    const struct kernel_cuda_memory *memory; /* NULL: none; what it knows is not timed again */
 };
 
 /** Before anything is computed. */
@@ -128,6 +145,7 @@ struct kernel_cuda_library {
     const char *name;    /* "cuBLASLt 13.2"; NULL: it is not used, or not asked for */
     const char *problem; /* why; or what it could not do for one; "" */
     uint32_t timed;      /* proposals and own kernels */
+    uint32_t recalled;   /* tasks that were decided by what was timed before */
 };
 
 /** task  not KERNEL_CUDA_OTHER */

@@ -471,9 +471,11 @@ static int open_tuning(struct run_options *options, struct diag *diag)
         .out = stderr,
     };
 
-    return run_options_choose_kernels(options) && !options->cuda
-               ? tuning_create(&tune, &options->tuning, diag)
-               : 0;
+    if (options->cuda)
+        return options->algo_policy ? device_memory_open(options->algo_policy, options->fast_run,
+                                                         &options->choice.memory, diag)
+                                    : 0;
+    return run_options_choose_kernels(options) ? tuning_create(&tune, &options->tuning, diag) : 0;
 }
 
 /* What was chosen becomes a part of a copy of the model. */
@@ -535,6 +537,7 @@ static int run_command(int argc, char **argv)
              : trace_start(&(struct trace_config){options.trace, options.counters, warn}, &diag);
     if (rc < 0) {
         tuning_destroy(&options.tuning);
+        device_memory_close(&options.choice.memory);
         extern_library_close();
         return complain(EXIT_SYSTEM, &diag);
     }
@@ -544,6 +547,7 @@ static int run_command(int argc, char **argv)
     if (status == EXIT_OK)
         status = dump_layouts(&options, model);
     tuning_destroy(&options.tuning);
+    device_memory_close(&options.choice.memory);
     free(layouts.text);
     if (!options.no_trace)
         trace_stop();

@@ -555,10 +555,11 @@ static int check_cuda(struct run_options *options, struct diag *diag)
          "--cuda hands work to the GPU from the thread that dispatches: it goes with --multithread "
          "alone, for what the CPU computes"},
         {options->tf32 && !is_cuda, "--tf32 is of a GPU: it needs --cuda"},
-        {is_cuda && (options->full_run || options->algo_policy || options->reproducible ||
-                     options->batch_equal || options->shared_batch > 0),
-         "--full-run, policies, --reproducible and --binary-equal-between-batch choose among the CPU's "
-         "kernels: they do not go with --cuda, which has --fast-run and --workspace-limit"},
+        {is_cuda && (options->full_run || options->reproducible || options->batch_equal ||
+                     options->shared_batch > 0),
+         "--full-run, --reproducible, --binary-equal-between-batch and shared batches choose among "
+         "the CPU's kernels: they do not go with --cuda, which has --fast-run, its policies and "
+         "--workspace-limit"},
         {is_cuda && options->layout_transform >= 0,
          "--layout-transform chooses for the CPU: it does not go with --cuda"},
         {is_cuda && options->fitting, "--fitting tries options of the CPU: it does not go with "

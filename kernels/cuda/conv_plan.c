@@ -45,6 +45,7 @@ struct cuda_convolutions {
     size_t count, room;
     char name[32];
     uint32_t timed; /* proposals and own kernels */
+    uint32_t recalled;
 };
 
 /* --- Opening --- */
@@ -197,25 +198,68 @@ static int hand_over(struct kernel_cuda *cuda, void *context)
     return 0;
 }
 
+/* A line of all that a choice hangs on. */
+static void write_task(const struct kernel_cuda *cuda, const struct conv_shape *s, char *out)
+{
+    int at = snprintf(
+        out, CUDA_TASK_BYTES,
+        "%s convolution%s of %d to %d, added %d %d%s, %lld of %lld to %lld in %lld, at "
+        "%u %u %u %u %u, behind %d %d %a %a, axes",
+        cuda->convolutions->name, s->is_transposed ? " back" : "", s->dtype, s->y_type,
+        s->bias_type, s->residual_type,
+        s->dtype == KERNEL_F32 && cuda->choice.allows_tf32 ? " by TF32" : "", (long long)s->batch,
+        (long long)s->channels, (long long)s->filters, (long long)s->groups, s->x_alignment,
+        s->w_alignment, s->y_alignment, s->bias_alignment, s->residual_alignment, s->residual,
+        s->activation, (double)s->a, (double)s->b);
+
+    for (int i = 0; i < KERNEL_SPATIAL && at < CUDA_TASK_BYTES; i++)
+        at += snprintf(out + at, (size_t)(CUDA_TASK_BYTES - at),
+                       " %lld by %lld to %lld, %lld %lld, %lld %lld;", (long long)s->in[i],
+                       (long long)s->kernel[i], (long long)s->out[i], (long long)s->stride[i],
+                       (long long)s->dilation[i], (long long)s->pad_begin[i],
+                       (long long)s->pad_end[i]);
+}
+
+/* Which configuration it is: one of several of an engine, in an order that a version keeps. */
+static void name_way(const struct conv_candidate *candidate, int mode, int i, bool has_end,
+                     char *out)
+{
+    snprintf(out, KERNEL_CUDA_WAY_BYTES, "cudnn:%lld proposal %d of mode %d%s",
+             (long long)candidate->engine_number, i, mode, has_end ? " whole" : "");
+}
+
 /* The fastest so far. */
 struct best {
     struct conv_candidate candidate;
     bool is_found, has_end; /* else it is the own kernel */
     bool has_time;
     float ms;
+    const char *wanted; /* the way that was the fastest before, and no other; NULL: all */
+    struct cuda_ways ways;
 };
+
+static bool is_wanted(const struct best *best, const struct conv_candidate *candidate,
+                      const char *name)
+{
+    const char *wanted = best->wanted;
+
+    return !wanted ||
+           (!best->is_found && candidate->workspace_bytes >= 0 && strcmp(wanted, name) == 0);
+}
 
 /* Takes the candidate over. */
 static void compare(struct kernel_cuda *cuda, const struct conv_call *call, struct conv_plan *plan,
-                    struct conv_candidate *candidate, bool has_end, struct best *best)
+                    struct conv_candidate *candidate, const char *name, bool has_end,
+                    struct best *best)
 {
     struct timed timed = {call, plan, candidate, has_end};
     struct conv_library *library = &cuda->convolutions->library;
-    bool is_better = !cuda->choice.times;
+    bool is_better = !cuda->choice.times || best->wanted;
     float ms = 0.0f;
 
-    if (cuda->choice.times && cuda_time(cuda, "timing convolutions", hand_over, &timed, &ms)) {
+    if (!is_better && cuda_time(cuda, "timing convolutions", hand_over, &timed, &ms)) {
         cuda->convolutions->timed++;
+        cuda_ways_add(&best->ways, name, ms, (size_t)candidate->workspace_bytes);
         is_better = !best->has_time || ms < best->ms;
     }
     if (!is_better) {
@@ -224,7 +268,10 @@ static void compare(struct kernel_cuda *cuda, const struct conv_call *call, stru
     }
     if (best->is_found)
         conv_candidate_forget(library, &best->candidate);
-    *best = (struct best){*candidate, true, has_end, true, ms};
+    best->candidate = *candidate;
+    best->is_found = best->has_time = true;
+    best->has_end = has_end;
+    best->ms = ms;
 }
 
 /* In the order of the heuristics; without times the first one does. */
@@ -240,16 +287,20 @@ static void try_mode(struct kernel_cuda *cuda, const struct conv_call *call, str
 
     for (int i = 0; i < count; i++) {
         struct conv_candidate candidate;
+        char name[KERNEL_CUDA_WAY_BYTES];
 
-        if (cuda->failure != 0 || (best->is_found && !cuda->choice.times))
+        if (cuda->failure != 0 || (best->is_found && (!cuda->choice.times || best->wanted))) {
             conv_descriptor_forget(library, configurations[i]);
-        else if (!conv_candidate_make(library, configurations[i], allowed, &candidate))
             continue;
-        else if ((uint64_t)candidate.workspace_bytes > limit ||
-                 !cuda_workspaces_take(cuda, (size_t)candidate.workspace_bytes))
+        }
+        if (!conv_candidate_make(library, configurations[i], allowed, &candidate))
+            continue;
+        name_way(&candidate, mode, i, has_end, name);
+        if (!is_wanted(best, &candidate, name) || (uint64_t)candidate.workspace_bytes > limit ||
+            !cuda_workspaces_take(cuda, (size_t)candidate.workspace_bytes))
             conv_candidate_forget(library, &candidate);
         else
-            compare(cuda, call, plan, &candidate, has_end, best);
+            compare(cuda, call, plan, &candidate, name, has_end, best);
     }
 }
 
@@ -260,25 +311,68 @@ static void try_graph(struct kernel_cuda *cuda, const struct conv_call *call,
     struct conv_graph *graph = &plan->graphs[has_end];
 
     conv_graph_make(&cuda->convolutions->library, &plan->shape, has_end, graph);
-    for (int i = 0; i < 2 && graph->graph && (!best->is_found || cuda->choice.times); i++)
+    for (int i = 0;
+         i < 2 && graph->graph && (!best->is_found || (cuda->choice.times && !best->wanted)); i++)
         try_mode(cuda, call, plan, modes[i], has_end, best);
+}
+
+/* With what comes behind, and alone. */
+static void try_graphs(struct kernel_cuda *cuda, const struct conv_call *call,
+                       struct conv_plan *plan, struct best *best)
+{
+    /* What reads its own result is left to an own kernel: cuDNN promises nothing for that. */
+    if (conv_has_end(&plan->shape) && plan->shape.residual != RESIDUAL_Y)
+        try_graph(cuda, call, plan, true, best);
+    if (!best->is_found || (cuda->choice.times && !best->wanted))
+        try_graph(cuda, call, plan, false, best);
+}
+
+/* By what was timed before. False: it is not known, or not proposed like this any more. */
+static bool recall(struct kernel_cuda *cuda, const struct conv_call *call, struct conv_plan *plan,
+                   const char *task, struct best *best)
+{
+    struct cuda_convolutions *all = cuda->convolutions;
+    struct kernel_cuda_way way;
+
+    if (!cuda_ways_recall(cuda, task, &way))
+        return false;
+    best->wanted = way.name;
+    if (strcmp(way.name, CUDA_OWN_WAY) != 0)
+        try_graphs(cuda, call, plan, best);
+    best->wanted = NULL;
+    all->recalled += best->is_found || strcmp(way.name, CUDA_OWN_WAY) == 0;
+    if (best->is_found || strcmp(way.name, CUDA_OWN_WAY) == 0)
+        return true;
+    for (int i = 0; i < GRAPHS; i++)
+        conv_graph_forget(&all->library, &plan->graphs[i]);
+    return false;
+}
+
+static void time_all(struct kernel_cuda *cuda, const struct conv_call *call, struct conv_plan *plan,
+                     const char *task, struct best *best)
+{
+    struct timed own = {call, plan, NULL, false};
+
+    if (cuda->choice.times) {
+        best->has_time = cuda_time(cuda, "timing convolutions", hand_over, &own, &best->ms);
+        cuda->convolutions->timed += best->has_time;
+        if (best->has_time)
+            cuda_ways_add(&best->ways, CUDA_OWN_WAY, best->ms, 0);
+    }
+    try_graphs(cuda, call, plan, best);
+    if (cuda->failure == 0)
+        cuda_ways_keep(cuda, task, &best->ways);
 }
 
 static void decide(struct kernel_cuda *cuda, const struct conv_call *call, struct conv_plan *plan)
 {
     struct cuda_convolutions *all = cuda->convolutions;
-    struct timed own = {call, plan, NULL, false};
     struct best best = {.is_found = false};
+    char task[CUDA_TASK_BYTES];
 
-    if (cuda->choice.times) {
-        best.has_time = cuda_time(cuda, "timing convolutions", hand_over, &own, &best.ms);
-        all->timed += best.has_time;
-    }
-    /* What reads its own result is left to an own kernel: cuDNN promises nothing for that. */
-    if (conv_has_end(&plan->shape) && plan->shape.residual != RESIDUAL_Y)
-        try_graph(cuda, call, plan, true, &best);
-    if (!best.is_found || cuda->choice.times)
-        try_graph(cuda, call, plan, false, &best);
+    write_task(cuda, &plan->shape, task);
+    if (!recall(cuda, call, plan, task, &best))
+        time_all(cuda, call, plan, task, &best);
     plan->is_own = !best.is_found;
     plan->has_end = best.has_end;
     plan->candidate = best.candidate;
@@ -378,6 +472,7 @@ struct kernel_cuda_library conv_library(const struct kernel_cuda *cuda)
         .name = all->library.handle ? all->name : NULL,
         .problem = all->library.problem,
         .timed = all->timed,
+        .recalled = all->recalled,
     };
 }
 

@@ -2,6 +2,8 @@
 /* Workspaces of libraries, and times of what they propose. */
 #include "kernels/cuda/library.h"
 
+#include <stdio.h>
+
 enum { ROUNDS = 3 };
 
 bool cuda_workspaces_take(struct kernel_cuda *cuda, size_t bytes)
@@ -71,6 +73,42 @@ bool cuda_time(struct kernel_cuda *cuda, const char *what, cuda_hand_over_fn *ha
         return false;
     *out_ms = least;
     return true;
+}
+
+void cuda_ways_add(struct cuda_ways *ways, const char *name, float ms, size_t workspace_bytes)
+{
+    struct kernel_cuda_way *way = &ways->items[ways->count];
+
+    if (ways->count == CUDA_WAYS_MAX)
+        return;
+    snprintf(way->name, sizeof(way->name), "%s", name);
+    way->time_ns = ms > 0.0f ? (uint64_t)((double)ms * 1e6) + 1 : 1;
+    way->workspace_bytes = workspace_bytes;
+    ways->count++;
+}
+
+void cuda_ways_keep(const struct kernel_cuda *cuda, const char *task, const struct cuda_ways *ways)
+{
+    const struct kernel_cuda_memory *memory = cuda->choice.memory;
+
+    if (memory && ways->count > 0)
+        memory->keep(memory->user, task, ways->items, ways->count);
+}
+
+bool cuda_ways_recall(const struct kernel_cuda *cuda, const char *task,
+                      struct kernel_cuda_way *out_way)
+{
+    const struct kernel_cuda_memory *memory = cuda->choice.memory;
+    struct kernel_cuda_way ways[CUDA_WAYS_MAX];
+    int count = memory ? memory->recall(memory->user, task, ways, CUDA_WAYS_MAX) : 0;
+
+    for (int i = 0; i < count; i++) {
+        if (ways[i].workspace_bytes > cuda->choice.workspace_limit)
+            continue;
+        *out_way = ways[i];
+        return true;
+    }
+    return false;
 }
 
 void cuda_timers_destroy(struct kernel_cuda *cuda)

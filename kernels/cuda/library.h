@@ -21,4 +21,25 @@ typedef int cuda_hand_over_fn(struct kernel_cuda *cuda, void *context);
 bool cuda_time(struct kernel_cuda *cuda, const char *what, cuda_hand_over_fn *hand_over,
                void *context, float *out_ms);
 
+enum { CUDA_WAYS_MAX = 40, CUDA_TASK_BYTES = 1024 };
+
+/** What was timed of a task. */
+struct cuda_ways {
+    struct kernel_cuda_way items[CUDA_WAYS_MAX];
+    int count;
+};
+
+/** Add one; of more than there is room for the last are left out. */
+void cuda_ways_add(struct cuda_ways *ways, const char *name, float ms, size_t workspace_bytes);
+
+/** Hands them to whoever keeps them. */
+void cuda_ways_keep(const struct kernel_cuda *cuda, const char *task, const struct cuda_ways *ways);
+
+/** The fastest way that is known of a task, of those within the limit for workspaces. False: none. */
+bool cuda_ways_recall(const struct kernel_cuda *cuda, const char *task,
+                      struct kernel_cuda_way *out_way);
+
+/** The name of the own kernel among ways. */
+#define CUDA_OWN_WAY "own"
+
 #endif

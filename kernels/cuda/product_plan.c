@@ -34,6 +34,7 @@ struct cuda_products {
     char name[32];
     char problem[KERNEL_CUDA_TEXT_BYTES]; /* the first */
     uint32_t timed;                       /* proposals and own kernels */
+    uint32_t recalled;
 };
 
 /* --- Opening --- */
@@ -357,25 +358,6 @@ static bool time_one(struct kernel_cuda *cuda, const struct product_call *call,
     return is_timed;
 }
 
-/* The own kernel is among them. Returns -1 where it is the fastest. */
-static int fastest(struct kernel_cuda *cuda, const struct product_call *call,
-                   struct product_plan *plan, const struct lt_proposal *proposals, int count)
-{
-    float least = 0.0f, ms;
-    bool has_time = time_one(cuda, call, plan, NULL, &least);
-    int best = -1;
-
-    for (int i = 0; i < count; i++) {
-        if (proposals[i].status != 0 || !cuda_workspaces_take(cuda, proposals[i].workspace_bytes) ||
-            !time_one(cuda, call, plan, &proposals[i], &ms) || (has_time && ms >= least))
-            continue;
-        least = ms;
-        has_time = true;
-        best = i;
-    }
-    return best;
-}
-
 static int first_usable(struct kernel_cuda *cuda, const struct lt_proposal *proposals, int count)
 {
     for (int i = 0; i < count; i++)
@@ -384,13 +366,108 @@ static int first_usable(struct kernel_cuda *cuda, const struct lt_proposal *prop
     return -1;
 }
 
-static void name_version(struct cuda_products *products, struct product_plan *plan)
+/* A line of all that a choice hangs on. */
+static void write_task(const struct kernel_cuda *cuda, const struct product_shape *s, char *out)
 {
-    int32_t id = 0;
+    snprintf(
+        out, CUDA_TASK_BYTES,
+        "%s product of %d to %d%s, %lldx%lldx%lld%s%s, lines %lld %lld %lld %lld, %lld by %lld "
+        "%lld %lld, at %u %u %u %u, addend %d%s",
+        cuda->products->name, s->dtype, s->y_type,
+        s->dtype == KERNEL_F32 && cuda->choice.allows_tf32 ? " by TF32" : "", (long long)s->m,
+        (long long)s->n, (long long)s->k, s->trans_a ? " a turned" : "",
+        s->trans_b ? " b turned" : "", (long long)s->a_line, (long long)s->b_line,
+        (long long)s->c_line, (long long)s->y_line, (long long)s->batches, (long long)s->a_stride,
+        (long long)s->b_stride, (long long)s->y_stride, s->a_alignment, s->b_alignment,
+        s->c_alignment, s->y_alignment, s->addend, s->has_relu ? ", Relu" : "");
+}
+
+static int32_t id_of(const struct cuda_products *products, const struct lt_algorithm *algorithm)
+{
+    int32_t id = -1;
     size_t written = 0;
 
-    if (products->library->cublasLtMatmulAlgoConfigGetAttribute(&plan->algorithm, LT_ALGORITHM_ID,
-                                                                &id, sizeof(id), &written) == 0)
+    return products->library->cublasLtMatmulAlgoConfigGetAttribute(algorithm, LT_ALGORITHM_ID, &id,
+                                                                   sizeof(id), &written) == 0
+               ? id
+               : -1;
+}
+
+/* Which proposal it is: one of several of an algorithm, in an order that a version keeps. */
+static void name_way(const struct cuda_products *products, const struct lt_proposal *proposal,
+                     int i, char *out)
+{
+    snprintf(out, KERNEL_CUDA_WAY_BYTES, "cublasLt:%d proposal %d",
+             (int)id_of(products, &proposal->algorithm), i);
+}
+
+/* The proposal that was the fastest when they were timed; -1: the own kernel was; -2: it is not known,
+ * or not proposed like this any more. */
+static int recalled(struct kernel_cuda *cuda, const char *task, const struct lt_proposal *proposals,
+                    int count)
+{
+    struct kernel_cuda_way way;
+    char name[KERNEL_CUDA_WAY_BYTES];
+
+    if (!cuda_ways_recall(cuda, task, &way))
+        return -2;
+    if (strcmp(way.name, CUDA_OWN_WAY) == 0)
+        return -1;
+    for (int i = 0; i < count; i++) {
+        name_way(cuda->products, &proposals[i], i, name);
+        if (strcmp(name, way.name) == 0 && proposals[i].status == 0 &&
+            proposals[i].workspace_bytes == way.workspace_bytes &&
+            cuda_workspaces_take(cuda, proposals[i].workspace_bytes))
+            return i;
+    }
+    return -2;
+}
+
+/* The own kernel is among them. Returns -1 where it is the fastest, -2 where nothing can be had. */
+static int fastest(struct kernel_cuda *cuda, const struct product_call *call,
+                   struct product_plan *plan, const struct lt_proposal *proposals, int count)
+{
+    char task[CUDA_TASK_BYTES], name[KERNEL_CUDA_WAY_BYTES];
+    struct cuda_ways ways = {.count = 0};
+    float least = 0.0f, ms;
+    int best;
+    bool has_time;
+
+    write_task(cuda, &plan->shape, task);
+    best = recalled(cuda, task, proposals, count);
+    cuda->products->recalled += best >= -1;
+    if (best >= -1)
+        return best;
+    if (!cuda->choice.times) {
+        best = first_usable(cuda, proposals, count);
+        return best < 0 ? -2 : best;
+    }
+    best = -1;
+    has_time = time_one(cuda, call, plan, NULL, &least);
+    if (has_time)
+        cuda_ways_add(&ways, CUDA_OWN_WAY, least, 0);
+    for (int i = 0; i < count; i++) {
+        if (proposals[i].status != 0 || !cuda_workspaces_take(cuda, proposals[i].workspace_bytes) ||
+            !time_one(cuda, call, plan, &proposals[i], &ms))
+            continue;
+        name_way(cuda->products, &proposals[i], i, name);
+        cuda_ways_add(&ways, name, ms, proposals[i].workspace_bytes);
+        if (has_time && ms >= least)
+            continue;
+        least = ms;
+        has_time = true;
+        best = i;
+    }
+    if (cuda->failure == 0)
+        cuda_ways_keep(cuda, task, &ways);
+    return best;
+}
+
+static void name_version(struct cuda_products *products, struct product_plan *plan)
+{
+    int32_t id = id_of(products, &plan->algorithm);
+
+    if (id >= 0)
         snprintf(plan->version, sizeof(plan->version), "cublasLt:%d", (int)id);
     else
         snprintf(plan->version, sizeof(plan->version), "cublasLt");
@@ -402,20 +479,23 @@ static void decide(struct kernel_cuda *cuda, struct product_call *call, struct p
     struct lt_proposal proposals[PROPOSALS];
     uint64_t limit = cuda->choice.workspace_limit < WORKSPACE_BYTES ? cuda->choice.workspace_limit
                                                                     : WORKSPACE_BYTES;
+    const bool knows = cuda->choice.times || cuda->choice.memory;
     int chosen = -1;
 
     plan->is_own = true;
     if (!make_product(cuda, plan, call->runs[0].c) || !make_layouts(products, plan))
         return;
     for (int attempt = 0; attempt < 2 && chosen < 0; attempt++) {
-        int count = ask(products, plan, limit, cuda->choice.times ? PROPOSALS : 1, proposals);
+        int count = ask(products, plan, limit, knows ? PROPOSALS : 1, proposals);
 
         plan->is_refused = count == 0;
-        if (cuda->choice.times && count > 0) {
+        if (knows && count > 0) {
             chosen = fastest(cuda, call, plan, proposals, count);
-            break;
+            if (chosen != -2)
+                break;
+        } else {
+            chosen = first_usable(cuda, proposals, count);
         }
-        chosen = first_usable(cuda, proposals, count);
         if (count == 0 || limit == 0)
             break;
         limit = 0; /* where there is no room for a workspace */
@@ -509,6 +589,7 @@ struct kernel_cuda_library product_library(const struct kernel_cuda *cuda)
         .name = products->library ? products->name : NULL,
         .problem = products->problem,
         .timed = products->timed,
+        .recalled = products->recalled,
     };
 }
 

@@ -58,11 +58,30 @@ extern const struct backend backend_cpu;
 struct device;
 struct kernel_table;
 
+/** A way to compute something, that was timed. */
+struct device_way {
+    char name[48]; /* one line */
+    uint64_t time_ns, workspace_bytes;
+};
+
+/** What was timed on devices before, kept by the caller; `device` is what describe() says, `task` a line.
+ *  Executions of several threads may call it. */
+struct device_memory {
+    /** The fastest first. Returns how many, at most `most`. */
+    int (*recall)(struct device_memory *memory, const char *device, const char *task,
+                  struct device_way *out_ways, int most);
+    void (*keep)(struct device_memory *memory, const char *device, const char *task,
+                 const struct device_way *ways, int count);
+    /** When all of an execution is decided. Returns 0 or a negative errno, which exec_create() returns. */
+    int (*settle)(struct device_memory *memory, struct diag *diag);
+};
+
 /** How what computes products and convolutions is chosen on a device. */
 struct device_choice {
     bool times;       /* what a library proposes, and the own kernel; the fastest is taken */
     bool allows_tf32; /* float32 may be rounded to ten bits behind the point */
-    uint64_t workspace_limit; /* bytes for each stream; UINT64_MAX: none is set */
+    uint64_t workspace_limit;     /* bytes for each stream; UINT64_MAX: none is set */
+    struct device_memory *memory; /* NULL: none */
 };
 
 /** What a device can do at best. */
@@ -82,6 +101,7 @@ struct device_library {
     const char *name;    /* "cuBLASLt 13.2"; NULL: it is not used */
     const char *problem; /* why, or what it could not do; "" */
     uint32_t timed;      /* ways to compute that were timed */
+    uint32_t recalled;   /* tasks that were decided by what was timed before */
 };
 
 /**

@@ -4,12 +4,15 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "kernels/cuda.h"
 
 struct device {
     struct kernel_cuda *cuda;
     struct kernel_cuda_graph *recorded;
+    struct device_memory *memory; /* what was timed before; NULL */
+    struct kernel_cuda_memory asked;
 };
 
 static void cuda_close(struct device **device_ptr)
@@ -119,11 +122,46 @@ static int cuda_wait(struct device *device, uint32_t *out_failed)
     return rc;
 }
 
+enum { WAYS_MAX = 40 };
+_Static_assert(sizeof(((struct device_way *)0)->name) == KERNEL_CUDA_WAY_BYTES, "names are copied");
+
+static int recall(void *user, const char *task, struct kernel_cuda_way *out_ways, int most)
+{
+    const struct device *device = user;
+    struct device_way ways[WAYS_MAX];
+    int count = device->memory->recall(device->memory, kernel_cuda_describe(device->cuda), task,
+                                       ways, most < WAYS_MAX ? most : WAYS_MAX);
+
+    for (int i = 0; i < count; i++) {
+        memcpy(out_ways[i].name, ways[i].name, sizeof(out_ways[i].name));
+        out_ways[i].time_ns = ways[i].time_ns;
+        out_ways[i].workspace_bytes = ways[i].workspace_bytes;
+    }
+    return count;
+}
+
+static void keep(void *user, const char *task, const struct kernel_cuda_way *given, int count)
+{
+    const struct device *device = user;
+    struct device_way ways[WAYS_MAX];
+
+    count = count < WAYS_MAX ? count : WAYS_MAX;
+    for (int i = 0; i < count; i++) {
+        memcpy(ways[i].name, given[i].name, sizeof(ways[i].name));
+        ways[i].time_ns = given[i].time_ns;
+        ways[i].workspace_bytes = given[i].workspace_bytes;
+    }
+    device->memory->keep(device->memory, kernel_cuda_describe(device->cuda), task, ways, count);
+}
+
 static void cuda_choose_by(struct device *device, const struct device_choice *given)
 {
     const struct kernel_cuda_choice choice = {given->times, given->allows_tf32,
-                                              given->workspace_limit};
+                                              given->workspace_limit,
+                                              given->memory ? &device->asked : NULL};
 
+    device->memory = given->memory;
+    device->asked = (struct kernel_cuda_memory){device, recall, keep};
     kernel_cuda_choose_by(device->cuda, &choice);
 }
 
@@ -148,7 +186,8 @@ static struct device_library cuda_library(const struct device *device, enum devi
     struct kernel_cuda_library library = kernel_cuda_library(
         device->cuda, task == DEVICE_PRODUCT ? KERNEL_CUDA_PRODUCT : KERNEL_CUDA_CONVOLUTION);
 
-    return (struct device_library){library.is_asked, library.name, library.problem, library.timed};
+    return (struct device_library){library.is_asked, library.name, library.problem, library.timed,
+                                   library.recalled};
 }
 
 static uint64_t cuda_workspace_bytes(const struct device *device)

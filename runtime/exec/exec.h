@@ -273,6 +273,7 @@ struct exec_library_facts {
     const char *name;    /* of the library; NULL: it is not used */
     const char *problem; /* why, or what it could not do; NULL: nothing */
     uint32_t timed;      /* ways to compute that were timed */
+    uint32_t recalled;   /* tasks that were decided by what was timed before */
 };
 
 /** What a device does in a run, and has been told so far. */

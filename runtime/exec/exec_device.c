@@ -25,6 +25,7 @@ int exec_device_open(struct exec *exec, const struct exec_options *options, stru
     rc = options->device->open(options->device_number, &exec->device, diag);
     if (rc == 0 && options->choice)
         options->device->choose_by(exec->device, options->choice);
+    exec->device_memory = options->choice ? options->choice->memory : NULL;
     return rc;
 }
 
@@ -214,12 +215,14 @@ int exec_device_rehearse(struct exec *exec, struct diag *diag)
             step->info.implementation = step->call.version = version;
     }
     backend->rehearse(exec->device, false);
+    if (backend->problem(exec->device)[0] != '\0')
+        return diag_set(diag, -EIO, "%s", backend->problem(exec->device));
     workspace_bytes = backend->workspace_bytes(exec->device);
     if (workspace_bytes > 0)
         exec->chunks[exec->chunk_count++] =
             (struct exec_chunk){EXEC_MEMORY_DEVICE, NULL, (size_t)workspace_bytes,
                                 "the workspace of products and convolutions"};
-    return 0;
+    return exec->device_memory ? exec->device_memory->settle(exec->device_memory, diag) : 0;
 }
 
 int exec_device_put_input(struct exec *exec, uint32_t index)
@@ -422,7 +425,8 @@ static struct exec_library_facts library_facts(const struct exec *exec, enum dev
 
     return (struct exec_library_facts){
         exec->library_steps[task], library.name,
-        library.is_asked && library.problem[0] != '\0' ? library.problem : NULL, library.timed};
+        library.is_asked && library.problem[0] != '\0' ? library.problem : NULL, library.timed,
+        library.recalled};
 }
 
 static bool has_half(const struct value *const *values, uint32_t count)

@@ -39,7 +39,8 @@ struct exec {
 
     const struct device_backend *device_backend; /* NULL: the CPU alone */
     struct device *device;
-    char device_name[24]; /* "cuda:0" */
+    struct device_memory *device_memory; /* what was timed before; NULL */
+    char device_name[24];                /* "cuda:0" */
     void *device_arena, *device_constants;
     uint64_t device_constant_bytes;
     uint32_t device_constant_copies;

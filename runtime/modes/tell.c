@@ -79,6 +79,8 @@ static void tell_library(const struct exec_library_facts *facts, const char *lib
                facts->steps.count, what, facts->name);
     if (facts->timed > 0)
         text_print(stderr, ", chosen among %u ways that were timed", facts->timed);
+    if (facts->recalled > 0)
+        text_print(stderr, ", %u of them as the policy says", facts->recalled);
     text_print(stderr, "%s%s\n", facts->problem ? "; for others " : "",
                facts->problem ? facts->problem : "");
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 
@@ -349,4 +350,24 @@ int policy_save(const struct policy *policy, const char *path, struct diag *diag
     rc = file_replace(path, &part, 1, diag);
     free(bytes);
     return rc;
+}
+
+int policy_open(struct policy *policy, const char *path, bool makes, struct diag *diag)
+{
+    int rc;
+
+    if (access(path, F_OK) == 0)
+        return policy_load(policy, path, diag);
+    if (errno != ENOENT)
+        return diag_set(diag, -errno, "cannot read %s: %s", path, strerror(errno));
+    if (!makes)
+        return diag_set(diag, -ENOENT,
+                        "%s does not exist: --fast-run or --full-run beside "
+                        "--fast-run-algo-policy makes it",
+                        path);
+    /* An hour of timing is not to end in "permission denied". */
+    rc = policy_save(policy, path, diag);
+    if (rc == 0)
+        unlink(path);
+    return rc < 0 ? rc : 1;
 }

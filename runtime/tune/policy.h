@@ -72,6 +72,15 @@ int policy_encode(const struct policy *policy, char **out_bytes, size_t *out_siz
 /** -ENOENT, or errors of file_read() and policy_decode(). */
 int policy_load(struct policy *policy, const char *path, struct diag *diag);
 
+/**
+ * policy_load(), of a file that need not be there yet where `makes` says that this run will make it:
+ * then whether it can be written is found out now.
+ *
+ * Returns 0; 1: it is not there; -ENOENT: it is not there, and nothing would make it; errors of
+ * policy_load() and policy_save().
+ */
+int policy_open(struct policy *policy, const char *path, bool makes, struct diag *diag);
+
 /** Write a new file beside it and put it in its place: who reads sees the old one or the new one.
  *  A negative errno with a sentence; the old file is as it was then. */
 int policy_save(const struct policy *policy, const char *path, struct diag *diag);

@@ -21,24 +21,11 @@ static const double worth = 0.03;
 
 static int read_policy(struct tuning *tuning, struct diag *diag)
 {
-    const char *path = tuning->options.policy_path;
-    int rc;
+    int rc = policy_open(&tuning->policy, tuning->options.policy_path,
+                         tuning->options.run != TUNE_NOTHING, diag);
 
-    if (access(path, F_OK) == 0)
-        return policy_load(&tuning->policy, path, diag);
-    if (errno != ENOENT)
-        return diag_set(diag, -errno, "cannot read %s: %s", path, strerror(errno));
-    if (tuning->options.run == TUNE_NOTHING)
-        return diag_set(diag, -ENOENT,
-                        "%s does not exist: --fast-run or --full-run beside "
-                        "--fast-run-algo-policy makes it",
-                        path);
-    /* An hour of timing is not to end in "permission denied". */
-    rc = policy_save(&tuning->policy, path, diag);
-    if (rc == 0)
-        unlink(path);
-    tuning->is_missing = rc == 0;
-    return rc;
+    tuning->is_missing = rc > 0;
+    return rc < 0 ? rc : 0;
 }
 
 /* Which steps have a choice */

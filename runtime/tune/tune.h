@@ -51,4 +51,20 @@ int tuning_create(const struct tune_options *options, struct kernel_chooser **ou
 /** Accepts NULL; sets *tuning to NULL. */
 void tuning_destroy(struct kernel_chooser **tuning);
 
+struct device_memory;
+
+/**
+ * What was timed on devices, in the file of the policy beside what was timed on the CPU.
+ *
+ * makes  this run times what the file lacks, and writes it
+ *
+ * Returns 0; -ENOENT when there is no file and nothing would make it; errors of policy_load(); what
+ * keeps the file from being written, if it will have to be; -ENOMEM.
+ */
+int device_memory_open(const char *path, bool makes, struct device_memory **out_memory,
+                       struct diag *diag);
+
+/** Accepts NULL; sets *memory to NULL. */
+void device_memory_close(struct device_memory **memory);
+
 #endif
