@@ -49,6 +49,7 @@ struct kernel_attention_data {
     void *workspace;             /* kernel_attention_room() bytes, 64-byte aligned */
 };
 
+/** For the calling thread's team. */
 size_t kernel_attention_room(const struct kernel_attention *shape);
 
 /** y = softmax(mask(cap(q k^T * scale))) v for each head. A step that sees nothing gives 0, or NaN. */

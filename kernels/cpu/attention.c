@@ -7,9 +7,14 @@
 
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/math.h"
+#include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
 
-enum { SCORES = 1 << 16, QUERIES = 16 }; /* of a block, about; QUERIES: at least */
+enum {
+    SCORES = 1 << 16, /* of a block, about */
+    QUERIES = 16,     /* of a block, at least */
+    GRAIN = 1 << 17,  /* products that are worth a second thread */
+};
 
 /* Queries of a block. */
 static int64_t block_queries(const struct kernel_attention *s)
@@ -20,12 +25,36 @@ static int64_t block_queries(const struct kernel_attention *s)
     return rows < s->q_steps ? rows : s->q_steps;
 }
 
+static int64_t block_count(const struct kernel_attention *s)
+{
+    int64_t rows = block_queries(s);
+
+    return rows == 0 ? 0 : (s->q_steps + rows - 1) / rows * s->batch * s->heads;
+}
+
+/* In how many shares blocks are done: each has scores of its own. Where there is one, threads share
+ * products. */
+static int64_t share_count(const struct kernel_attention *s)
+{
+    int64_t products = s->q_steps * (s->past_steps + s->kv_steps) * (s->channels + s->v_channels);
+    int64_t shares = kernel_threads(), blocks = block_count(s);
+
+    shares = shares < blocks ? shares : blocks;
+    return shares > 1 && products * s->batch * s->heads / shares >= GRAIN ? shares : 1;
+}
+
+static size_t share_bytes(const struct kernel_attention *s)
+{
+    size_t bytes = (size_t)((s->past_steps + s->kv_steps) * block_queries(s)) * sizeof(float);
+
+    return (bytes + 63) / 64 * 64;
+}
+
 size_t kernel_attention_room(const struct kernel_attention *shape)
 {
     int64_t total = shape->past_steps + shape->kv_steps;
-    int64_t rows = block_queries(shape);
     size_t plain = (size_t)total * sizeof(double);
-    size_t fast = (size_t)(total * rows) * sizeof(float);
+    size_t fast = (size_t)share_count(shape) * share_bytes(shape);
 
     return plain > fast ? plain : fast;
 }
@@ -56,6 +85,12 @@ static void find_reach(const struct kernel_attention_data *d, const struct kerne
         row->end = row->first = 0;
 }
 
+/* Whether there is more to scores than products, which are scaled. */
+static bool is_masked(const struct kernel_attention_data *d, const struct kernel_attention *s)
+{
+    return d->mask || s->softcap != 0.0 || !(s->scale > 0.0);
+}
+
 /* The scores of the keys in reach, made of products, with what is added to them. */
 ISA_BODY void mask_scores(const struct kernel_attention_data *d, const struct kernel_attention *s,
                           const struct row *row, float *restrict scores)
@@ -63,31 +98,39 @@ ISA_BODY void mask_scores(const struct kernel_attention_data *d, const struct ke
     int64_t at =
         row->b * s->mask_stride[0] + row->h * s->mask_stride[1] + row->s * s->mask_stride[2];
 
+    float scale = (float)s->scale;
+
     if (s->softcap != 0.0) {
         float cap = (float)s->softcap;
 
 #pragma omp simd
         for (int64_t t = row->first; t < row->end; t++)
-            scores[t] = cap * math_tanh(scores[t] / cap);
+            scores[t] = cap * math_tanh(scale * scores[t] / cap);
+        scale = 1.0f;
     }
     if (d->mask && s->mask_type == KERNEL_BOOL) {
         const uint8_t *mask = (const uint8_t *)d->mask + at;
 
 #pragma omp simd
         for (int64_t t = row->first; t < row->end; t++)
-            scores[t] = mask[t] ? scores[t] : -INFINITY;
+            scores[t] = mask[t] ? scale * scores[t] : -INFINITY;
     } else if (d->mask) {
         const float *mask = (const float *)d->mask + at;
 
 #pragma omp simd
         for (int64_t t = row->first; t < row->end; t++)
-            scores[t] += mask[t];
+            scores[t] = scale * scores[t] + mask[t];
+    } else if (scale != 1.0f) {
+#pragma omp simd
+        for (int64_t t = row->first; t < row->end; t++)
+            scores[t] *= scale;
     }
 }
 
-/* Softmax of the keys in reach; the others, of `total`, get 0. Of no key in reach nothing is NaN. */
+/* Softmax of the keys in reach, times factor > 0; the others, of `total`, get 0. Of no key in reach nothing
+ * is NaN. */
 ISA_BODY void softmax_row(float *restrict scores, const struct row *row, int64_t total,
-                          bool unseen_is_nan)
+                          float factor, bool unseen_is_nan)
 {
     float largest = -INFINITY, sum = 0.0f, least = math_least(), scale;
 
@@ -109,7 +152,7 @@ ISA_BODY void softmax_row(float *restrict scores, const struct row *row, int64_t
     }
 #pragma omp simd reduction(+ : sum)
     for (int64_t t = row->first; t < row->end; t++) {
-        scores[t] = math_exp_below(scores[t] - largest, least);
+        scores[t] = math_exp_below(factor * (scores[t] - largest), least);
         sum += scores[t];
     }
     scale = 1.0f / sum;
@@ -187,18 +230,19 @@ static void fill_unseen(float *y, const struct kernel_attention *s)
 
 /* Queries [first->s, first->s + count) of a head. */
 static void do_block(const struct kernel_attention_data *d, const struct kernel_attention *s,
-                     const struct row *first, int64_t count, const struct steps *steps)
+                     const struct row *first, int64_t count, const struct steps *steps,
+                     float *scores)
 {
     int64_t kv = first->h / (s->heads / s->kv_heads), wide = 0;
     struct matrix q = head_of(d->q, &s->q, first->b, first->h);
     struct matrix k = cached_of(d->k, d->present_k, &s->k, first->b, kv, s->channels, s);
     struct matrix v = cached_of(d->v, d->present_v, &s->v, first->b, kv, s->v_channels, s);
     struct matrix out = head_of(d->y, &s->y, first->b, first->h);
-    float *y = (float *)out.x + first->s * out.line, *scores = (float *)(void *)d->workspace;
+    float *y = (float *)out.x + first->s * out.line;
     struct kernel_gemm by_keys = {.m = count,
                                   .k = s->channels,
                                   .trans_b = true,
-                                  .alpha = (float)s->scale,
+                                  .alpha = 1.0f, /* they are scaled later */
                                   .a_line = line_of(q.line, s->channels),
                                   .b_line = line_of(k.line, s->channels)};
     struct kernel_gemm by_values = {.m = count,
@@ -248,12 +292,39 @@ static void keep_present(float *present, const float *past, const void *now,
     }
 }
 
+struct job {
+    const struct kernel_attention_data *data;
+    const struct kernel_attention *shape;
+    const struct steps *steps;
+    int64_t shares;
+};
+
+static void do_shares(void *argument, int64_t begin, int64_t end)
+{
+    const struct job *job = argument;
+    const struct kernel_attention *s = job->shape;
+    int64_t rows = block_queries(s), each = (s->q_steps + rows - 1) / rows; /* blocks of a head */
+    int64_t all = block_count(s);
+
+    for (; begin < end; begin++) {
+        float *scores =
+            (float *)(void *)((char *)job->data->workspace + (size_t)begin * share_bytes(s));
+
+        for (int64_t i = all * begin / job->shares; i < all * (begin + 1) / job->shares; i++) {
+            struct row row = {
+                .b = i / each / s->heads, .h = i / each % s->heads, .s = i % each * rows};
+
+            do_block(job->data, s, &row, s->q_steps - row.s < rows ? s->q_steps - row.s : rows,
+                     job->steps, scores);
+        }
+    }
+}
+
 static void attend(const struct kernel_attention_data *d, const struct kernel_attention *s,
                    const struct steps *steps)
 {
     bool has_all = s->past_steps == 0 || (d->present_k && d->present_v);
-    int64_t rows = block_queries(s);
-    struct row row;
+    struct job job = {d, s, steps, share_count(s)};
 
     if (s->dtype != KERNEL_F32 || d->scores || !has_all ||
         (d->mask && s->mask_type != KERNEL_BOOL && s->mask_type != KERNEL_F32)) {
@@ -262,10 +333,8 @@ static void attend(const struct kernel_attention_data *d, const struct kernel_at
     }
     keep_present(d->present_k, d->past_k, d->k, &s->k, s->channels, s);
     keep_present(d->present_v, d->past_v, d->v, &s->v, s->v_channels, s);
-    for (row.b = 0; row.b < s->batch; row.b++)
-        for (row.h = 0; row.h < s->heads; row.h++)
-            for (row.s = 0; row.s < s->q_steps; row.s += rows)
-                do_block(d, s, &row, s->q_steps - row.s < rows ? s->q_steps - row.s : rows, steps);
+    if (block_count(s) > 0)
+        team_for(job.shares, 1, do_shares, &job);
 }
 
 #define ATTENTION(isa)                                                                             \
@@ -277,8 +346,10 @@ static void attend(const struct kernel_attention_data *d, const struct kernel_at
                                                                                                    \
         for (int64_t i = 0; i < count; i++, row.s++, scores += wide) {                             \
             find_reach(d, s, &row);                                                                \
-            mask_scores(d, s, &row, scores);                                                       \
-            softmax_row(scores, &row, wide, s->unseen_is_nan);                                     \
+            if (is_masked(d, s))                                                                   \
+                mask_scores(d, s, &row, scores);                                                   \
+            softmax_row(scores, &row, wide, is_masked(d, s) ? 1.0f : (float)s->scale,              \
+                        s->unseen_is_nan);                                                         \
         }                                                                                          \
     }                                                                                              \
                                                                                                    \

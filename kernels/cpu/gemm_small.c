@@ -4,6 +4,10 @@
 
 #include <string.h>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/team.h"
 
@@ -35,6 +39,32 @@ bool gemm_small_fits(const struct kernel_gemm *s)
            s->m * s->n <= WORTH / s->k;
 }
 
+/* Four lines of b become columns, where there are so many; by blocks of 4x4 where a register holds four. */
+static inline bool turn_four(float *restrict out, const float *restrict b, int64_t line,
+                             int64_t lines, int64_t k, int64_t width)
+{
+    int64_t p = 0;
+
+    if (lines < 4)
+        return false;
+#if defined(__x86_64__)
+    for (; p + 4 <= k; p += 4) {
+        __m128 r0 = _mm_loadu_ps(b + p), r1 = _mm_loadu_ps(b + line + p);
+        __m128 r2 = _mm_loadu_ps(b + 2 * line + p), r3 = _mm_loadu_ps(b + 3 * line + p);
+
+        _MM_TRANSPOSE4_PS(r0, r1, r2, r3);
+        _mm_storeu_ps(out + p * width, r0);
+        _mm_storeu_ps(out + (p + 1) * width, r1);
+        _mm_storeu_ps(out + (p + 2) * width, r2);
+        _mm_storeu_ps(out + (p + 3) * width, r3);
+    }
+#endif
+    for (; p < k; p++)
+        for (int64_t i = 0; i < 4; i++)
+            out[p * width + i] = b[i * line + p];
+    return true;
+}
+
 /* Some columns of b, side by side, zeros behind them. */
 ISA_BODY void pack_panel(float *restrict out, const struct task *t, const float *b, int64_t first,
                          int64_t count, int64_t width)
@@ -51,6 +81,10 @@ ISA_BODY void pack_panel(float *restrict out, const struct task *t, const float 
     for (int64_t j = 0; j < width; j++) {
         const float *restrict column = b + (first + j) * t->b_line;
 
+        if (turn_four(out + j, b + (first + j) * t->b_line, t->b_line, count - j, k, width)) {
+            j += 3;
+            continue;
+        }
         for (int64_t p = 0; j < count && p < k; p++)
             out[p * width + j] = column[p];
         for (int64_t p = 0; j >= count && p < k; p++)
