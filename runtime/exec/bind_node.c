@@ -257,6 +257,12 @@ static bool has_lines_of_heads(const struct binding *binding, const struct node 
     return all;
 }
 
+/* What a kernel may take in as it is bound: constants, and small ones that come of these. */
+static bool is_constant(const struct value *value)
+{
+    return binding_view(value).data != NULL;
+}
+
 /* A product of two tensors that both change from run to run, of more than a row. */
 static bool takes_lines(const struct binding *binding, const struct node *node)
 {
@@ -264,8 +270,8 @@ static bool takes_lines(const struct binding *binding, const struct node *node)
 
     if (has_lines_of_heads(binding, node))
         return true;
-    return is_linked_op(node, "MatMul") && a && b && !a->data && !b->data && a->shape.rank >= 2 &&
-           b->shape.rank >= 2 && a->shape.dims[a->shape.rank - 2] > 1 &&
+    return is_linked_op(node, "MatMul") && a && b && !is_constant(a) && !is_constant(b) &&
+           a->shape.rank >= 2 && b->shape.rank >= 2 && a->shape.dims[a->shape.rank - 2] > 1 &&
            has_lines_type(binding, a) && has_lines_type(binding, b) &&
            has_lines_type(binding, node->outputs[0]);
 }

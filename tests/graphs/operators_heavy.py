@@ -11,15 +11,29 @@ from operators import broadcast_shape, maker, partner
 # --- Products ---
 
 
+def weights(b, dtype, shape, chance):
+    """A matrix that is constant, a part of a constant one, as in_proj_weight of attention is, or none of both."""
+    if len(shape) != 2 or b.rng.random() >= chance:
+        return b.fresh(dtype, shape, constant=b.rng.random() < 0.7)
+    parts = b.add("Split", [b.fresh(dtype, [2 * shape[1], shape[0]], constant=True)], 2, axis=0,
+                  num_outputs=2 if b.opset >= 18 else None)
+    return b.add("Transpose", [b.rng.choice(parts)], perm=[1, 0])
+
+
 @maker("MatMul", weight=1.8)
 def make_matmul(b):
     dtypes = (I32, I64) if b.opset >= 9 and b.rng.random() < 0.05 else None
     x = b.pick(dtypes, ranks=(1, 2, 2, 3, 4))
+    is_turned = len(b.shape(x)) > 2 and b.rng.random() < 0.4
+    if is_turned:
+        axes = list(range(len(b.shape(x)) - 1))
+        b.rng.shuffle(axes)
+        x = b.add("Transpose", [x], perm=[*axes, len(axes)])
     array = b.array(x)
     inner, dtype = array.shape[-1], array.dtype
     batch = broadcast_shape(b, array.shape[:-2]) if array.ndim > 2 and b.rng.random() < 0.5 else ()
     shape = [inner] if b.rng.random() < 0.1 else [*batch, inner, b.dim()]
-    b.add("MatMul", [x, b.fresh(dtype, shape, constant=b.rng.random() < 0.7)])
+    b.add("MatMul", [x, weights(b, dtype, shape, 0.7 if is_turned else 0.1)])
 
 
 @maker("Gemm", weight=1.2)

@@ -406,14 +406,14 @@ static int run_gemm_plan(const struct call *call)
 }
 
 /* Whether a plan can be made for this product: one matrix of weights, and one row of biases at
- * most, both constant. Its rows are those of all matrices of A. */
+ * most, both constant. Its rows are those of all matrices of A, which lie one behind the other. */
 static bool is_plain_product(const struct call_request *request, struct kernel_gemm *shape)
 {
     const struct tensor_view *b = call_input(request, 1), *c = call_input(request, 2);
 
     if (request->outputs[0].dtype != DTYPE_F32 || request->inputs[0].dtype != DTYPE_F32 ||
         b->dtype != DTYPE_F32 || !b->data || b->shape.rank != 2 || shape->trans_a ||
-        shape->alpha != 1.0f || shape->n == 0 ||
+        shape->alpha != 1.0f || shape->n == 0 || shape->a_line != 0 || shape->y_line != 0 ||
         (c && (c->dtype != DTYPE_F32 || !c->data || shape->beta != 1.0f ||
                shape->c_row_stride != 0 || (shape->c_col_stride != 1 && shape->n > 1))))
         return false;
