@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How much memory and CPU answers on ten million single events take that have labels around them:
- * around each run, and around all of it. Each is a process of its own.
+ * How much memory and CPU answers on ten million single events take: with labels around each run, or
+ * around all of it; without runs; with an operator around all of these, so that something always
+ * runs; and of two sessions. Each is a process of its own; `base` stands for a store to compare with.
  *
  *     bench_report_memory [NAME [ROUNDS]]    one of them alone
  */
@@ -19,9 +20,11 @@
 
 enum { WORDS_MAX = 7, DEFAULT_ROUNDS = 3 };
 
+static const char base[] = "BASE";
+
 static const struct answer {
     const char *name;
-    enum big_store_labels labels;
+    enum big_store_kind store;
     const char *words[WORDS_MAX];
 } answers[] = {
     {"stacks", BIG_STORE_LABEL_AROUND_EACH, {"--export", "stacks"}},
@@ -35,6 +38,18 @@ static const struct answer {
     {"idle_all", BIG_STORE_LABEL_AROUND_ALL, {"--report", "idle"}},
     {"advice_all", BIG_STORE_LABEL_AROUND_ALL, {"--report", "advice"}},
     {"chrome_all", BIG_STORE_LABEL_AROUND_ALL, {"--export", "chrome"}},
+    {"compare", BIG_STORE_LABEL_AROUND_ALL, {"--compare", base}},
+    {"page", BIG_STORE_LABEL_AROUND_ALL, {"--format", "html"}},
+    {"runs", BIG_STORE_LABEL_AROUND_ALL, {"--report", "runs"}},
+    {"critical", BIG_STORE_LABEL_AROUND_ALL, {"--report", "critical"}},
+    {"history", BIG_STORE_TWO_SESSIONS, {"--history"}},
+    {"ranks", BIG_STORE_TWO_SESSIONS, {"--report", "ranks", "--session", "all"}},
+    {"overview_no_runs", BIG_STORE_NO_RUNS, {"--report", "overview"}},
+    {"page_no_runs", BIG_STORE_NO_RUNS, {"--format", "html"}},
+    {"critical_no_runs", BIG_STORE_NO_RUNS, {"--report", "critical"}},
+    {"overview_busy", BIG_STORE_OP_AROUND_ALL, {"--report", "overview"}},
+    {"events_busy", BIG_STORE_OP_AROUND_ALL, {"--report", "events"}},
+    {"compare_busy", BIG_STORE_OP_AROUND_ALL, {"--compare", base}},
 };
 enum { ANSWERS = sizeof(answers) / sizeof(answers[0]) };
 
@@ -42,11 +57,13 @@ static void ask(const char *program, const char *path, const struct answer *answ
                 struct bench_figure *bytes, struct bench_figure *seconds)
 {
     const char *argv[WORDS_MAX + 3] = {program, path};
+    char *other = answer->words[1] == base ? big_store_of(BIG_STORE_LABEL_AROUND_EACH) : NULL;
     const pid_t child = fork();
     struct rusage usage;
     int status;
 
-    memcpy(argv + 2, answer->words, sizeof(answer->words));
+    for (int i = 0; i < WORDS_MAX; i++)
+        argv[2 + i] = answer->words[i] == base ? other : answer->words[i];
     if (child == 0) {
         const int nothing = open("/dev/null", O_WRONLY);
 
@@ -55,6 +72,7 @@ static void ask(const char *program, const char *path, const struct answer *answ
         _exit(127);
     }
     assert_int_equal(wait4(child, &status, 0, &usage), child);
+    free(other);
     assert_int_equal(status, 0);
     bench_add(bytes, (double)usage.ru_maxrss * 1024 / BIG_STORE_EVENTS);
     bench_add(seconds, (double)usage.ru_utime.tv_sec + (double)usage.ru_utime.tv_usec * 1e-6 +
@@ -63,7 +81,7 @@ static void ask(const char *program, const char *path, const struct answer *answ
 
 static void measure(const char *program, const struct answer *answer, int rounds)
 {
-    char *path = big_store_with(answer->labels), bytes_name[64], seconds_name[64];
+    char *path = big_store_of(answer->store), bytes_name[64], seconds_name[64];
     struct bench_figure bytes = {.name = bytes_name, .unit = "bytes"};
     struct bench_figure seconds = {.name = seconds_name, .unit = "s"};
 

@@ -13,7 +13,8 @@
 #include "tests/support/place.h"
 
 enum { RUNS_PER_BATCH = 50, WARMUPS = 10, EVENTS_PER_RUN = 2 * BIG_STORE_OPS };
-enum { STEP = BIG_STORE_OPS + 1, ALL }; /* labels */
+enum { STEP = BIG_STORE_OPS + 1, ALL }; /* what lies around others */
+enum { IDS = BIG_STORE_OPS + 2 };       /* of a session's ops */
 
 static void check(int rc, const struct diag *diag)
 {
@@ -23,14 +24,14 @@ static void check(int rc, const struct diag *diag)
     }
 }
 
-static void put_label(struct store *store, int64_t op_id, const char *name)
+static void put_outer(struct store *store, int64_t op_id, const char *name, const char *type)
 {
     const struct store_op op = {.op_id = op_id,
                                 .session_id = 1,
                                 .client_op = op_id,
                                 .model_id = STORE_NULL,
                                 .name = name,
-                                .type = "label",
+                                .type = type,
                                 .computation_flop = STORE_NULL,
                                 .memory_bytes = STORE_NULL,
                                 .workspace_bytes = STORE_NULL};
@@ -39,18 +40,23 @@ static void put_label(struct store *store, int64_t op_id, const char *name)
     check(store_put_op(store, &op, &diag), &diag);
 }
 
-static void put_definitions(struct store *store, enum big_store_labels labels)
+static void put_definitions(struct store *store, enum big_store_kind kind, int64_t session_id,
+                            int64_t start_ns)
 {
-    const struct store_session session = {.session_id = 1,
-                                          .start_ns = BIG_STORE_START_NS,
+    const struct store_session session = {.session_id = session_id,
+                                          .uuid = {(uint8_t)session_id},
+                                          .start_ns = start_ns,
                                           .end_ns = STORE_NULL,
                                           .program = "load_and_run",
                                           .pid = 1,
                                           .uid = 1,
                                           .clock = "tsc",
                                           .source = "live"};
-    const struct store_lane lanes[] = {{1, 1, 1, "thread", "main", NULL, 1},
-                                       {2, 1, 2, "queue", "worker", "cpu:0", 2}};
+    const int64_t lane = 2 * session_id - 1, ids = (session_id - 1) * IDS;
+    const bool has_labels =
+        kind == BIG_STORE_LABEL_AROUND_EACH || kind == BIG_STORE_LABEL_AROUND_ALL;
+    const struct store_lane lanes[] = {{lane, session_id, 1, "thread", "main", NULL, 1},
+                                       {lane + 1, session_id, 2, "queue", "worker", "cpu:0", 2}};
     static const char *const types[] = {"Conv", "Relu", "Add", "MatMul", "Softmax"};
     struct diag diag = {0};
 
@@ -60,8 +66,8 @@ static void put_definitions(struct store *store, enum big_store_labels labels)
     for (int i = 0; i < BIG_STORE_OPS; i++) {
         char name[32], params[128];
         struct store_op op = {
-            .op_id = i + 1,
-            .session_id = 1,
+            .op_id = ids + i + 1,
+            .session_id = session_id,
             .client_op = i + 1,
             .model_id = STORE_NULL,
             .name = name,
@@ -77,14 +83,14 @@ static void put_definitions(struct store *store, enum big_store_labels labels)
         snprintf(params, sizeof(params),
                  "{\"stack\":\"model.py(%d): forward;train.py(%d): step;train.py(9): main\"}", i,
                  i % 7);
-        if (labels != BIG_STORE_NO_LABELS)
+        if (has_labels)
             op.params = params;
         check(store_put_op(store, &op, &diag), &diag);
     }
-    if (labels != BIG_STORE_NO_LABELS)
-        put_label(store, STEP, "step");
-    if (labels == BIG_STORE_LABEL_AROUND_ALL)
-        put_label(store, ALL, "all");
+    if (has_labels)
+        put_outer(store, STEP, "step", "label");
+    if (kind == BIG_STORE_LABEL_AROUND_ALL || kind == BIG_STORE_OP_AROUND_ALL)
+        put_outer(store, ALL, "all", kind == BIG_STORE_OP_AROUND_ALL ? "block" : "label");
 }
 
 static uint32_t random_number(void)
@@ -95,72 +101,97 @@ static uint32_t random_number(void)
     return seed >> 8;
 }
 
-/* One run: rows for each op; returns when it ended. */
-static int64_t make_run(struct store_event *rows, int64_t run, int64_t now_ns)
+/* One run of a session: rows for each op; returns when it ended. */
+static int64_t make_run(struct store_event *rows, int64_t session_id, int64_t run, int64_t now_ns)
 {
     static int64_t correlation;
+    const int64_t lane = 2 * session_id - 1, ids = (session_id - 1) * IDS;
 
     for (int op = 0; op < BIG_STORE_OPS; op++) {
         int64_t wait_ns = 400 + random_number() % 2000;
         int64_t dur_ns = 2000 * (1 + op * op % 17) + random_number() % 3000;
 
         correlation++;
-        *rows++ = (struct store_event){1,       op + 1,      run,       now_ns, wait_ns + dur_ns,
-                                       wait_ns, correlation, STORE_NULL};
-        *rows++ = (struct store_event){2,      op + 1, run,         now_ns + wait_ns,
-                                       dur_ns, 0,      correlation, STORE_NULL};
+        *rows++ = (struct store_event){lane,    ids + op + 1, run,       now_ns, wait_ns + dur_ns,
+                                       wait_ns, correlation,  STORE_NULL};
+        *rows++ = (struct store_event){lane + 1, ids + op + 1, run,       now_ns + wait_ns, dur_ns,
+                                       0,        correlation,  STORE_NULL};
         now_ns += wait_ns + dur_ns + 300;
     }
     return now_ns;
 }
 
-/* What a thread was in, told as it ends. */
-static struct store_event label_from(int64_t op, int64_t run, int64_t start_ns, int64_t end_ns)
+/* What the first thread was in, told as it ends. */
+static struct store_event outer_from(int64_t op, int64_t run, int64_t start_ns, int64_t end_ns)
 {
     return (struct store_event){1,          op,         run,       start_ns, end_ns - start_ns,
                                 STORE_NULL, STORE_NULL, STORE_NULL};
 }
 
-static void make(const char *path, enum big_store_labels labels)
+/* Some runs, in a transaction; returns when they ended. */
+static int64_t add_batch(struct store *store, struct store_event *rows, enum big_store_kind kind,
+                         int64_t session_id, int64_t first, int64_t now_ns)
+{
+    const bool has_runs = kind != BIG_STORE_NO_RUNS && kind != BIG_STORE_OP_AROUND_ALL;
+    struct diag diag = {0};
+    size_t count = 0;
+
+    for (int64_t run = first; run < first + RUNS_PER_BATCH; run++) {
+        struct store_run row = {.session_id = session_id,
+                                .run = run,
+                                .model_id = STORE_NULL,
+                                .lane_id = 2 * session_id - 1,
+                                .start_ns = now_ns,
+                                .warmup = run <= WARMUPS};
+
+        now_ns = make_run(rows + count, session_id, has_runs ? run : STORE_NULL, now_ns) + 5000;
+        row.end_ns = now_ns - 5000;
+        count += EVENTS_PER_RUN;
+        if (kind == BIG_STORE_LABEL_AROUND_EACH || kind == BIG_STORE_LABEL_AROUND_ALL)
+            rows[count++] = outer_from(STEP, run, row.start_ns, row.end_ns);
+        if (has_runs)
+            check(store_put_run(store, &row, &diag), &diag);
+    }
+    check(store_add_events(store, rows, count, &diag), &diag);
+    return now_ns;
+}
+
+static int64_t make_session(struct store *store, struct store_event *rows, enum big_store_kind kind,
+                            int64_t session_id, int64_t start_ns)
+{
+    const int64_t runs = kind == BIG_STORE_TWO_SESSIONS ? BIG_STORE_RUNS / 2 : BIG_STORE_RUNS;
+    int64_t now_ns = start_ns;
+    struct diag diag = {0};
+
+    for (int64_t run = 1; run <= runs; run += RUNS_PER_BATCH) {
+        check(store_begin(store, &diag), &diag);
+        if (run == 1)
+            put_definitions(store, kind, session_id, start_ns);
+        now_ns = add_batch(store, rows, kind, session_id, run, now_ns);
+        check(store_commit(store, &diag), &diag);
+    }
+    check(store_begin(store, &diag), &diag);
+    *rows = outer_from(ALL, STORE_NULL, start_ns, now_ns);
+    if (kind == BIG_STORE_LABEL_AROUND_ALL || kind == BIG_STORE_OP_AROUND_ALL)
+        check(store_add_events(store, rows, 1, &diag), &diag);
+    check(store_end_session(store, session_id, now_ns, "done", NULL, &diag), &diag);
+    check(store_commit(store, &diag), &diag);
+    return now_ns;
+}
+
+static void make(const char *path, enum big_store_kind kind)
 {
     struct store_event *rows = malloc(sizeof(*rows) * (EVENTS_PER_RUN + 1) * RUNS_PER_BATCH);
-    int64_t now_ns = BIG_STORE_START_NS;
     struct store *store = NULL;
     struct diag diag = {0};
+    int64_t now_ns;
 
     if (!rows)
         exit(EXIT_FAILURE);
     check(store_open(path, STORE_WRITE, &store, &diag), &diag);
-    for (int64_t run = 1; run <= BIG_STORE_RUNS; run += RUNS_PER_BATCH) {
-        size_t count = 0;
-
-        check(store_begin(store, &diag), &diag);
-        if (run == 1)
-            put_definitions(store, labels);
-        for (int64_t i = 0; i < RUNS_PER_BATCH; i++) {
-            struct store_run row = {.session_id = 1,
-                                    .run = run + i,
-                                    .model_id = STORE_NULL,
-                                    .lane_id = 1,
-                                    .start_ns = now_ns,
-                                    .warmup = run + i <= WARMUPS};
-
-            now_ns = make_run(rows + count, run + i, now_ns) + 5000;
-            row.end_ns = now_ns - 5000;
-            count += EVENTS_PER_RUN;
-            if (labels != BIG_STORE_NO_LABELS)
-                rows[count++] = label_from(STEP, run + i, row.start_ns, row.end_ns);
-            check(store_put_run(store, &row, &diag), &diag);
-        }
-        check(store_add_events(store, rows, count, &diag), &diag);
-        check(store_commit(store, &diag), &diag);
-    }
-    check(store_begin(store, &diag), &diag);
-    *rows = label_from(ALL, STORE_NULL, BIG_STORE_START_NS, now_ns);
-    if (labels == BIG_STORE_LABEL_AROUND_ALL)
-        check(store_add_events(store, rows, 1, &diag), &diag);
-    check(store_end_session(store, 1, now_ns, "done", NULL, &diag), &diag);
-    check(store_commit(store, &diag), &diag);
+    now_ns = make_session(store, rows, kind, 1, BIG_STORE_START_NS);
+    if (kind == BIG_STORE_TWO_SESSIONS)
+        make_session(store, rows, kind, 2, now_ns);
     store_close(&store);
     free(rows);
 }
@@ -190,17 +221,18 @@ static bool is_up_to_date(const char *path)
            store.st_mtime > program.st_mtime;
 }
 
-char *big_store_with(enum big_store_labels labels)
+char *big_store_of(enum big_store_kind kind)
 {
-    static const char *const names[] = {"bench_report.db", "bench_report_labels.db",
-                                        "bench_report_all.db"};
-    char *path = place_program(names[labels]);
+    static const char *const names[BIG_STORE_KINDS] = {
+        "bench_report.db",         "bench_report_labels.db", "bench_report_all.db",
+        "bench_report_no_runs.db", "bench_report_op.db",     "bench_report_two.db"};
+    char *path = place_program(names[kind]);
     char unfinished[4096];
 
     if (!is_up_to_date(path)) {
         snprintf(unfinished, sizeof(unfinished), "%s.unfinished", path);
         unlink(unfinished);
-        make(unfinished, labels);
+        make(unfinished, kind);
         if (rename(unfinished, path) != 0) {
             perror(path);
             exit(EXIT_FAILURE);
@@ -211,7 +243,7 @@ char *big_store_with(enum big_store_labels labels)
 
 char *big_store(int64_t *out_end_ns)
 {
-    char *path = big_store_with(BIG_STORE_NO_LABELS);
+    char *path = big_store_of(BIG_STORE_PLAIN);
 
     *out_end_ns = find_end(path);
     return path;

@@ -22,13 +22,17 @@ enum {
  */
 char *big_store(int64_t *out_end_ns);
 
-enum big_store_labels {
-    BIG_STORE_NO_LABELS,
+enum big_store_kind {
+    BIG_STORE_PLAIN,
     BIG_STORE_LABEL_AROUND_EACH, /* of the runs: "step" on the host thread */
     BIG_STORE_LABEL_AROUND_ALL,  /* and "all" around them together, in no run */
+    BIG_STORE_NO_RUNS,           /* the plain one, whose events are in no run */
+    BIG_STORE_OP_AROUND_ALL,     /* of these, an op of the thread */
+    BIG_STORE_TWO_SESSIONS,      /* of half as many runs each, one after the other */
+    BIG_STORE_KINDS
 };
 
-/** The same with labels. With some, ops have call stacks, too. */
-char *big_store_with(enum big_store_labels labels);
+/** The same in other ways. With labels, ops have call stacks, too. */
+char *big_store_of(enum big_store_kind kind);
 
 #endif
