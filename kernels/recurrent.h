@@ -72,6 +72,12 @@ void kernel_pack_recurrent(float *packed, const void *r, const struct kernel_rec
 
 size_t kernel_recurrent_room(const struct kernel_recurrent *shape);
 
+/** The same of a device's kernel, which has all sequences at work at once. */
+static inline size_t kernel_recurrent_device_room(const struct kernel_recurrent *shape)
+{
+    return (size_t)(5 * shape->directions * shape->batch * shape->hidden + 1) / 2;
+}
+
 /** Returns 0, or -1 when a length is not within [0, steps]. The versions agree with the reference to
  *  1e-5 where a step does not enlarge differences. */
 typedef int recurrent_fn(const struct kernel_recurrent_data *data,

@@ -9,5 +9,6 @@
 #include "kernels/cuda/order.cu"
 #include "kernels/cuda/peak.cu"
 #include "kernels/cuda/product.cu"
+#include "kernels/cuda/recurrent.cu"
 #include "kernels/cuda/reduce.cu"
 #include "kernels/cuda/rows.cu"

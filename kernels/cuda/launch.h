@@ -74,6 +74,8 @@
     X(attention_tile_128)                                                                          \
     X(present_any)                                                                                 \
     X(rotary_any)                                                                                  \
+    X(recurrent_step)                                                                              \
+    X(recurrent_states)                                                                            \
     X(cache_write_any)                                                                             \
     X(quantize_dynamic_u8)                                                                         \
     X(peak_copy)                                                                                   \
@@ -148,6 +150,7 @@ void cuda_table_conv(struct kernel_table *table);
 void cuda_table_product(struct kernel_table *table);
 void cuda_table_order(struct kernel_table *table);
 void cuda_table_attention(struct kernel_table *table);
+void cuda_table_recurrent(struct kernel_table *table);
 
 #define CUDA_USE(entry, function)                                                                  \
     do {                                                                                           \

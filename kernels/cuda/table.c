@@ -15,4 +15,5 @@ void kernel_cuda_table(struct kernel_table *out_table)
     cuda_table_order(out_table);
     cuda_table_product(out_table);
     cuda_table_attention(out_table);
+    cuda_table_recurrent(out_table);
 }

@@ -24,6 +24,14 @@ static void random_layer(struct test *test, struct kernel_recurrent *s)
                   (long long)s->batch, (long long)s->inputs, (long long)s->hidden, s->directions);
 }
 
+/* Of the CPU's kernels and of a device's. */
+static size_t room_of(const struct kernel_recurrent *s)
+{
+    size_t one = kernel_recurrent_room(s), other = kernel_recurrent_device_room(s);
+
+    return (one > other ? one : other) * sizeof(double);
+}
+
 /* A GRU whose update gate is always 0 and whose reset gate is always 1 is an RNN with the weights
  * of its hidden gate. */
 static void check_recurrent(struct test *test, const struct kernel_table *table)
@@ -62,7 +70,7 @@ static void check_recurrent(struct test *test, const struct kernel_table *table)
     got = test_output(test, y_count * sizeof(float));
     last = test_output(test, states * sizeof(float));
     gru_last = test_output(test, states * sizeof(float));
-    room = kernel_recurrent_room(&gru) * sizeof(double);
+    room = room_of(&gru);
     data.x = test_input(test, (size_t)(rnn.steps * rnn.batch * rnn.inputs));
     data.initial_h = test_input(test, states);
     data.workspace = test_output(test, room);
@@ -300,7 +308,7 @@ static void check_cells(struct test *test, const struct kernel_table *table)
             rows = s.directions * gates[s.cell] * s.hidden;
     float *out[2][3], *r, *w, *packed;
     struct kernel_recurrent_data data = {0};
-    int32_t lengths[5];
+    int32_t *lengths = test_output(test, 5 * sizeof(*lengths));
     int rc = 0;
 
     for (int d = 0; d < s.directions; d++)
@@ -322,6 +330,17 @@ static void check_cells(struct test *test, const struct kernel_table *table)
     for (int i = 0; i < 5; i++)
         lengths[i] = (int32_t)test_range(test, 0, s.steps);
     data.lengths = test_chance(test, 2) ? lengths : NULL;
+    if (test_chance(test, 3)) { /* with all else that a cell can have */
+        s.is_forget_one_minus = test_chance(test, 2);
+        s.clip = test_chance(test, 2) ? 0.4 : 0.0;
+        if (s.cell == CELL_LSTM && test_chance(test, 2))
+            data.p = test_input(test, (size_t)(3 * s.directions * s.hidden));
+        for (int d = 0; d < s.directions; d++)
+            for (int f = 0; f < KERNEL_CELL_FUNCTIONS; f++)
+                s.functions[d][f] = (struct kernel_gate){
+                    (enum kernel_gate_kind)test_range(test, GATE_AFFINE, GATE_THRESHOLDED_RELU),
+                    0.5, 0.25};
+    }
     for (int side = 0; side < 2; side++) {
         for (int i = 0; i < 3; i++)
             out[side][i] =
@@ -329,7 +348,7 @@ static void check_cells(struct test *test, const struct kernel_table *table)
         data.y = out[side][0];
         data.last_h = out[side][1];
         data.last_c = s.cell == CELL_LSTM ? out[side][2] : NULL;
-        data.workspace = test_output(test, kernel_recurrent_room(&s) * sizeof(double));
+        data.workspace = test_output(test, room_of(&s));
         if (side == 0) {
             TEST_RUN(test, TEST_REF, rc = recurrent_ref(&data, &s));
             continue;
