@@ -14,6 +14,10 @@
 
 #include "schema/store/private.h"
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 enum {
     PAGE_BYTES = 32768,
     LEAF_HEADER_BYTES = 8,
@@ -101,6 +105,16 @@ static inline __attribute__((always_inline)) uint8_t *layout_value(const char *a
     return end - bytes_of_type[type];
 }
 
+/* What stands before the values of a cell, which lie from `at` to `end`. Returns its first byte. */
+static inline __attribute__((always_inline)) uint8_t *
+put_header(int column_count, uint64_t types, uint32_t rowid, uint8_t *at, const uint8_t *end)
+{
+    put_u64_before(at, htole64(types << (64 - 8 * column_count)));
+    at -= column_count;
+    *--at = (uint8_t)(1 + column_count);
+    return put_varint_before(put_varint_before(at, rowid), (uint32_t)(end - at));
+}
+
 /* Written out, as compilers do not unroll a loop of so few turns unless they are told to. */
 #define LAYOUT_COLUMN(i)                                                                           \
     if (column_count > (i))                                                                        \
@@ -124,10 +138,7 @@ layout_cell(int column_count, bool last_is_real, uint32_t rowid, const char *val
     LAYOUT_COLUMN(2);
     LAYOUT_COLUMN(1);
     LAYOUT_COLUMN(0);
-    put_u64_before(at, htole64(types << (64 - 8 * column_count)));
-    at -= column_count;
-    *--at = (uint8_t)(1 + column_count);
-    return put_varint_before(put_varint_before(at, rowid), (uint32_t)(end - at));
+    return put_header(column_count, types, rowid, at, end);
 }
 
 /* An event: what it mostly lacks stands last, and takes nothing where a record ends before it. */
@@ -185,31 +196,47 @@ static int begin_leaf(struct rows *rows)
     return 0;
 }
 
+/* For one more row in the last leaf. */
+static inline int make_room(struct rows *rows)
+{
+    if (rows->leaf_free >= LEAF_HEADER_BYTES + 2 * (rows->leaf_rows + 1) + CELL_BYTES_MAX)
+        return 0;
+    if (rows->leaf_count)
+        finish_leaf(rows);
+    return begin_leaf(rows);
+}
+
+/* The leaf that the next row goes to, or NULL without memory. */
+static inline uint8_t *next_cell(struct rows *rows)
+{
+    if (make_room(rows) < 0)
+        return NULL;
+    rows->row_count++;
+    rows->leaf_rows++;
+    return last_leaf(rows);
+}
+
+static inline void point_to_cell(struct rows *rows, uint8_t *leaf, const uint8_t *cell)
+{
+    rows->leaf_free = (uint32_t)(cell - leaf);
+    put_u16(leaf + LEAF_HEADER_BYTES + 2 * (rows->leaf_rows - 1), rows->leaf_free);
+}
+
 static inline __attribute__((always_inline)) int append_rows(struct rows *rows, int column_count,
                                                              bool last_is_real, const char *values,
                                                              size_t count)
 {
     for (; count > 0; count--, values += (size_t)column_count * sizeof(int64_t)) {
-        uint32_t pointers_end = LEAF_HEADER_BYTES + 2 * (rows->leaf_rows + 1);
-        uint8_t *leaf, *end, *cell;
+        uint8_t *leaf = next_cell(rows), *end, *cell;
 
-        if (rows->leaf_free < pointers_end + CELL_BYTES_MAX) {
-            if (rows->leaf_count)
-                finish_leaf(rows);
-            if (begin_leaf(rows) < 0)
-                return -ENOMEM;
-            pointers_end = LEAF_HEADER_BYTES + 2;
-        }
-        leaf = last_leaf(rows);
-        rows->row_count++;
-        rows->leaf_rows++;
+        if (!leaf)
+            return -ENOMEM;
         end = leaf + rows->leaf_free;
         if (column_count == ROWS_COLUMNS_MAX && !last_is_real)
             cell = layout_event(rows->row_count, values, end);
         else
             cell = layout_cell(column_count, last_is_real, rows->row_count, values, end);
-        rows->leaf_free = (uint32_t)(cell - leaf);
-        put_u16(leaf + pointers_end - 2, rows->leaf_free);
+        point_to_cell(rows, leaf, cell);
     }
     return 0;
 }
@@ -371,13 +398,18 @@ static int insert_rows(struct store *store, struct rows *rows, const char *value
     return rc;
 }
 
+static bool are_events(const struct rows_table *table)
+{
+    return table->column_count == ROWS_COLUMNS_MAX && !table->last_is_real;
+}
+
 /* Events, of which there are the most, have a loop without a loop inside. */
 static inline __attribute__((always_inline)) int append_all(struct rows *rows, const char *values,
                                                             size_t count)
 {
     const struct rows_table *table = rows->table;
 
-    if (table->column_count == ROWS_COLUMNS_MAX && !table->last_is_real)
+    if (are_events(table))
         return append_rows(rows, ROWS_COLUMNS_MAX, false, values, count);
     return append_rows(rows, table->column_count, table->last_is_real, values, count);
 }
@@ -390,8 +422,94 @@ __attribute__((target("avx2,lzcnt"))) static int append_avx2(struct rows *rows, 
     return append_all(rows, values, count);
 }
 
+/* What processors have that have VBMI2: Intel's since Ice Lake, AMD's since Zen 4. */
+#define AVX512                                                                                     \
+    __attribute__((target("avx512bw,avx512cd,avx512vl,avx512vbmi,avx512vbmi2,popcnt,lzcnt")))
+
+/* The first bytes of a vector, so that they end before `end`. What then lies below is garbage, which
+ * what comes next overwrites. Returns the first byte. */
+AVX512 static inline uint8_t *put_bytes_before(uint8_t *end, __m512i bytes, int count)
+{
+    static const uint8_t places[64] = {
+        0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
+        22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43,
+        44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63};
+    const __m512i from = _mm512_add_epi8(_mm512_loadu_si512(places), _mm512_set1_epi8((char)count));
+
+    _mm512_storeu_si512(end - sizeof(bytes), _mm512_permutexvar_epi8(from, bytes));
+    return end - count;
+}
+
+/* What layout_event() does, for all columns at once. */
+AVX512 static inline uint8_t *layout_event_avx512(uint32_t rowid, const char *at, uint8_t *end)
+{
+    /* By leading zeros of a value, or of its complement where it is negative; 64 stands at 0. */
+    static const uint8_t type_of_zeros[64] = {
+        [0] = 1,         [1 ... 16] = 6,  [17 ... 32] = 5, [33 ... 40] = 4,
+        [41 ... 48] = 3, [49 ... 56] = 2, [57 ... 63] = 1,
+    };
+    /* Of its eight bytes, the most significant first. */
+    static const uint8_t kept_of_type[16] = {0, 0x80, 0xc0, 0xe0, 0xf0, 0xfc, 0xff};
+    static const uint8_t place_of_byte[16] = {7, 6, 5, 4, 3, 2, 1, 0, 15, 14, 13, 12, 11, 10, 9, 8};
+    const __m512i values = _mm512_loadu_si512(at);
+    const __m512i signs = _mm512_srai_epi64(values, 63);
+    const __mmask8 nulls = _mm512_cmpeq_epi64_mask(values, _mm512_set1_epi64(STORE_NULL));
+    const __mmask8 bits = _mm512_cmple_epu64_mask(values, _mm512_set1_epi64(1));
+    const int column_count = nulls < 0x80   ? ROWS_COLUMNS_MAX
+                             : nulls < 0xc0 ? ROWS_COLUMNS_MAX - 1
+                                            : ROWS_COLUMNS_MAX - 2;
+    __m512i types = _mm512_lzcnt_epi64(_mm512_xor_si512(values, signs)), bytes;
+    __m128i all_types;
+    uint64_t kept;
+
+    types = _mm512_permutexvar_epi8(types, _mm512_loadu_si512(type_of_zeros));
+    types = _mm512_mask_add_epi64(types, bits, values, _mm512_set1_epi64(TYPE_ZERO));
+    all_types = _mm512_maskz_cvtepi64_epi8((__mmask8)~nulls, types);
+    kept = (uint64_t)_mm_cvtsi128_si64(
+        _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)kept_of_type), all_types));
+    bytes = _mm512_shuffle_epi8(
+        values, _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)place_of_byte)));
+    bytes = _mm512_maskz_compress_epi8(kept, bytes);
+    return put_header(column_count, (uint64_t)_mm_cvtsi128_si64(all_types), rowid,
+                      put_bytes_before(end, bytes, __builtin_popcountll(kept)), end);
+}
+
+/* As many as the leaf has room for: at least one. Returns how many. */
+AVX512 static size_t fill_leaf_avx512(struct rows *rows, const char *values, size_t count)
+{
+    uint8_t *leaf = last_leaf(rows), *cell = leaf + rows->leaf_free;
+    uint8_t *pointer = leaf + LEAF_HEADER_BYTES + 2 * rows->leaf_rows;
+    uint32_t rowid = rows->row_count;
+    size_t i;
+
+    for (i = 0; i < count && cell >= pointer + 2 + CELL_BYTES_MAX; i++, pointer += 2) {
+        cell = layout_event_avx512(++rowid, values + i * ROWS_COLUMNS_MAX * sizeof(int64_t), cell);
+        put_u16(pointer, (uint32_t)(cell - leaf));
+    }
+    rows->row_count = rowid;
+    rows->leaf_rows += (uint32_t)i;
+    rows->leaf_free = (uint32_t)(cell - leaf);
+    return i;
+}
+
+AVX512 static int append_events_avx512(struct rows *rows, const char *values, size_t count)
+{
+    while (count > 0) {
+        size_t done;
+
+        if (make_room(rows) < 0)
+            return -ENOMEM;
+        done = fill_leaf_avx512(rows, values, count);
+        values += done * ROWS_COLUMNS_MAX * sizeof(int64_t);
+        count -= done;
+    }
+    return 0;
+}
+
 static int append_best(struct rows *rows, const char *values, size_t count)
 {
+    if (are_events(rows->table) && __builtin_cpu_supports("avx512vbmi2"))
+        return append_events_avx512(rows, values, count);
     return __builtin_cpu_supports("avx2") ? append_avx2(rows, values, count)
                                           : append_all(rows, values, count);
 }

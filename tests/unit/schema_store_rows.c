@@ -35,40 +35,42 @@ static uint64_t random_u64(void)
     return seed;
 }
 
+/* The ends of each length, of both signs, and NULL. */
+static const int64_t number_ends[] = {0,
+                                      1,
+                                      -1,
+                                      2,
+                                      127,
+                                      128,
+                                      -128,
+                                      -129,
+                                      32767,
+                                      32768,
+                                      -32768,
+                                      -32769,
+                                      8388607,
+                                      8388608,
+                                      -8388608,
+                                      -8388609,
+                                      INT32_MAX,
+                                      (int64_t)INT32_MAX + 1,
+                                      INT32_MIN,
+                                      (int64_t)INT32_MIN - 1,
+                                      ((int64_t)1 << 47) - 1,
+                                      (int64_t)1 << 47,
+                                      -((int64_t)1 << 47),
+                                      -((int64_t)1 << 47) - 1,
+                                      INT64_MAX,
+                                      INT64_MIN + 1,
+                                      STORE_NULL};
+
 /* Numbers of every length, both signs, the ends of each length, and NULL. */
 static int64_t random_value(void)
 {
-    static const int64_t ends[] = {0,
-                                   1,
-                                   -1,
-                                   2,
-                                   127,
-                                   128,
-                                   -128,
-                                   -129,
-                                   32767,
-                                   32768,
-                                   -32768,
-                                   -32769,
-                                   8388607,
-                                   8388608,
-                                   -8388608,
-                                   -8388609,
-                                   INT32_MAX,
-                                   (int64_t)INT32_MAX + 1,
-                                   INT32_MIN,
-                                   (int64_t)INT32_MIN - 1,
-                                   ((int64_t)1 << 47) - 1,
-                                   (int64_t)1 << 47,
-                                   -((int64_t)1 << 47),
-                                   -((int64_t)1 << 47) - 1,
-                                   INT64_MAX,
-                                   INT64_MIN + 1,
-                                   STORE_NULL};
     uint64_t random = random_u64();
 
     if (random % 4 == 0)
-        return ends[random_u64() % (sizeof(ends) / sizeof(ends[0]))];
+        return number_ends[random_u64() % (sizeof(number_ends) / sizeof(number_ends[0]))];
     return (int64_t)random_u64() >> (random >> 8) % 64;
 }
 
@@ -140,6 +142,44 @@ static void random_rows_are_the_same(void **state)
                    store_rows_tables[which].column_count, store_rows_tables[which].last_is_real);
     store_close(&pages);
     store_close(&inserts);
+}
+
+/* Whatever is missing of a row. */
+static void rows_that_lack_any_columns_are_the_same(void **state)
+{
+    static int64_t values[256 * 8];
+    struct store *pages = open_memory();
+    struct store *inserts = open_memory();
+
+    (void)state;
+    for (size_t i = 0; i < 256 * 8; i++)
+        values[i] = i / 8 >> i % 8 & 1 ? STORE_NULL : (int64_t)i + 1;
+    add_both(pages, inserts, STORE_ROWS_EVENT, values, 256);
+    check_same(pages, inserts, "event", 8, false);
+    store_close(&pages);
+    store_close(&inserts);
+}
+
+/* A number takes as many bytes as SQLite itself would give it: 2 pages of the 8,192 rows of each are
+ * a byte per column. */
+static void numbers_are_as_short_as_they_can_be(void **state)
+{
+    static int64_t values[ROWS_IMAGE_SMALL * 8];
+
+    (void)state;
+    /* all but the last, NULL */
+    for (size_t end = 0; end < sizeof(number_ends) / sizeof(number_ends[0]) - 1; end++) {
+        struct store *pages = open_memory();
+        struct store *inserts = open_memory();
+
+        for (size_t i = 0; i < ROWS_IMAGE_SMALL * 8; i++)
+            values[i] = number_ends[end];
+        add_both(pages, inserts, STORE_ROWS_EVENT, values, ROWS_IMAGE_SMALL);
+        CHECK_U64(store_support_int(pages, "PRAGMA page_count"),
+                  store_support_int(inserts, "PRAGMA page_count"));
+        store_close(&pages);
+        store_close(&inserts);
+    }
 }
 
 static void check_count(struct store *store, const int64_t *values, size_t count,
@@ -382,6 +422,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_rows_are_the_same),
+        cmocka_unit_test(rows_that_lack_any_columns_are_the_same),
+        cmocka_unit_test(numbers_are_as_short_as_they_can_be),
         cmocka_unit_test(counts_around_a_full_leaf_are_whole),
         cmocka_unit_test(the_largest_image_is_whole),
         cmocka_unit_test(large_images_hold_the_same),
