@@ -17,6 +17,7 @@
 #define KERNEL_EXPORT(name)
 #endif
 
+#define KERNEL_SHARED static __host__ __device__ inline
 #include "kernels/cuda/args.h"
 
 #define EVERY_LANE 0xffffffffu

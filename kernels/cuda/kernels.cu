@@ -11,4 +11,5 @@
 #include "kernels/cuda/product.cu"
 #include "kernels/cuda/recurrent.cu"
 #include "kernels/cuda/reduce.cu"
+#include "kernels/cuda/resample.cu"
 #include "kernels/cuda/rows.cu"

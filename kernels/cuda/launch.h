@@ -74,6 +74,7 @@
     X(attention_tile_128)                                                                          \
     X(present_any)                                                                                 \
     X(rotary_any)                                                                                  \
+    X(resample_any)                                                                                \
     X(recurrent_step)                                                                              \
     X(recurrent_states)                                                                            \
     X(cache_write_any)                                                                             \

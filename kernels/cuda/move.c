@@ -192,6 +192,14 @@ static void eye_cuda(void *y, enum kernel_dtype dtype, int64_t rows, int64_t col
     cuda_launch_elements(CUDA_KERNEL_eye_any, rows * cols, (void *[]){&y, &type, &rows, &cols, &k});
 }
 
+static void resample_cuda(void *y, const void *x, const struct kernel_resample *shape)
+{
+    struct kernel_resample given = *shape;
+    int64_t count = cuda_product(shape->y_dims, shape->rank);
+
+    cuda_launch_elements(CUDA_KERNEL_resample_any, count, (void *[]){&y, &x, &count, &given});
+}
+
 static void range_cuda(void *y, const void *start, const void *step, enum kernel_dtype dtype,
                        int64_t count)
 {
@@ -212,4 +220,5 @@ void cuda_table_move(struct kernel_table *table)
     CUDA_USE(one_hot, one_hot_cuda);
     CUDA_USE(eye, eye_cuda);
     CUDA_USE(range, range_cuda);
+    CUDA_USE(resample, resample_cuda);
 }
