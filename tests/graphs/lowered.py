@@ -173,6 +173,12 @@ def quantised():
         inputs = [wide, g.constant(g.quanta(6, 2, 32 * bits // 8), np.uint8), g.constant(g.random.random((6, 2)) / 20)]
         inputs += [g.constant(g.quanta(6, 1), np.uint8)] if zeros else []
         g.add("MatMulNBits", inputs, K=40, N=6, bits=bits, block_size=32)
+    steps = g.feed(g.real(1, 3, 6))  # one alone: of further ones ONNX Runtime rounds the state, too
+    for ways, scales, dtype in ((1, (1, 20), np.int8), (2, (2,), np.uint8)):
+        weights, zero = (g.constant(g.quanta(ways, n, 20, dtype=dtype), dtype) for n in (6, 5)), g.constant(np.full(scales, 3 if ways == 2 else 0), dtype)
+        some = g.constant(g.random.random(scales) / 100 + 0.01)
+        g.add("DynamicQuantizeLSTM", [steps, *weights, g.constant(g.real(ways, 40)), "", "", "", "", some, zero, some, zero], (1, 1, 1),
+              hidden_size=5, direction="bidirectional" if ways == 2 else "forward")
     return g
 
 

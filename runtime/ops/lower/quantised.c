@@ -210,6 +210,45 @@ static void lower_product_of_blocks(struct lower *l)
 
 #define AROUND(op) "DequantizeLinear, " op ", QuantizeLinear"
 
+/* Of each direction, or of each of its columns: as an operand beside [directions, inputs, columns]. */
+static struct value *beside_columns(struct lower *l, uint32_t i)
+{
+    static const int64_t axes[] = {1, 2};
+    struct value *x = lower_input(l, i);
+
+    return lower_unsqueeze(l, lower_cast(l, x, DTYPE_F32), axes, lower_rank(x) == 2 ? 1 : 2);
+}
+
+static struct value *weights_of_lstm(struct lower *l, uint32_t quanta, uint32_t scale)
+{
+    static const int64_t perm[] = {0, 2, 1};
+    struct value *w = lower_cast(l, lower_input(l, quanta), DTYPE_F32);
+
+    w = lower_two(l, "Sub", w, beside_columns(l, scale + 1));
+    w = lower_one(l, "Transpose", lower_two(l, "Mul", w, beside_columns(l, scale)));
+    lower_ints(l, "perm", perm, 3);
+    return w;
+}
+
+/* Weights are numbers again when the model is read. Inputs are rounded to quanta, states are not. */
+static void lower_lstm(struct lower *l)
+{
+    enum { INPUTS = 8 };
+    struct value *inputs[INPUTS], *outputs[3], *quanta[3];
+
+    for (uint32_t i = 0; i < INPUTS; i++)
+        inputs[i] = lower_input(l, i);
+    lower_many(l, "DynamicQuantizeLinear", inputs, 1, quanta, 3);
+    inputs[0] = lower_op(l, "DequantizeLinear", quanta, 3);
+    inputs[1] = weights_of_lstm(l, 1, 8);
+    inputs[2] = weights_of_lstm(l, 2, 10);
+    lower_many(l, "LSTM", inputs, INPUTS, outputs, l->node->output_count);
+    lower_copy(
+        l, "activation_alpha activation_beta activations clip direction hidden_size input_forget");
+    for (uint32_t i = 0; i < l->node->output_count; i++)
+        lower_done(l, i, outputs[i]);
+}
+
 const struct lower_rule lower_quantised[] = {
     {{"com.microsoft.DequantizeLinear", "DequantizeLinear"},
      2,
@@ -217,6 +256,12 @@ const struct lower_rule lower_quantised[] = {
      1,
      "axis block_size",
      lower_quanta},
+    {{"com.microsoft.DynamicQuantizeLSTM", "Sub, Mul, Transpose, LSTM"},
+     12,
+     12,
+     3,
+     "activation_alpha activation_beta activations clip direction hidden_size input_forget",
+     lower_lstm},
     {{"com.microsoft.DynamicQuantizeMatMul", "DynamicQuantizeLinear, MatMulInteger, Mul, Add"},
      3,
      5,
