@@ -10,7 +10,7 @@
 struct cuda_range {
     uint64_t address;
     size_t bytes;
-    bool is_workspace; /* of a library: see library.c */
+    bool is_workspace; /* of a library: see library.c and rehearse.c */
 };
 
 struct cuda_upload;

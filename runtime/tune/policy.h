@@ -69,7 +69,7 @@ int policy_decode(struct policy *policy, const char *bytes, size_t size, const c
 /** The caller frees *out_bytes. -ENOMEM. Outside of its file, for tests. */
 int policy_encode(const struct policy *policy, char **out_bytes, size_t *out_size);
 
-/** -ENOENT, or errors of file_read() and policy_decode(). */
+/** -ENOENT, or errors of file_read() and policy_decode(). Outside of its file, for tests. */
 int policy_load(struct policy *policy, const char *path, struct diag *diag);
 
 /**
