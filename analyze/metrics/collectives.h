@@ -71,8 +71,8 @@ int collectives_add(struct collectives_gathered *gathered, const struct spans_an
 void collectives_finish(struct collectives_gathered *gathered, struct collectives *out_collectives);
 void collectives_drop(struct collectives_gathered **gathered);
 
-/** The same of spans that are all there. Returns 0 or -ENOMEM; for collectives_deinit() after either.
- */
+/** The same of spans that are all there, for tests. Returns 0 or -ENOMEM; for collectives_deinit()
+ *  after either. */
 int collectives_find(const struct spans_answer *spans, const double *world_sizes,
                      struct collectives *out_collectives);
 void collectives_deinit(struct collectives *collectives);
