@@ -214,7 +214,7 @@ typedef void cast_fn(void *y, enum kernel_dtype to, const void *x, enum kernel_d
     KERNEL(copy, PORTABLE);                                                                        \
     KERNEL(fill, REF);                                                                             \
     KERNEL(pad, PORTABLE);                                                                         \
-    KERNEL(gather, REF);                                                                           \
+    KERNEL(gather, PORTABLE);                                                                      \
     KERNEL(cast, EACH)
 COMMON_KERNELS(KERNEL_DECLARE);
 

@@ -176,10 +176,12 @@ static void check_fill(struct test *test, const struct kernel_table *table)
 /* Slices by index, some from the end; one beyond the axis is refused. */
 static void check_gather(struct test *test, const struct kernel_table *table)
 {
-    struct kernel_gather s = {.outer = (size_t)test_range(test, 0, 3),
-                              .axis = (size_t)test_range(test, 1, 6),
-                              .inner_bytes = (size_t)test_range(test, 0, 9),
-                              .index_count = (size_t)test_range(test, 0, 8)};
+    const bool is_large = test_chance(test, 50); /* enough for more threads than one */
+    struct kernel_gather s = {
+        .outer = (size_t)test_range(test, 0, 3),
+        .axis = (size_t)test_range(test, 1, 6),
+        .inner_bytes = (size_t)(is_large ? test_range(test, 3000, 9000) : test_range(test, 0, 9)),
+        .index_count = (size_t)test_range(test, 0, is_large ? 60 : 8)};
     char *x = test_input_bytes(test, s.outer * s.axis * s.inner_bytes);
     char *y = test_output(test, s.outer * s.index_count * s.inner_bytes);
     int64_t *indices = test_input_bytes(test, s.index_count * sizeof(*indices));
