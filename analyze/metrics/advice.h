@@ -2,7 +2,7 @@
 /*
  * Rules that say what to do about a recording. Pure: no SQL, no printing.
  *
- *     {0}, advice_facts_init(&facts), advice_measure_spans() or parts, advice_measure_ops(),
+ *     {0}, advice_facts_init(&facts), spans in parts, advice_measure_ops(),
  *     what the caller knows (growth), advice_find()
  *
  * Each rule looks at facts alone, so that it can be told why it speaks. A rule whose facts are not
@@ -100,7 +100,8 @@ struct advice_findings ARRAY_FIELDS(struct advice_finding);
 /** Nothing is known. */
 void advice_facts_init(struct advice_facts *facts);
 
-/** All but what advice_measure_ops() fills in. Returns 0 or -ENOMEM. */
+/** All but what advice_measure_ops() fills in, of spans that are all there, for tests. Returns 0 or
+ *  -ENOMEM. */
 int advice_measure_spans(const struct spans_answer *spans, struct advice_facts *facts);
 
 /** The same of spans in parts (query_span_parts()): begin, which forgets what *out_parts was, {NULL}

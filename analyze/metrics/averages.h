@@ -62,8 +62,8 @@ struct averages {
     uint64_t unsized_count; /* memory given back whose size is not known: not in any sum */
 };
 
-/** spans whose is_shown is not set make no line. Returns 0 or -ENOMEM; give *out_averages to
- *  averages_deinit() after either. Lines borrow texts of `spans`. */
+/** Of spans that are all there, for tests; those whose is_shown is not set make no line. Returns 0 or
+ *  -ENOMEM; give *out_averages to averages_deinit() after either. Lines borrow texts of `spans`. */
 int averages_make(const struct spans_answer *spans, const struct memory_row_array *memory,
                   const struct averages_options *options, struct averages *out_averages);
 void averages_deinit(struct averages *averages);

@@ -275,18 +275,6 @@ static int emit(const struct report *report, const struct report_advice *advice,
     return rc;
 }
 
-/* Of the spans before their ops are taken from them. */
-static int make_averages(struct report_advice *advice, struct diag *diag)
-{
-    const struct averages_options options = {.by_shape = false};
-    const struct memory_row_array memory = {0};
-
-    if (!advice->wants_averages ||
-        averages_make(&advice->spans, &memory, &options, &advice->averages) == 0)
-        return 0;
-    return diag_set(diag, -ENOMEM, "no memory for the operators");
-}
-
 /* Once spans are measured and ops summed up. */
 static int conclude(const struct report *report, struct report_selection *selection,
                     struct report_advice *advice, struct ops_sums *sums, struct diag *diag)
@@ -306,39 +294,23 @@ static int conclude(const struct report *report, struct report_selection *select
     return rc;
 }
 
-/* Fills {0} but for its input. Returns 0, REPORT_NOTHING when there is no event, or a negative errno with a
- * sentence; for report_advice_deinit() after any of them. */
-static int find(const struct report *report, struct report_selection *selection,
-                struct report_advice *advice, struct diag *diag)
-{
-    struct ops_sums sums = {.without_percentiles = true};
-    int rc = report_query_spans(report, selection, &advice->spans, diag);
-
-    advice_facts_init(&advice->facts);
-    if (rc == 0 &&
-        (advice_measure_spans(&advice->spans, &advice->facts) < 0 ||
-         ops_sums_begin(&advice->spans, &sums) < 0 || ops_sums_add(&sums, &advice->spans) < 0))
-        rc = diag_set(diag, -ENOMEM, "no memory for the events");
-    if (rc == 0)
-        rc = make_averages(advice, diag);
-    if (rc == 0)
-        rc = conclude(report, selection, advice, &sums, diag);
-    ops_sums_deinit(&sums);
-    return rc;
-}
-
 /* --- Of spans in parts. --- */
 
 struct measuring {
+    bool wants_averages;
     struct advice_parts *parts;
+    struct averages_parts *averages;
     struct ops_sums sums;
 };
 
 static int begin(void *user, const struct spans_answer *spans)
 {
+    static const struct averages_options options = {.by_shape = false};
     struct measuring *measuring = user;
     int rc = advice_begin(spans, &measuring->parts);
 
+    if (rc == 0 && measuring->wants_averages)
+        rc = averages_begin(&options, &measuring->averages);
     return rc ? rc : ops_sums_begin(spans, &measuring->sums);
 }
 
@@ -347,22 +319,30 @@ static int take(void *user, struct spans_answer *spans)
     struct measuring *measuring = user;
     int rc = advice_add(measuring->parts, spans);
 
+    if (rc == 0 && measuring->wants_averages)
+        rc = averages_add(measuring->averages, spans);
     return rc ? rc : ops_sums_add(&measuring->sums, spans);
 }
 
-static int find_in_parts(const struct report *report, struct report_selection *selection,
-                         struct report_advice *advice, struct diag *diag)
+/* Fills {0} but for its input. Returns 0, REPORT_NOTHING when there is no event, or a negative errno
+ * with a sentence; for report_advice_deinit() after any of them. */
+static int find(const struct report *report, struct report_selection *selection,
+                struct report_advice *advice, struct diag *diag)
 {
-    struct measuring measuring = {.sums = {.without_percentiles = true}};
+    struct measuring measuring = {.wants_averages = advice->wants_averages,
+                                  .sums = {.without_percentiles = true}};
     const struct report_parts parts = {&measuring, begin, take, true};
     int rc = report_query_span_parts(report, selection, &parts, &advice->spans, diag);
 
     advice_facts_init(&advice->facts);
     if (rc == 0 && advice_finish(measuring.parts, &advice->spans, &advice->facts) < 0)
         rc = diag_set(diag, -ENOMEM, "no memory for the events");
+    if (rc == 0 && advice->wants_averages)
+        averages_finish(measuring.averages, &advice->averages);
     if (rc == 0)
         rc = conclude(report, selection, advice, &measuring.sums, diag);
     advice_parts_destroy(&measuring.parts);
+    averages_parts_destroy(&measuring.averages);
     ops_sums_deinit(&measuring.sums);
     return rc;
 }
@@ -419,8 +399,7 @@ int report_advice_find_last(const struct report *report, struct report_selection
         question->chosen_runs = keys;
         question->window = NULL;
     }
-    rc = advice->wants_averages ? find(report, selection, advice, diag)
-                                : find_in_parts(report, selection, advice, diag);
+    rc = find(report, selection, advice, diag);
     *question = before;
     free(keys);
     if (findings->count)
@@ -446,7 +425,7 @@ static int run(const struct report *report, struct diag *diag)
     int rc = report_select(report, &selection, diag);
 
     if (rc == 0)
-        rc = find_in_parts(report, &selection, &advice, diag);
+        rc = find(report, &selection, &advice, diag);
     if (rc == 0)
         rc = emit(report, &advice, diag);
     if (rc == 0)

@@ -3,6 +3,7 @@
  * much of the time operators cover; and after its oldest events were dropped it is still so. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "schema/store/retain.h"
 #include "tests/support/check.h"
@@ -290,6 +291,55 @@ static void parts_say_what_all_at_once_says(void **state)
     free(whole);
 }
 
+/* A page shows the longest spans: of all where there are no runs, of which many last as long; of a
+ * run that has more than there is room for. */
+static void pages_of_parts_say_what_those_of_the_whole_say(void **state)
+{
+    static const char *const changes[] = {
+        /* a label around much of it, and durations that repeat */
+        "DELETE FROM run; DELETE FROM op_total; DELETE FROM session_total; DELETE FROM event WHERE"
+        " rowid > 200000; UPDATE event SET correlation = (rowid + 1) / 2, run = NULL, dur_ns = dur_ns / 400 * 400;"
+        "INSERT INTO event (lane_id, op_id, start_ns, dur_ns) SELECT 1, 3, min(start_ns),"
+        " max(start_ns) - min(start_ns) + 90000 FROM event WHERE rowid < 150000",
+        "DELETE FROM run WHERE run <> 1; DELETE FROM op_total; DELETE FROM session_total; DELETE"
+        " FROM event WHERE rowid > 60000; UPDATE event SET correlation = (rowid + 1) / 2, run = 1; UPDATE run SET warmup = 0,"
+        " end_ns = (SELECT max(start_ns + dur_ns) FROM event)",
+    };
+    const struct fixture *fixture = *state;
+    char sql[4096];
+
+    for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+        char *pages[2];
+
+        for (int is_whole = 0; is_whole < 2; is_whole++) {
+            char *path = temp_path(fixture->dir, "page.db");
+            const char *argv[] = {fixture->program, path,   "--report", "page",
+                                  "--format",       "json", NULL};
+            struct child_result result;
+
+            snprintf(sql, sizeof(sql), "VACUUM INTO '%s'", path);
+            store_support_run(fixture->path, sql);
+            store_support_run(path, changes[i]);
+            snprintf(sql, sizeof(sql),
+                     "DELETE FROM event_batch; INSERT INTO event_batch SELECT min(rowid),"
+                     " max(rowid), min(start_ns), max(start_ns + dur_ns), max(dur_ns), 1, 1,"
+                     " '[1,2]' FROM event GROUP BY (rowid - 1) / %d",
+                     is_whole ? 1 << 30 : 10000);
+            store_support_run(path, sql);
+            result = child_run(argv, NULL);
+            assert_int_equal(result.status, 0);
+            CHECK_CONTAINS(result.out, "longest of ");
+            pages[is_whole] = strdup(result.out);
+            child_result_deinit(&result);
+            CHECK_OK(unlink(path));
+            free(path);
+        }
+        assert_string_equal(pages[0], pages[1]);
+        free(pages[0]);
+        free(pages[1]);
+    }
+}
+
 /* What is chosen by run needs events. */
 static void parts_are_read(void **state)
 {
@@ -329,6 +379,7 @@ int main(void)
         cmocka_unit_test(the_first_answer_says_what_events_say),
         cmocka_unit_test(what_is_not_there_is_not_looked_for),
         cmocka_unit_test(parts_say_what_all_at_once_says),
+        cmocka_unit_test(pages_of_parts_say_what_those_of_the_whole_say),
         cmocka_unit_test(parts_are_read),
         cmocka_unit_test(dropped_events_count),
     };

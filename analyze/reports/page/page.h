@@ -87,10 +87,28 @@ int page_ops(const struct page *page, struct diag *diag);
 /** How long each run took: runs.c. */
 int page_run_times(const struct page *page, struct diag *diag);
 
-/** Chosen runs, span by span: timeline.c. Fills `views`, for page_views_deinit() also after a
- *  failure. */
+/* What a timeline may show of spans in parts (query_span_parts()), which may have frames: longest.c.
+ * NULL at first, begin, take each part, finish; drop after any. These return 0 or -ENOMEM. */
+struct page_longest;
+int page_longest_begin(const struct page *page, const struct spans_answer *spans,
+                       struct page_longest **out_longest);
+int page_longest_take(struct page_longest *longest, const struct spans_answer *part);
+
+/** Puts into an answer without spans, in order, the PAGE_SPANS_MAX longest of each view; of what is
+ *  around them they know but the depth. */
+int page_longest_finish(struct page_longest *longest, struct spans_answer *spans);
+
+/** How many spans a view has, kept or not. */
+size_t page_longest_count(const struct page_longest *longest, size_t view);
+void page_longest_drop(struct page_longest **longest);
+
+/** Place of a run in the answer's runs, or SPAN_NONE. */
+uint32_t page_place_of_run(const struct spans_answer *spans, const struct counted_run *run);
+
+/** Chosen runs, span by span, of what page_longest_finish() has put: timeline.c. Fills `views`, for
+ *  page_views_deinit() also after a failure. */
 int page_timeline(const struct page *page, const struct spans_answer *spans,
-                  struct page_views *views, struct diag *diag);
+                  const struct page_longest *longest, struct page_views *views, struct diag *diag);
 void page_views_deinit(struct page_views *views);
 
 /** What is known of the ops on the timeline, in this order: timeline_ops.c. */

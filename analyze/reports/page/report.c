@@ -67,11 +67,32 @@ static int compare_keys(const void *a, const void *b)
     return (left->run > right->run) - (left->run < right->run);
 }
 
-/* The spans of the chosen runs, or all where there is no run; `--type label` and the like hold
- * there, too. */
-static int query_timeline(const struct page *page, struct spans_answer *out_answer,
+struct reading {
+    const struct page *page;
+    struct page_longest *longest;
+};
+
+static int begin(void *user, const struct spans_answer *spans)
+{
+    struct reading *reading = user;
+
+    return page_longest_begin(reading->page, spans, &reading->longest);
+}
+
+static int take(void *user, struct spans_answer *spans)
+{
+    struct reading *reading = user;
+
+    return page_longest_take(reading->longest, spans);
+}
+
+/* Of the spans of the chosen runs, or of all where there is no run, the longest; `--type label` and the
+ * like hold there, too. */
+static int query_timeline(struct reading *reading, struct spans_answer *out_answer,
                           struct diag *diag)
 {
+    const struct page *page = reading->page;
+    const struct report_parts parts = {reading, begin, take, true};
     struct run_key keys[PAGE_RUNS_MAX];
     int rc;
 
@@ -82,7 +103,9 @@ static int query_timeline(const struct page *page, struct spans_answer *out_answ
         page->selection->question.chosen_runs = keys;
         page->selection->question.chosen_run_count = page->chosen_count;
     }
-    rc = report_query_spans(page->report, page->selection, out_answer, diag);
+    rc = report_query_span_parts(page->report, page->selection, &parts, out_answer, diag);
+    if (rc == 0 && page_longest_finish(reading->longest, out_answer) < 0)
+        rc = diag_set(diag, -ENOMEM, "no memory for the timeline");
     page->selection->question.chosen_runs = NULL;
     page->selection->question.chosen_run_count = 0;
     return rc;
@@ -91,17 +114,19 @@ static int query_timeline(const struct page *page, struct spans_answer *out_answ
 /* The parts that look at single spans; that none of the chosen runs' matches is no error. */
 static int emit_spans(const struct page *page, struct diag *diag)
 {
+    struct reading reading = {.page = page};
     struct spans_answer spans;
     struct page_views views = {0};
-    int rc = query_timeline(page, &spans, diag);
+    int rc = query_timeline(&reading, &spans, diag);
 
     if (rc == 0)
-        rc = page_timeline(page, &spans, &views, diag);
+        rc = page_timeline(page, &spans, reading.longest, &views, diag);
     if (rc >= 0)
         rc = page_memory(page, &spans, &views, diag);
     if (rc >= 0)
         rc = page_counters(page, &spans, &views, diag);
     page_views_deinit(&views);
+    page_longest_drop(&reading.longest);
     spans_answer_deinit(&spans);
     return rc;
 }

@@ -12,6 +12,7 @@
 struct timeline {
     const struct page *page;
     const struct spans_answer *spans;
+    const struct page_longest *longest;
     struct page_views *views;
     uint32_t *rows;    /* beside the spans: their row, or SPAN_NONE */
     uint32_t *op_rows; /* beside the ops: their row in timeline_ops, or SPAN_NONE */
@@ -37,19 +38,14 @@ static int add_view(struct timeline *timeline, struct text_buffer *name, uint32_
         text_buffer_deinit(name);
         return -ENOMEM;
     }
-    timeline->views->items[timeline->views->count++] = (struct page_view){
-        .name = name->text, .run = run, .start_ns = start_ns, .end_ns = start_ns};
+    timeline->views->items[timeline->views->count] = (struct page_view){
+        .name = name->text,
+        .run = run,
+        .start_ns = start_ns,
+        .end_ns = start_ns,
+        .span_count = page_longest_count(timeline->longest, timeline->views->count)};
+    timeline->views->count++;
     return 0;
-}
-
-static uint32_t place_of_run(const struct spans_answer *spans, const struct counted_run *run)
-{
-    for (size_t i = 0; i < spans->runs.count; i++) {
-        if (spans->runs.items[i].session_id == run->session_id &&
-            spans->runs.items[i].run == run->run)
-            return (uint32_t)i;
-    }
-    return SPAN_NONE;
 }
 
 static int make_views(struct timeline *timeline)
@@ -61,7 +57,7 @@ static int make_views(struct timeline *timeline)
         struct text_buffer name = {0};
 
         page_name_run(page, &page->chosen[i], &name);
-        rc = add_view(timeline, &name, place_of_run(timeline->spans, &page->chosen[i].run),
+        rc = add_view(timeline, &name, page_place_of_run(timeline->spans, &page->chosen[i].run),
                       page->chosen[i].run.start_ns);
     }
     if (!page->chosen_count) {
@@ -121,12 +117,10 @@ static int bound_view(const struct timeline *timeline, struct page_view *view, s
     int64_t *durations;
     size_t count = 0;
 
-    for (size_t i = 0; i < timeline->spans->spans.count; i++)
-        view->span_count += belongs(timeline, view, i);
     view->shortest_ns = most ? -1 : INT64_MAX; /* all are longer, or none is */
     if (view->span_count <= most || !most)
         return 0;
-    durations = malloc(view->span_count * sizeof(*durations));
+    durations = malloc(timeline->spans->spans.count * sizeof(*durations));
     if (!durations)
         return -ENOMEM;
     for (size_t i = 0; i < timeline->spans->spans.count; i++) {
@@ -292,9 +286,9 @@ static void release(struct timeline *timeline)
 }
 
 int page_timeline(const struct page *page, const struct spans_answer *spans,
-                  struct page_views *views, struct diag *diag)
+                  const struct page_longest *longest, struct page_views *views, struct diag *diag)
 {
-    struct timeline timeline = {.page = page, .spans = spans, .views = views};
+    struct timeline timeline = {.page = page, .spans = spans, .longest = longest, .views = views};
     uint32_t row = 0;
     int rc = make_views(&timeline);
 
