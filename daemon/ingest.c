@@ -293,6 +293,8 @@ static size_t put_plain(struct ingest *ingest, const struct ot_wire_record *reco
     struct store_event *rows;
     size_t i;
 
+    if (count == 0)
+        return 0;
     memory_must(array_reserve(&ingest->batch->events, ingest->batch->events.count + count));
     rows = ingest->batch->events.items + ingest->batch->events.count;
     for (i = 0; i < count; i++) {
