@@ -2,6 +2,7 @@
 /* Attention of f32: of each head a block of queries at a time, whose scores stay in a cache: a
  * product by the keys, softmax, a product by the values. Where scores are wanted, and for other
  * types, it is the reference's. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -137,6 +138,11 @@ ISA_BODY void softmax_row(float *restrict scores, const struct row *row, int64_t
 #pragma omp simd reduction(max : largest)
     for (int64_t t = row->first; t < row->end; t++)
         largest = scores[t] > largest ? scores[t] : largest;
+    if (largest == -FLT_MAX) { /* with which clang begins: it may not be among them */
+        largest = -INFINITY;
+        for (int64_t t = row->first; t < row->end; t++)
+            largest = scores[t] > largest ? scores[t] : largest;
+    }
     for (int64_t t = 0; t < row->first; t++)
         scores[t] = 0.0f;
     for (int64_t t = row->end; t < total; t++)
