@@ -94,7 +94,7 @@ def check_changed(model, other, place):
     """Less workspace, other proposals, other sizes, TF32, another version."""
     policy = place / "changed.policy"
     words = ("--fast-run", "--fast-run-algo-policy", policy)
-    times = script(cublasLt_2=1000000, cudnn_2=1000000)
+    times = script(cublasLt_2=1000000, gemm_f32=4000000, cudnn_2=1000000, cudnn_0=4000000)
     chosen(model, place, *words, CUDA_DOUBLE_KERNELS=times)
     found, told = chosen(model, place, *words, "--workspace-limit", "0")
     expect("cublasLt:2" not in found and "cudnn:2" not in found and told.count("as the policy says") == 2,
