@@ -69,7 +69,7 @@ def check_emulated(script, folder):
 
     place = script.Place(BUILD, False, folder, None)
     os.environ.update({"LD_LIBRARY_PATH": str(EMULATED), "ASAN_OPTIONS": "detect_leaks=0",
-                       "CUDA_DOUBLE_KERNELS": "peak_copy=1000000,peak_multiply_add=8000000"})
+                       "CUDA_DOUBLE_KERNELS": "peak_copy=20000,peak_multiply_add=8000000"})
     text = refusal(computing.check_networks, place, Small)
     expect(text and re.search(r"Transpose reaches \d+% of what copies do, not 80%", text),
            f"an emulated device is as fast as its copies: {text}")
