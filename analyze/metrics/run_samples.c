@@ -667,3 +667,17 @@ struct align_op *run_samples_align(const struct run_samples *samples)
     }
     return ops;
 }
+
+int run_sampling_begin(void *user, const struct spans_answer *spans)
+{
+    struct run_sampling *sampling = user;
+
+    return run_samples_begin(spans, sampling->side, &sampling->parts);
+}
+
+int run_sampling_take(void *user, struct spans_answer *spans)
+{
+    struct run_sampling *sampling = user;
+
+    return run_samples_add(sampling->parts, spans);
+}

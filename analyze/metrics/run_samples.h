@@ -76,6 +76,14 @@ int run_samples_finish(struct run_samples_parts **parts, struct spans_answer *sp
                        struct run_samples *out_samples, struct diag *diag);
 void run_samples_drop(struct run_samples_parts **parts);
 
+/** For who is handed spans in parts: `user` of both functions; parts are NULL at first. */
+struct run_sampling {
+    enum op_side side;
+    struct run_samples_parts *parts;
+};
+int run_sampling_begin(void *user, const struct spans_answer *spans);
+int run_sampling_take(void *user, struct spans_answer *spans);
+
 /** All of it with spans that are all there. For tests. */
 int run_samples_take(struct spans_answer *spans, enum op_side side, struct run_samples *out_samples,
                      struct diag *diag);

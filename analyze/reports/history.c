@@ -108,30 +108,12 @@ static int gather_sessions(struct past *past, struct diag *diag)
 
 /* --- What they took. --- */
 
-struct sampling {
-    enum op_side side;
-    struct run_samples_parts *parts;
-};
-
-static int begin(void *user, const struct spans_answer *spans)
-{
-    struct sampling *sampling = user;
-
-    return run_samples_begin(spans, sampling->side, &sampling->parts);
-}
-
-static int take(void *user, struct spans_answer *spans)
-{
-    struct sampling *sampling = user;
-
-    return run_samples_add(sampling->parts, spans);
-}
-
 /* Runs are still known where retention took their events, or most of them. */
-static int finish(const struct past *past, struct sampling *sampling, struct spans_answer *spans,
-                  struct run_samples *out_samples, struct diag *diag)
+static int finish(const struct past *past, struct run_sampling *sampling,
+                  struct spans_answer *spans, struct run_samples *out_samples, struct diag *diag)
 {
-    if (spans->basis.lacks_whole_runs && !past->is_filtered && begin(sampling, spans) < 0)
+    if (spans->basis.lacks_whole_runs && !past->is_filtered &&
+        run_sampling_begin(sampling, spans) < 0)
         return diag_set(diag, -ENOMEM, "no memory for the runs");
     return run_samples_finish(&sampling->parts, spans, out_samples, diag);
 }
@@ -141,8 +123,8 @@ static int read_session(const struct past *past, const struct past_session *sess
                         enum op_side side, struct run_samples *out_samples, struct diag *diag)
 {
     struct report of_session = *past->report;
-    struct sampling sampling = {.side = side};
-    const struct report_parts parts = {&sampling, begin, take, true};
+    struct run_sampling sampling = {.side = side};
+    const struct report_parts parts = {&sampling, run_sampling_begin, run_sampling_take, true};
     struct report_selection selection;
     struct spans_answer spans = {0};
     struct diag nothing = {0};

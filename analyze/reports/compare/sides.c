@@ -155,30 +155,11 @@ static enum op_side side_of(const struct analyze_options *options)
     return options->print_only == PRINT_DEVICE ? OP_DEVICE : OP_SIDES;
 }
 
-struct sampling {
-    enum op_side side;
-    struct run_samples_parts *parts;
-};
-
-static int begin(void *user, const struct spans_answer *spans)
-{
-    struct sampling *sampling = user;
-
-    return run_samples_begin(spans, sampling->side, &sampling->parts);
-}
-
-static int take(void *user, struct spans_answer *spans)
-{
-    struct sampling *sampling = user;
-
-    return run_samples_add(sampling->parts, spans);
-}
-
 /* Samples of a side; that none of its spans is shown is no failure, as long as there are some. */
 static int query_side(const struct report *of_side, struct compare_side *side, struct diag *diag)
 {
-    struct sampling sampling = {.side = side_of(of_side->options)};
-    const struct report_parts parts = {&sampling, begin, take, true};
+    struct run_sampling sampling = {.side = side_of(of_side->options)};
+    const struct report_parts parts = {&sampling, run_sampling_begin, run_sampling_take, true};
     struct report_selection selection;
     struct spans_answer spans = {0};
     struct diag nothing = {0};
