@@ -2,14 +2,8 @@
 /* A part of a program that comes and goes, with kernels of its own, as plugins do. */
 #include <stddef.h>
 
-struct size3 {
-    unsigned x, y, z;
-};
-void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
-                            int limit, void *thread, void *block, void *block_size, void *grid,
-                            int *warp);
-int cudaLaunchKernel(const void *host, struct size3 grid, struct size3 block, void **params,
-                     size_t shared, void *stream);
+#include "tests/support/cuda/runtime.h"
+
 int launch_of_module(int count);
 
 static char scale;

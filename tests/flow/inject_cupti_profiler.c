@@ -8,18 +8,9 @@
 
 #include "client/inject/cupti/records.h"
 #include "tests/flow/inject_cupti_profiler.h"
+#include "tests/support/cuda/runtime.h"
 
 enum { BUFFER_BYTES = 1 << 16, FORCED = 1, LAUNCH = 211, BUFFERS = 64 };
-
-struct size3 {
-    unsigned x, y, z;
-};
-void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
-                            int limit, void *thread, void *block, void *block_size, void *grid,
-                            int *warp);
-int cudaLaunchKernel(const void *host, struct size3 grid, struct size3 block, void **params,
-                     size_t shared, void *stream);
-int cudaDeviceSynchronize(void);
 
 int cuptiSubscribe(void **out_subscriber, cupti_callback *function, void *user);
 int cuptiUnsubscribe(void *subscriber);

@@ -17,6 +17,7 @@
 
 #include "tests/flow/inject_cupti_profiler.h"
 #include "tests/support/cuda/double.h"
+#include "tests/support/cuda/runtime.h"
 #include "tests/support/nvtx_unit.h"
 
 enum {
@@ -31,21 +32,6 @@ enum {
     FLOOD = 350000,
     CONTEXTS = 70,
 };
-
-struct size3 {
-    unsigned x, y, z;
-};
-void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
-                            int limit, void *thread, void *block, void *block_size, void *grid,
-                            int *warp);
-int cudaLaunchKernel(const void *host, struct size3 grid, struct size3 block, void **params,
-                     size_t shared, void *stream);
-int cudaMalloc(void **out_memory, size_t bytes);
-int cudaFree(void *memory);
-int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *stream);
-int cudaStreamCreate(void **out_stream);
-int cudaStreamSynchronize(void *stream);
-int cudaDeviceSynchronize(void);
 
 static char folder[PATH_MAX - 64]; /* of the program */
 static char gemm, relu;            /* functions of the host are known by their address */

@@ -7,18 +7,10 @@
 #include <stdlib.h>
 
 #include "tests/support/cuda/double.h"
+#include "tests/support/cuda/runtime.h"
 #include "tests/support/ort/nodes.h"
 #include "tests/support/ort_program.h"
 
-struct size3 {
-    unsigned x, y, z;
-};
-void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
-                            int limit, void *thread, void *block, void *block_size, void *grid,
-                            int *warp);
-int cudaLaunchKernel(const void *host, struct size3 grid, struct size3 block, void **params,
-                     size_t shared, void *stream);
-int cudaDeviceSynchronize(void);
 int cublasSgemm_v2(void *handle, int a_op, int b_op, int m, int n, int k, const void *alpha,
                    const void *a, int lda, const void *b, int ldb, const void *beta, void *c,
                    int ldc);

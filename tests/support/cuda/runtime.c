@@ -8,12 +8,9 @@
 #include <string.h>
 
 #include "tests/support/cuda/double.h"
+#include "tests/support/cuda/runtime.h"
 
 enum { FUNCTIONS = 256, NESTING = 16, NO_DRIVER = 35, NO_FUNCTION = 98, INVALID = 1 };
-
-struct size3 {
-    unsigned x, y, z;
-};
 
 static struct {
     const void *host;
@@ -32,9 +29,6 @@ static _Thread_local int depth;
 void **__cudaRegisterFatBinary(void *binary);
 void __cudaRegisterFatBinaryEnd(void **handle);
 void __cudaUnregisterFatBinary(void **handle);
-void __cudaRegisterFunction(void **handle, const char *host, char *device, const char *name,
-                            int limit, void *thread, void *block, void *block_size, void *grid,
-                            int *warp);
 unsigned __cudaPushCallConfiguration(struct size3 grid, struct size3 block, size_t shared,
                                      void *stream);
 int __cudaPopCallConfiguration(struct size3 *grid, struct size3 *block, size_t *shared,
@@ -42,14 +36,6 @@ int __cudaPopCallConfiguration(struct size3 *grid, struct size3 *block, size_t *
 int __cudaGetKernel(void **out_kernel, const void *host);
 int __cudaLaunchKernel(void *kernel, struct size3 grid, struct size3 block, void **params,
                        size_t shared, void *stream);
-int cudaLaunchKernel(const void *host, struct size3 grid, struct size3 block, void **params,
-                     size_t shared, void *stream);
-int cudaMalloc(void **out_memory, size_t bytes);
-int cudaFree(void *memory);
-int cudaMemcpyAsync(void *to, const void *from, size_t bytes, int kind, void *stream);
-int cudaStreamCreate(void **out_stream);
-int cudaStreamSynchronize(void *stream);
-int cudaDeviceSynchronize(void);
 int cudaGetLastError(void);
 
 static int start(void)
