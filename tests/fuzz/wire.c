@@ -80,20 +80,31 @@ static int encode_control_again(uint32_t type, const uint8_t *frame, size_t leng
     }
 }
 
+/* What may be behind its texts has an encoder of its own: zeros there are not the same as none. */
+static int encode_hello_again(const uint8_t *frame, size_t length)
+{
+    struct ot_wire_hello_view hello;
+    int encoded;
+
+    require(ot_wire_decode_hello(frame, length, &hello, NULL) == 0);
+    if (hello.fixed.version_minor > OT_WIRE_VERSION_MINOR)
+        return -ENOENT; /* it may have an end that we do not know */
+    encoded = ot_wire_encode_hello(&hello.fixed, &hello.texts, again, sizeof(again));
+    if (encoded < 0 || (size_t)encoded == length)
+        return encoded;
+    return ot_wire_append_hello(&hello.more, again, (size_t)encoded, sizeof(again));
+}
+
 /* Length of the frame encoded anew into `again`; -ENOENT for frames without an encoder. */
 static int encode_again(uint32_t type, const uint8_t *frame, size_t length)
 {
-    struct ot_wire_hello_view hello;
     struct ot_wire_welcome_view welcome;
     struct ot_wire_string_view string;
     struct ot_wire_bye_view bye;
 
     switch (type) {
     case OT_FRAME_HELLO:
-        require(ot_wire_decode_hello(frame, length, &hello, NULL) == 0);
-        if (hello.fixed.version_minor > OT_WIRE_VERSION_MINOR)
-            return -ENOENT; /* it may have an end that we do not know */
-        return ot_wire_encode_hello(&hello.fixed, &hello.texts, again, sizeof(again));
+        return encode_hello_again(frame, length);
     case OT_FRAME_WELCOME:
         require(ot_wire_decode_welcome(frame, length, &welcome, NULL) == 0);
         return ot_wire_encode_welcome(&welcome.fixed, welcome.text, again, sizeof(again));

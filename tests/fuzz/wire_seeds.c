@@ -15,8 +15,10 @@ int main(int argc, char **argv)
                                         .record_count = 64,
                                         .ring_id = 1,
                                         .lane_id = 1};
+    const struct ot_wire_hello_more more = {.start_ns = 1700000000000000000};
     uint8_t bytes[WIRE_SAMPLE_MAX];
     size_t size;
+    int with_more;
 
     if (argc != 2) {
         fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
@@ -28,6 +30,11 @@ int main(int argc, char **argv)
         size = wire_sample_frame(type, bytes);
         seed_write(argv[1], ot_wire_frame_name(type), bytes, size);
     }
+    size = wire_sample_frame(OT_FRAME_HELLO, bytes);
+    with_more = ot_wire_append_hello(&more, bytes, size, sizeof(bytes));
+    if (with_more < 0)
+        abort();
+    seed_write(argv[1], "HELLO_more", bytes, (size_t)with_more);
     size = wire_sample_client(bytes);
     seed_write(argv[1], "client", bytes, size);
     /* The records alone, as they lie in a ring. */
