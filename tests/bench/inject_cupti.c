@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "client/inject/cupti/records.h"
+#include "base/cupti/records.h"
 #include "tests/support/bench.h"
 #include "tests/support/cuda/double.h"
 #include "tests/support/optraced.h"

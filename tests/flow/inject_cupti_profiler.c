@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/inject/cupti/records.h"
+#include "base/cupti/records.h"
 #include "tests/flow/inject_cupti_profiler.h"
 #include "tests/support/cuda/runtime.h"
 

@@ -16,6 +16,7 @@
 #include "client/inject/cupti/private.h"
 #include "client/inject/found.h"
 #include "client/inject/names.h"
+#include "client/inject/real.h"
 #include "client/inject/recorder.h"
 
 enum {
@@ -235,19 +236,12 @@ static uint32_t current_run(void)
 /* What the library computes is for its kernel, not for the memset that it launches before. */
 static struct cupti_work take_work(uint32_t domain, uint32_t id)
 {
-    static const uint16_t launches[2][9] = {
-        {307, 442, 477, 478, 480, 652, 653},
-        {211, 214, 269, 270, 272, 430, 431, 505, 506},
-    };
-    const struct cupti_work work = cupti_work_now;
+    const struct cupti_work none = {0, 0}, work = cupti_work_now;
 
-    for (size_t i = 0; work.flop != 0 && i < sizeof(launches[0]) / sizeof(launches[0][0]); i++) {
-        if (launches[domain == CUPTI_RUNTIME][i] == id) {
-            cupti_work_now = (struct cupti_work){0, 0};
-            return work;
-        }
-    }
-    return (struct cupti_work){0, 0};
+    if (work.flop == 0 || !cupti_launches(domain, id))
+        return none;
+    cupti_work_now = none;
+    return work;
 }
 
 /* Of a capture, on the thread that captures and within its call; or of what makes a graph of it that
@@ -361,20 +355,6 @@ static enum cupti_level wanted_level(void)
     return CUPTI_LEVEL_HOST;
 }
 
-static const char *meaning(int result)
-{
-    switch (result) {
-    case CUPTI_TAKEN:
-        return "another tool holds CUPTI";
-    case CUPTI_NOT_PERMITTED:
-        return "this user may not trace the device";
-    case CUPTI_NOT_INITIALIZED:
-        return "the driver is older than its libcupti";
-    default:
-        return "CUPTI refused";
-    }
-}
-
 /* CUPTI may hand them over on a thread of its own, after the flush has returned. */
 static void await_buffers(void)
 {
@@ -466,7 +446,7 @@ int InitializeInjection(void)
     if (__atomic_fetch_add(&calls, 1, __ATOMIC_RELAXED) > 0 || level == CUPTI_LEVEL_HOST ||
         !recorder_wants("cuda"))
         return 1;
-    why = cupti_open(&cupti);
+    why = cupti_open(&cupti, real_symbol);
     if (why) {
         found_absent(FOUND_CUDA, "the host alone is recorded: a mark says why");
         cupti_say("only the host is recorded: %s", why);
@@ -484,7 +464,7 @@ int InitializeInjection(void)
             cupti_give_back(&cupti, cupti.subscriber);
     }
     if (rc != 0) {
-        cupti_say("only the host is recorded: %s (error %d)", meaning(rc), rc);
+        cupti_say("only the host is recorded: %s (error %d)", cupti_meaning(rc), rc);
         return 1;
     }
     if (recorder_is_on()) /* what is called at exit first comes last: this before what ends the session */

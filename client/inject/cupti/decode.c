@@ -249,8 +249,6 @@ static uint32_t kernel_op(const struct cupti_kernel *record)
 
 /* --- Records --- */
 
-/* Two times of 0 mean that CUPTI could not tell; an end before its start is what it says when it has
- * lost the thread (30 million kernels of graphs). None of these is a time. */
 static NOINLINE void say_invalid(uint64_t start, uint64_t end)
 {
     seen.invalid_count++;
@@ -262,15 +260,10 @@ static NOINLINE void say_invalid(uint64_t start, uint64_t end)
         cupti_say("records of the device whose times are none were left out");
 }
 
-static inline bool are_times(uint64_t start, uint64_t end)
-{
-    return (int64_t)start > 0 && (int64_t)end >= (int64_t)start;
-}
-
 static bool has_times(uint64_t start, uint64_t end)
 {
     seen.record_count++;
-    if (LIKELY(are_times(start, end)))
+    if (LIKELY(cupti_are_times(start, end)))
         return true;
     say_invalid(start, end);
     return false;
@@ -412,17 +405,9 @@ static NOINLINE void put_other(const struct cupti *cupti, const void *record, ui
     }
 }
 
-static inline uint32_t kind_of(const void *record)
-{
-    uint32_t kind;
-
-    memcpy(&kind, record, sizeof(kind));
-    return kind;
-}
-
 static NOINLINE HOT void put_record(const struct cupti *cupti, const void *record)
 {
-    const uint32_t kind = kind_of(record);
+    const uint32_t kind = cupti_kind_of(record);
 
     if (kind == CUPTI_KERNEL)
         put_kernel(cupti, record);
@@ -431,19 +416,6 @@ static NOINLINE HOT void put_record(const struct cupti *cupti, const void *recor
 }
 
 /* --- Buffers --- */
-
-/* How long a record is; 0: this is for CUPTI to say. */
-static inline size_t known_bytes(const struct cupti *cupti, const uint8_t *at, const uint8_t *end)
-{
-    uint32_t kind;
-    size_t bytes;
-
-    if (UNLIKELY((size_t)(end - at) < sizeof(uint64_t)))
-        return 0;
-    kind = kind_of(at);
-    bytes = kind < CUPTI_KINDS ? cupti->record_bytes[kind] : 0;
-    return bytes <= (size_t)(end - at) ? bytes : 0;
-}
 
 /* What others wrote comes in the time of some records: lines of records, to be written, as they are
  * made 0; and the call of a kernel to come, as it is where that is one. There are so many bytes. */
@@ -513,7 +485,7 @@ static inline bool put_known_kernel(struct room *room, const struct cupti_kernel
                   (lane->stream ^ record->stream) | record->graph_node | (call & CALL_COMPUTES)) !=
                  0))
         return false;
-    if (UNLIKELY(lane->number == 0 || !are_times(record->start, record->end)))
+    if (UNLIKELY(lane->number == 0 || !cupti_are_times(record->start, record->end)))
         return false;
     put_span(room, known->op, ot_lane_run(lane->number, (uint32_t)call), record);
     return true;
@@ -549,10 +521,10 @@ static inline void put_known(const struct cupti *cupti, struct walk *walk, const
         size_t bytes = kernel_bytes;
         bool is_put = false;
 
-        if (LIKELY((size_t)(end - at) >= ahead_bytes && kind_of(at) == CUPTI_KERNEL)) {
+        if (LIKELY((size_t)(end - at) >= ahead_bytes && cupti_kind_of(at) == CUPTI_KERNEL)) {
             fetch_ahead(at, kernel_bytes);
             is_put = put_known_kernel(&room, (const void *)at);
-        } else if ((bytes = known_bytes(cupti, at, end)) == 0) {
+        } else if ((bytes = cupti_known_bytes(cupti, at, end)) == 0) {
             break;
         }
         if (UNLIKELY(!is_put)) {
@@ -575,11 +547,11 @@ static inline void put_known(const struct cupti *cupti, struct walk *walk, const
 /* One that CUPTI has found, of whatever kind: what is not ours to read is passed over. */
 static NOINLINE void put_found(const struct cupti *cupti, const uint8_t *at, const uint8_t *end)
 {
-    const uint32_t kind = kind_of(at);
+    const uint32_t kind = cupti_kind_of(at);
 
     if (cupti->is_short) {
         at = cupti_short_expand(at, (size_t)(end - at));
-    } else if (known_bytes(cupti, at, end) == 0) {
+    } else if (cupti_known_bytes(cupti, at, end) == 0) {
         if (kind < CUPTI_KINDS && cupti->record_bytes[kind] > 0)
             cupti_say("a record of the device was left out: its buffer ends before it does");
         return;
@@ -591,24 +563,18 @@ static NOINLINE void put_found(const struct cupti *cupti, const uint8_t *at, con
 /* Those after a record, NULL: all. Returns what CUPTI answered at last. */
 static int put_asked(const struct cupti *cupti, uint8_t *buffer, size_t valid, void *last)
 {
-    const uint8_t *begin = buffer, *end = buffer + valid;
     void *record = last;
     uint32_t count = 0;
     int rc;
 
-    while ((rc = cupti->next_record(buffer, valid, &record)) == 0 && record) {
-        const uint8_t *at = record;
-
-        if (at < begin || at == last || at >= end || (size_t)(end - at) < sizeof(uint64_t)) {
-            cupti_say("records of the device were left out: CUPTI finds the next one elsewhere");
-            return CUPTI_END_OF_BUFFER;
-        }
-        put_found(cupti, at, end);
-        begin = last = record;
+    while ((rc = cupti_next(cupti, buffer, valid, &record)) == 0) {
+        put_found(cupti, record, buffer + valid);
         if (++count % RECORDS_PER_LOOK == 0)
             look();
     }
-    return rc;
+    if (rc == CUPTI_ELSEWHERE)
+        cupti_say("records of the device were left out: CUPTI finds the next one elsewhere");
+    return rc == CUPTI_ELSEWHERE ? CUPTI_END_OF_BUFFER : rc;
 }
 
 /* Instructions come as slowly as data after a rest; here they come together. */
@@ -640,7 +606,7 @@ HOT void cupti_decode_soon(const struct cupti *cupti, const uint8_t *buffer, siz
     ot_fetch_to_write(&seen.lock);
     ot_fetch_to_write(&cupti_calls_of_thread);
     __builtin_prefetch(recorder.level);
-    for (int i = 0; i < RECORDS_FIRST && (bytes = known_bytes(cupti, at, end)) > 0; i++) {
+    for (int i = 0; i < RECORDS_FIRST && (bytes = cupti_known_bytes(cupti, at, end)) > 0; i++) {
         const struct cupti_kernel *record = (const void *)at;
 
         at += bytes;
@@ -707,21 +673,18 @@ HOT size_t cupti_decode(const struct cupti *cupti, uint8_t *buffer, size_t valid
 
 void cupti_decode_nothing(const struct cupti *cupti, uint8_t *buffer, size_t valid)
 {
-    const uint8_t *begin = buffer, *end = buffer + valid;
+    const uint8_t *end = buffer + valid;
     void *record = NULL;
 
     pthread_mutex_lock(&seen.lock);
-    while (cupti->next_record(buffer, valid, &record) == 0 && record) {
+    while (cupti_next(cupti, buffer, valid, &record) == 0) {
         const uint8_t *at = record;
 
-        if (at < begin || at >= end || (size_t)(end - at) < sizeof(uint64_t))
-            break;
-        begin = at + 1;
-        if (kind_of(at) != CUPTI_OVERHEAD)
+        if (cupti_kind_of(at) != CUPTI_OVERHEAD)
             continue;
         if (cupti->is_short)
             at = cupti_short_expand(at, (size_t)(end - at));
-        else if (known_bytes(cupti, at, end) == 0)
+        else if (cupti_known_bytes(cupti, at, end) == 0)
             at = NULL;
         if (at)
             put_overhead(cupti, (const void *)at);

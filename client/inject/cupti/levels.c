@@ -4,16 +4,6 @@
 
 #include "client/inject/cupti/private.h"
 
-/* Functions that launch, copy and wait: numbers are the same in all toolkits. */
-static const uint16_t runtime_calls[] = {31,  32,  39,  41,  44,  47,  49,  51,  131, 137, 145, 161,
-                                         165, 211, 214, 215, 216, 223, 225, 228, 231, 233, 235, 239,
-                                         246, 269, 270, 272, 311, 312, 430, 431, 482, 483, 505, 506,
-                                         509, 510, 534, 550, 551, 554, 555, 556, 557};
-static const uint16_t driver_calls[] = {17,  121, 126, 216, 220, 276, 277, 278, 279, 280, 281, 305,
-                                        306, 307, 397, 398, 399, 408, 418, 421, 422, 423, 428, 430,
-                                        440, 442, 477, 478, 480, 514, 515, 527, 528, 652, 653, 800,
-                                        819, 828, 829, 831, 832, 837, 838, 839, 840};
-
 /* Events are recorded and waited for. */
 static const uint16_t runtime_events[] = {135, 147, 242, 247, 370, 371};
 static const uint16_t driver_events[] = {119, 295, 436, 441, 587, 588};
@@ -59,14 +49,20 @@ static int switch_list(uint32_t is_on, uint32_t domain, const uint16_t *calls, s
     return failed == count ? last : 0;
 }
 
+static int switch_domain(uint32_t is_on, uint32_t domain)
+{
+    size_t count;
+    const uint16_t *calls = cupti_calls(domain, &count);
+
+    return switch_list(is_on, domain, calls, count);
+}
+
 static void switch_calls(uint32_t is_on)
 {
-    int rc =
-        switch_list(is_on, CUPTI_RUNTIME, runtime_calls, sizeof(runtime_calls) / sizeof(uint16_t));
+    int rc = switch_domain(is_on, CUPTI_RUNTIME);
 
     if (rc == 0)
-        rc =
-            switch_list(is_on, CUPTI_DRIVER, driver_calls, sizeof(driver_calls) / sizeof(uint16_t));
+        rc = switch_domain(is_on, CUPTI_DRIVER);
     if (rc != 0)
         cupti_say("calls of the program are %s of (error %d of cuptiEnableCallback)",
                   is_on ? "not told" : "still told", rc);

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "client/inject/cupti/records.h"
+#include "base/cupti/library.h"
 #include "client/inject/cupti/work.h"
 
 /* How much is asked of CUPTI; each has what the one before it has. */
@@ -23,46 +23,8 @@ enum cupti_level {
     CUPTI_LEVEL_ALL,    /* each call of runtime and driver */
 };
 
-/* Required, but for the last one. */
-struct cupti {
-    int (*get_version)(uint32_t *out_version);
-    int (*subscribe)(void **out_subscriber, cupti_callback *callback, void *user);
-    int (*enable_callback)(uint32_t is_on, void *subscriber, uint32_t domain, uint32_t id);
-    int (*enable_domain)(uint32_t is_on, void *subscriber, uint32_t domain);
-    int (*register_callbacks)(cupti_request *request, cupti_complete *complete);
-    int (*enable)(uint32_t kind);
-    int (*disable)(uint32_t kind);
-    int (*next_record)(uint8_t *buffer, size_t valid, void **record);
-    int (*dropped)(void *context, uint32_t stream, size_t *out_count);
-    int (*flush)(uint32_t flags);
-    int (*set_attribute)(uint32_t attribute, size_t *bytes, void *value);
-    int (*get_node_id)(void *node,
-                       uint64_t *out_id); /* NULL: nodes of graphs cannot be told apart */
-    int (*unsubscribe)(void *subscriber);
-    void *subscriber;
-    void *handle;
-    bool is_short; /* records want cupti_short_expand() */
-    uint32_t version;
-    uint16_t record_bytes[CUPTI_KINDS]; /* 0: this library has no such kind */
-};
-
-/** Find it and fill in what is known of it. No function of it is called before a libcuda is in the
- *  process, which some versions do not survive. Returns NULL, or why there is none: a text that
- *  stays. */
-const char *cupti_open(struct cupti *out_cupti);
-
 /** Others may have CUPTI. */
 void cupti_give_back(const struct cupti *cupti, void *subscriber);
-
-/** Whether the library fills a field of its records that ends at `end`. */
-static inline bool cupti_record_has(const struct cupti *cupti, uint32_t kind, size_t end)
-{
-    return cupti->record_bytes[kind] >= end;
-}
-
-#define CUPTI_HAS(cupti, kind, record, field)                                                      \
-    cupti_record_has(cupti, kind,                                                                  \
-                     offsetof(struct record, field) + sizeof(((struct record *)0)->field))
 
 /** Say a sentence in the session, as a mark; once for each text. */
 void cupti_say(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "client/inject/cupti/records.h"
+#include "base/cupti/records.h"
 
 enum { CUPTI_SHORT_FROM = 130300, CUPTI_CHOSEN_FIELDS = 11, CUPTI_FIELDS = 64 };
 

@@ -112,3 +112,11 @@ int cuptiActivityRegisterCallbacks(cupti_request *request, cupti_complete *compl
     yields();
     return real(request, complete);
 }
+
+void cupti_give_back(const struct cupti *of, void *subscriber)
+{
+    const int rc = of->unsubscribe(subscriber);
+
+    if (rc != 0)
+        cupti_say("no other tool can have CUPTI either (error %d of cuptiUnsubscribe)", rc);
+}

@@ -42,7 +42,7 @@ struct double_tool {
     uint32_t (*enter)(uint32_t domain, uint32_t id, const char *function, const char *symbol);
     void (*leave)(uint32_t domain, uint32_t id, const char *function, const char *symbol,
                   uint32_t correlation);
-    /* a record of a kind, as client/inject/cupti/records.h has it, whole */
+    /* a record of a kind, as base/cupti/records.h has it, whole */
     void (*put)(uint32_t kind, const void *record, uint64_t end_ns);
     int (*has_kind)(uint32_t kind);
     /* a node of a graph is made (13), or copied from another one (20) */

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "client/inject/cupti/records.h"
+#include "base/cupti/records.h"
 
 enum {
     NO_DEVICE = 100,

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/inject/cupti/records.h"
+#include "base/cupti/records.h"
 #include "tests/support/cuda/double.h"
 
 enum { OUT_OF_MEMORY = 2, JIT_NS = 5000000 };

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "client/inject/cupti/records.h"
+#include "base/cupti/records.h"
 
 enum {
     TOOLKITS = 17,

@@ -6,11 +6,9 @@
  * (cupti_record_has()), whatever its version says. The comments in the structs say with which
  * toolkit a record ends there. Checked against the headers of a toolkit by tests/unit/cupti_layout.c
  * where there is one.
- *
- * Inside client/inject and of its tests.
  */
-#ifndef OPTRACE_CLIENT_INJECT_CUPTI_RECORDS_H
-#define OPTRACE_CLIENT_INJECT_CUPTI_RECORDS_H
+#ifndef OPTRACE_BASE_CUPTI_RECORDS_H
+#define OPTRACE_BASE_CUPTI_RECORDS_H
 
 #include <stddef.h>
 #include <stdint.h>

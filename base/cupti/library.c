@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which libcupti: one that is mapped already, one beside the runtime, one that the loader finds. */
+#include "base/cupti/library.h"
+
 #include <dlfcn.h>
 #include <limits.h>
 #include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include "client/inject/cupti/private.h"
-#include "client/inject/real.h"
 
 enum { PROBE_BYTES = 4096 };
 
@@ -119,7 +117,7 @@ static void *open_any(int driver_major)
     return handle || !mapped.newer[0] ? handle : dlopen(mapped.newer, RTLD_NOW | RTLD_LOCAL);
 }
 
-static bool find_functions(void *handle, struct cupti *out_cupti)
+static bool find_functions(void *handle, cupti_look_up_fn *look_up, struct cupti *out_cupti)
 {
     const struct {
         const char *name;
@@ -140,13 +138,13 @@ static bool find_functions(void *handle, struct cupti *out_cupti)
     };
 
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
-        void *function = real_symbol(handle, functions[i].name);
+        void *function = look_up(handle, functions[i].name);
 
         if (!function)
             return false;
         memcpy(functions[i].place, &function, sizeof(function));
     }
-    *(void **)&out_cupti->get_node_id = real_symbol(handle, "cuptiGetGraphNodeId");
+    *(void **)&out_cupti->get_node_id = look_up(handle, "cuptiGetGraphNodeId");
     return true;
 }
 
@@ -195,7 +193,7 @@ static int driver_major(void)
 
 /* 13.2 asks libcuda for this table, and if it gets none asks what that error is called, for which it asks
  * again, until the stack ends. It is known by what it has and what it does not have yet. */
-static bool would_recurse(void *handle)
+static bool would_recurse(void *handle, cupti_look_up_fn *look_up)
 {
     static const unsigned char wanted[16] = {0x7c, 0xb6, 0x3f, 0x9b, 0x9c, 0xa4, 0x8e, 0x42,
                                              0xa4, 0x84, 0xbe, 0xb6, 0x6e, 0x6a, 0xed, 0x7f};
@@ -203,21 +201,13 @@ static bool would_recurse(void *handle)
     void *function = driver_function("cuGetExportTable");
     const void *table = NULL;
 
-    if (!real_symbol(handle, "cuptiActivityEnable_v2") ||
-        real_symbol(handle, "cuptiActivityGetNextRecord_v2"))
+    if (!look_up(handle, "cuptiActivityEnable_v2") ||
+        look_up(handle, "cuptiActivityGetNextRecord_v2"))
         return false;
     if (!function)
         return true;
     memcpy(&get_table, &function, sizeof(get_table));
     return get_table(&table, wanted) != 0 || !table;
-}
-
-void cupti_give_back(const struct cupti *cupti, void *subscriber)
-{
-    const int rc = cupti->unsubscribe(subscriber);
-
-    if (rc != 0)
-        cupti_say("no other tool can have CUPTI either (error %d of cuptiUnsubscribe)", rc);
 }
 
 #define UP_TO(record, field) (offsetof(struct record, field) + sizeof(((struct record *)0)->field))
@@ -257,7 +247,7 @@ static const char *measure(struct cupti *cupti)
     return NULL;
 }
 
-const char *cupti_open(struct cupti *out_cupti)
+const char *cupti_open(struct cupti *out_cupti, cupti_look_up_fn *look_up)
 {
     const int major = driver_major();
     void *handle;
@@ -269,11 +259,72 @@ const char *cupti_open(struct cupti *out_cupti)
     if (!handle)
         return "there is no libcupti that fits the driver; OPTRACE_CUPTI may name one";
     out_cupti->handle = handle;
-    if (!find_functions(handle, out_cupti))
+    if (!find_functions(handle, look_up, out_cupti))
         return "its libcupti lacks functions that are needed";
-    if (would_recurse(handle))
+    if (would_recurse(handle, look_up))
         return "its libcupti, 13.2, does not survive a libcuda that is not NVIDIA's";
     if (out_cupti->get_version(&out_cupti->version) != 0)
         return "its libcupti does not answer";
     return measure(out_cupti);
+}
+
+const char *cupti_meaning(int result)
+{
+    switch (result) {
+    case CUPTI_TAKEN:
+        return "another tool holds CUPTI";
+    case CUPTI_NOT_PERMITTED:
+        return "this user may not trace the device";
+    case CUPTI_NOT_INITIALIZED:
+        return "the driver is older than its libcupti";
+    default:
+        return "CUPTI refused";
+    }
+}
+
+int cupti_next(const struct cupti *cupti, uint8_t *buffer, size_t valid, void **record)
+{
+    const uint8_t *last = *record, *end = buffer + valid, *at;
+    const int rc = cupti->next_record(buffer, valid, record);
+
+    if (rc != 0)
+        return rc;
+    at = *record;
+    if (!at)
+        return CUPTI_END_OF_BUFFER;
+    return at < (last ? last + 1 : buffer) || at >= end || (size_t)(end - at) < sizeof(uint64_t)
+               ? CUPTI_ELSEWHERE
+               : 0;
+}
+
+/* --- Calls --- */
+
+static const uint16_t runtime_calls[] = {31,  32,  39,  41,  44,  47,  49,  51,  131, 137, 145, 161,
+                                         165, 211, 214, 215, 216, 223, 225, 228, 231, 233, 235, 239,
+                                         246, 269, 270, 272, 311, 312, 430, 431, 482, 483, 505, 506,
+                                         509, 510, 534, 550, 551, 554, 555, 556, 557};
+static const uint16_t driver_calls[] = {17,  121, 126, 216, 220, 276, 277, 278, 279, 280, 281, 305,
+                                        306, 307, 397, 398, 399, 408, 418, 421, 422, 423, 428, 430,
+                                        440, 442, 477, 478, 480, 514, 515, 527, 528, 652, 653, 800,
+                                        819, 828, 829, 831, 832, 837, 838, 839, 840};
+
+const uint16_t *cupti_calls(uint32_t domain, size_t *out_count)
+{
+    *out_count = domain == CUPTI_RUNTIME  ? sizeof(runtime_calls) / sizeof(runtime_calls[0])
+                 : domain == CUPTI_DRIVER ? sizeof(driver_calls) / sizeof(driver_calls[0])
+                                          : 0;
+    return domain == CUPTI_RUNTIME ? runtime_calls : domain == CUPTI_DRIVER ? driver_calls : NULL;
+}
+
+bool cupti_launches(uint32_t domain, uint32_t id)
+{
+    static const uint16_t launches[2][9] = {
+        {307, 442, 477, 478, 480, 652, 653},
+        {211, 214, 269, 270, 272, 430, 431, 505, 506},
+    };
+
+    for (size_t i = 0; id != 0 && i < sizeof(launches[0]) / sizeof(launches[0][0]); i++)
+        if (launches[domain == CUPTI_RUNTIME][i] == id)
+            return domain == CUPTI_RUNTIME || domain == CUPTI_DRIVER;
+    return false;
 }
