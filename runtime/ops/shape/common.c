@@ -102,6 +102,13 @@ int infer_byte(struct infer *infer, uint32_t i)
     return 0;
 }
 
+int infer_quantised(struct infer *infer, uint32_t i, uint32_t zero)
+{
+    int rc = infer_byte(infer, i);
+
+    return rc < 0 ? rc : infer_same_dtype(infer, i, zero);
+}
+
 int infer_axis(struct infer *infer, int64_t axis, int rank, int *out_axis)
 {
     if (axis < -rank || axis >= rank)

@@ -51,6 +51,10 @@ int infer_float(struct infer *infer, uint32_t i);
 /** -ENOTSUP unless input i is int8 or uint8. */
 int infer_byte(struct infer *infer, uint32_t i);
 
+/** -ENOTSUP unless input i is int8 or uint8, -EINVAL unless its zero point, input `zero`, is the
+ *  same. */
+int infer_quantised(struct infer *infer, uint32_t i, uint32_t zero);
+
 /** The content of input i, whatever it is computed from; it stays in the value as `known`. -ENOTSUP
  *  when it depends on an input of the graph whose content was not given, or cannot be computed. */
 int infer_content(struct infer *infer, uint32_t i, const void **out_data);

@@ -129,13 +129,10 @@ int shape_matmul(struct infer *infer)
 int shape_matmul_integer(struct infer *infer)
 {
     struct shape out;
-    int rc = 0;
+    int rc = infer_quantised(infer, 0, 2);
 
-    for (uint32_t i = 0; rc == 0 && i < 2; i++) {
-        rc = infer_byte(infer, i);
-        if (rc == 0)
-            rc = infer_same_dtype(infer, i, i + 2);
-    }
+    if (rc == 0)
+        rc = infer_quantised(infer, 1, 3);
     if (rc == 0)
         rc = product_shape(infer, 0, 1, &out);
     return rc < 0 ? rc : infer_output(infer, 0, DTYPE_I32, &out);
@@ -145,13 +142,10 @@ int shape_matmul_integer(struct infer *infer)
 int shape_qlinear_matmul(struct infer *infer)
 {
     struct shape out;
-    int rc = 0;
+    int rc = infer_quantised(infer, 0, 2);
 
-    for (uint32_t i = 0; rc == 0 && i < 6; i += 3) {
-        rc = infer_byte(infer, i);
-        if (rc == 0)
-            rc = infer_same_dtype(infer, i, i + 2);
-    }
+    if (rc == 0)
+        rc = infer_quantised(infer, 3, 5);
     if (rc == 0)
         rc = infer_byte(infer, 7);
     if (rc == 0)
