@@ -52,7 +52,7 @@ struct comparison {
                    0 where it was not asked for */
     /* The element that is worst in units of what is allowed for it; -1 where there is none. */
     int64_t worst_index;
-    long double worst_expected, worst_got;
+    long double worst_expected, worst_got; /* the numbers of texts */
     double worst_error;   /* |got - expected|; infinity or NaN where one of them is not finite */
     double worst_allowed; /* atol + rtol * |expected| */
 };

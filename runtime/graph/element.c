@@ -156,11 +156,11 @@ long double element_get(const void *data, enum dtype dtype, int64_t i)
     case DTYPE_U32:
         return ((const uint32_t *)data)[i];
     case DTYPE_I64:
+    case DTYPE_STRING:
         return ((const int64_t *)data)[i];
     case DTYPE_U64:
         return ((const uint64_t *)data)[i];
     case DTYPE_NONE:
-    case DTYPE_STRING:
     case DTYPE_END:
         break;
     }
@@ -217,7 +217,7 @@ bool element_set(void *data, enum dtype dtype, int64_t i, long double number)
 
     if (element_is_float(dtype))
         return set_float(data, dtype, i, number);
-    if (dtype_bytes(dtype) == 0)
+    if (dtype_bytes(dtype) == 0 || dtype == DTYPE_STRING)
         return false;
     if (is_small_float(dtype)) {
         ((uint8_t *)data)[i] = small_bits(number, dtype);

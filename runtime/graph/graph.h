@@ -32,7 +32,7 @@ enum dtype {
     DTYPE_I16 = 5,
     DTYPE_I32 = 6,
     DTYPE_I64 = 7,
-    DTYPE_STRING = 8, /* named in messages only; no value ever has it */
+    DTYPE_STRING = 8, /* the number of a text, an int64: texts.h */
     DTYPE_BOOL = 9,   /* one byte, 0 or 1 */
     DTYPE_F16 = 10,
     DTYPE_F64 = 11,

@@ -18,7 +18,7 @@ static const struct {
     [DTYPE_I16] = {"int16", 2},
     [DTYPE_I32] = {"int32", 4},
     [DTYPE_I64] = {"int64", 8},
-    [DTYPE_STRING] = {"string", 0},
+    [DTYPE_STRING] = {"string", 8},
     [DTYPE_BOOL] = {"bool", 1},
     [DTYPE_F16] = {"float16", 2},
     [DTYPE_F64] = {"float64", 8},

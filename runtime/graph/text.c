@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "runtime/graph/element.h"
 #include "runtime/graph/text.h"
+#include "runtime/graph/texts.h"
 
 enum { LITERAL_ELEMENTS_MAX = 10 };
 
@@ -29,12 +30,27 @@ static const char *activation_name(enum activation activation)
     return "";
 }
 
+static void write_quoted(const char *text, FILE *out)
+{
+    text_print(out, "\"%s\"", text);
+}
+
+void graph_text_element(const struct tensor_view *tensor, int64_t index, int digits, FILE *out)
+{
+    size_t length;
+
+    if (tensor->dtype == DTYPE_STRING)
+        write_quoted(texts_get(((const int64_t *)tensor->data)[index], &length), out);
+    else
+        fprintf(out, "%.*Lg", digits, element_get(tensor->data, tensor->dtype, index));
+}
+
 static void write_element(const struct tensor_view *tensor, int64_t i, FILE *out)
 {
     /* As many as tell neighbours apart; integers have all of theirs. */
     int digits = tensor->dtype == DTYPE_F64 ? 17 : element_is_float(tensor->dtype) ? 7 : 20;
 
-    fprintf(out, "%.*Lg", digits, element_get(tensor->data, tensor->dtype, i));
+    graph_text_element(tensor, i, digits, out);
 }
 
 /* "{1, 2}", or "{ ... }" for many. */
@@ -60,11 +76,6 @@ static void write_type(const struct value *value, FILE *out)
     char text[SHAPE_TEXT_BYTES];
 
     text_print(out, " -> %s, %s", dtype_name(value->dtype), shape_text(&value->shape, text));
-}
-
-static void write_quoted(const char *text, FILE *out)
-{
-    text_print(out, "\"%s\"", text);
 }
 
 void graph_text_attribute(const struct attribute *a, FILE *out)

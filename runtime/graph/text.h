@@ -26,6 +26,9 @@ void graph_text_write(const struct graph *graph, FILE *out);
 /** "name=value" as above. */
 void graph_text_attribute(const struct attribute *attribute, FILE *out);
 
+/** One element: a number with so many digits, or a text in quotes. */
+void graph_text_element(const struct tensor_view *tensor, int64_t index, int digits, FILE *out);
+
 /** "{1, 2}" of up to ten elements, else "{ ... }". */
 void graph_text_elements(const struct tensor_view *tensor, FILE *out);
 

@@ -308,6 +308,8 @@ static void make_up(const struct value *value, uint64_t seed, struct tensor_view
     int64_t count = shape_elements(&out_view->shape);
     uint64_t state = seed;
 
+    if (out_view->dtype == DTYPE_STRING) /* empty texts */
+        memset(out_view->data, 0, (size_t)count * sizeof(int64_t));
     for (const char *c = value->name; *c != '\0'; c++)
         state = state * 1099511628211u + (uint8_t)*c;
     for (int64_t i = 0; i < count; i++) {

@@ -121,7 +121,7 @@ const struct input *input_find(const struct graph *graph, const struct input_lis
 
 /**
  * The tensor of graph->inputs[index]: from the list, or made up from `seed` and the input's name:
- * floats uniform in [-1, 1), integers 0 or 1 (they are often indices), bools either.
+ * floats uniform in [-1, 1), integers 0 or 1 (they are often indices), bools either, texts empty.
  *
  * out_view->data is the caller's to free. -EINVAL when a number does not fit the model's type.
  */

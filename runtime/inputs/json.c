@@ -8,16 +8,17 @@
 #include <cjson/cJSON.h>
 
 #include "runtime/graph/element.h"
+#include "runtime/graph/texts.h"
 #include "runtime/inputs/input.h"
 
 static const struct {
     const char *word;
     enum dtype dtype;
 } types[] = {
-    {"float32", DTYPE_F32}, {"float", DTYPE_F32}, {"float64", DTYPE_F64}, {"double", DTYPE_F64},
-    {"int32", DTYPE_I32},   {"int", DTYPE_I32},   {"int64", DTYPE_I64},   {"int16", DTYPE_I16},
-    {"int8", DTYPE_I8},     {"uint8", DTYPE_U8},  {"uint16", DTYPE_U16},  {"uint32", DTYPE_U32},
-    {"uint64", DTYPE_U64},  {"bool", DTYPE_BOOL},
+    {"float32", DTYPE_F32}, {"float", DTYPE_F32}, {"float64", DTYPE_F64},   {"double", DTYPE_F64},
+    {"int32", DTYPE_I32},   {"int", DTYPE_I32},   {"int64", DTYPE_I64},     {"int16", DTYPE_I16},
+    {"int8", DTYPE_I8},     {"uint8", DTYPE_U8},  {"uint16", DTYPE_U16},    {"uint32", DTYPE_U32},
+    {"uint64", DTYPE_U64},  {"bool", DTYPE_BOOL}, {"string", DTYPE_STRING},
 };
 
 static int read_type(const cJSON *entry, struct tensor_view *view, struct diag *diag)
@@ -60,6 +61,21 @@ static int read_shape(const cJSON *entry, struct tensor_view *view, struct diag 
     return 0;
 }
 
+static int read_text(const cJSON *entry, const cJSON *item, struct tensor_view *view, int64_t index,
+                     struct diag *diag)
+{
+    int64_t number;
+
+    if (!cJSON_IsString(item))
+        return diag_set(diag, -EINVAL, "element %lld of tensor '%.100s' is not a text",
+                        (long long)index, entry->string);
+    number = texts_number(item->valuestring, strlen(item->valuestring));
+    if (number < 0)
+        return diag_set(diag, (int)number, "no memory for tensor '%.100s'", entry->string);
+    ((int64_t *)view->data)[index] = number;
+    return 0;
+}
+
 /* One element. Numbers pass through a double in the JSON reader: beyond 2^53 they may not be what
  * the file says, and are refused for integers. */
 static int read_element(const cJSON *entry, const cJSON *item, struct tensor_view *view,
@@ -68,6 +84,8 @@ static int read_element(const cJSON *entry, const cJSON *item, struct tensor_vie
     double number = cJSON_IsTrue(item) ? 1 : cJSON_IsFalse(item) ? 0 : item->valuedouble;
     bool is_bool = cJSON_IsBool(item) && view->dtype == DTYPE_BOOL;
 
+    if (view->dtype == DTYPE_STRING)
+        return read_text(entry, item, view, index, diag);
     if (!cJSON_IsNumber(item) && !is_bool)
         return diag_set(diag, -EINVAL, "element %lld of tensor '%.100s' is not a number",
                         (long long)index, entry->string);

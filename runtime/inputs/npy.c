@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/graph/texts.h"
 #include "runtime/inputs/input.h"
 
 /* What the header says. */
@@ -13,6 +14,7 @@ struct header {
     bool swapped; /* big-endian */
     bool fortran;
     struct shape shape;
+    size_t characters; /* of each text, 4 bytes each */
     bool has_descr, has_order, has_shape;
 };
 
@@ -77,6 +79,20 @@ static int read_string(struct reader *reader, char *out, size_t room)
     return 0;
 }
 
+enum { CHARACTERS_MAX = 1 << 20 };
+
+/* "<U12": texts of up to so many characters. */
+static void read_characters(const char *digits, struct header *header)
+{
+    char *end;
+    unsigned long count = strtoul(digits, &end, 10);
+
+    if (isdigit((unsigned char)*digits) && *end == '\0' && count > 0 && count <= CHARACTERS_MAX) {
+        header->dtype = DTYPE_STRING;
+        header->characters = count;
+    }
+}
+
 /* "<f4": byte order, kind, bytes. */
 static int read_descr(struct reader *reader, struct header *header)
 {
@@ -101,6 +117,8 @@ static int read_descr(struct reader *reader, struct header *header)
         if (strchr("<>=|", descr[0]) && strcmp(descr + 1, kinds[i].kind) == 0)
             header->dtype = kinds[i].dtype;
     }
+    if (strchr("<>=|", descr[0]) && descr[0] != '\0' && descr[1] == 'U')
+        read_characters(descr + 2, header);
     if (descr[0] == '\0' || header->dtype == DTYPE_NONE)
         return diag_set(reader->diag, -ENOTSUP,
                         "the NumPy array has the type '%s', which is not supported", descr);
@@ -246,6 +264,85 @@ static void copy_fortran(uint8_t *to, const uint8_t *from, const struct shape *s
     }
 }
 
+static size_t put_utf8(uint32_t code, char *out)
+{
+    if (code < 0x80) {
+        out[0] = (char)code;
+        return 1;
+    }
+    if (code < 0x800) {
+        out[0] = (char)(0xc0 | code >> 6);
+        out[1] = (char)(0x80 | (code & 0x3f));
+        return 2;
+    }
+    if (code < 0x10000) {
+        out[0] = (char)(0xe0 | code >> 12);
+        out[1] = (char)(0x80 | (code >> 6 & 0x3f));
+        out[2] = (char)(0x80 | (code & 0x3f));
+        return 3;
+    }
+    out[0] = (char)(0xf0 | code >> 18);
+    out[1] = (char)(0x80 | (code >> 12 & 0x3f));
+    out[2] = (char)(0x80 | (code >> 6 & 0x3f));
+    out[3] = (char)(0x80 | (code & 0x3f));
+    return 4;
+}
+
+/* The number of one text, which ends where only zeros follow. -EINVAL for what is no character. */
+static int64_t read_text(const uint8_t *bytes, const struct header *header, char *room)
+{
+    size_t length = 0, end = 0;
+
+    for (size_t i = 0; i < header->characters; i++) {
+        uint32_t code = 0;
+
+        for (int k = 0; k < 4; k++)
+            code |= (uint32_t)bytes[4 * i + (size_t)k] << (header->swapped ? 24 - 8 * k : 8 * k);
+        if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
+            return -EINVAL;
+        length += put_utf8(code, room + length);
+        end = code ? length : end;
+    }
+    return texts_number(room, end);
+}
+
+/* Texts have a fixed width in the file, in Unicode's code points. */
+static int parse_texts(const uint8_t *bytes, size_t size, const struct header *header,
+                       struct tensor_view *out_view, struct diag *diag)
+{
+    int64_t count = shape_elements(&header->shape);
+    size_t width = 4 * header->characters;
+    struct tensor_view view = {header->dtype, header->shape, NULL};
+    char *room = malloc(width + 1);
+    int64_t *numbers = NULL, rc = room ? 0 : -ENOMEM;
+
+    if (width > 0 ? size % width != 0 || size / width != (size_t)count : size != 0)
+        rc = diag_set(diag, -EINVAL,
+                      "the NumPy file has %zu bytes of texts where its shape needs "
+                      "%lld times %zu",
+                      size, (long long)count, width);
+    else if (header->fortran && header->shape.rank > 1)
+        rc = diag_set(diag, -ENOTSUP, "the NumPy array has texts in Fortran's order");
+    if (rc == 0)
+        numbers = view.data = graph_alloc_data((size_t)count * sizeof(*numbers));
+    if (rc == 0 && !numbers)
+        rc = -ENOMEM;
+    for (int64_t i = 0; rc == 0 && i < count; i++) {
+        numbers[i] = read_text(bytes + (size_t)i * width, header, room);
+        rc = numbers[i] < 0 ? numbers[i] : 0;
+        if (rc == -EINVAL)
+            diag_set(diag, -EINVAL, "element %lld of the NumPy array is no text", (long long)i);
+    }
+    free(room);
+    if (rc == -ENOMEM || rc == -E2BIG)
+        diag_set(diag, (int)rc, "no memory for the NumPy array");
+    if (rc == 0)
+        *out_view = view;
+    else
+        free(numbers);
+    return (int)rc;
+}
+
 int input_parse_npy(const uint8_t *bytes, size_t size, struct tensor_view *out_view,
                     struct diag *diag)
 {
@@ -262,6 +359,8 @@ int input_parse_npy(const uint8_t *bytes, size_t size, struct tensor_view *out_v
     wanted = shape_bytes(&header.shape, header.dtype);
     if (wanted < 0)
         return diag_set(diag, -EINVAL, "the NumPy array is too large");
+    if (header.dtype == DTYPE_STRING)
+        return parse_texts(bytes + start, size - start, &header, out_view, diag);
     if ((uint64_t)wanted != size - start)
         return diag_set(diag, -EINVAL,
                         "the NumPy file has %zu bytes of data where its shape needs %lld",

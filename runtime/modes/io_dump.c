@@ -11,6 +11,8 @@
 
 #include "base/text.h"
 #include "runtime/graph/element.h"
+#include "runtime/graph/text.h"
+#include "runtime/graph/texts.h"
 
 enum { SHOWN = 5, FILE_DIMS = 7 };
 
@@ -27,6 +29,7 @@ static const char *type_text(enum dtype dtype)
         [DTYPE_I16] = "Int16",
         [DTYPE_I32] = "Int32",
         [DTYPE_I64] = "Int64",
+        [DTYPE_STRING] = "String",
         [DTYPE_BOOL] = "Bool",
         [DTYPE_F16] = "Float16",
         [DTYPE_F64] = "Float64",
@@ -76,8 +79,10 @@ static void write_values(const struct tensor_view *tensor, FILE *out)
     int64_t count = shape_elements(&tensor->shape);
 
     fputc('[', out);
-    for (int64_t i = 0; i < count && i < SHOWN; i++)
-        text_print(out, "%s%.4Lg", i > 0 ? ", " : "", element_get(tensor->data, tensor->dtype, i));
+    for (int64_t i = 0; i < count && i < SHOWN; i++) {
+        fputs(i > 0 ? ", " : "", out);
+        graph_text_element(tensor, i, 4, out);
+    }
     fputs(count > SHOWN ? ", ...]" : "]", out);
 }
 
@@ -86,6 +91,8 @@ static void write_statistics(const struct tensor_view *tensor, FILE *out)
     int64_t all = shape_elements(&tensor->shape), count = 0;
     long double min = INFINITY, max = -INFINITY, sum = 0, squares = 0, mean, deviations = 0;
 
+    if (tensor->dtype == DTYPE_STRING)
+        return;
     for (int64_t i = 0; i < all; i++) {
         long double x = element_get(tensor->data, tensor->dtype, i);
 
@@ -167,15 +174,34 @@ static void write_block(const struct shown *shown, FILE *out)
 static uint32_t type_code(enum dtype dtype)
 {
     static const uint32_t codes[] = {
-        [DTYPE_F32] = 0,   [DTYPE_U8] = 1,       [DTYPE_I8] = 2,       [DTYPE_U16] = 13,
-        [DTYPE_I16] = 3,   [DTYPE_I32] = 4,      [DTYPE_I64] = 200002, [DTYPE_BOOL] = 12,
-        [DTYPE_F16] = 9,   [DTYPE_F64] = 200001, [DTYPE_U32] = 200003, [DTYPE_U64] = 200004,
-        [DTYPE_BF16] = 11,
+        [DTYPE_F32] = 0,         [DTYPE_U8] = 1,       [DTYPE_I8] = 2,       [DTYPE_U16] = 13,
+        [DTYPE_I16] = 3,         [DTYPE_I32] = 4,      [DTYPE_I64] = 200002, [DTYPE_BOOL] = 12,
+        [DTYPE_F16] = 9,         [DTYPE_F64] = 200001, [DTYPE_U32] = 200003, [DTYPE_U64] = 200004,
+        [DTYPE_STRING] = 200008, [DTYPE_BF16] = 11,
     };
 
     /* MegEngine has no others, and none this high. */
     return (size_t)dtype < sizeof(codes) / sizeof(codes[0]) ? codes[dtype]
                                                             : 200000 + (uint32_t)dtype;
+}
+
+/* Of a text its length, u32, and its bytes. */
+static bool write_elements(const struct tensor_view *view, FILE *out)
+{
+    const int64_t *numbers = view->data;
+    size_t bytes = (size_t)shape_bytes(&view->shape, view->dtype);
+
+    if (view->dtype != DTYPE_STRING)
+        return fwrite(view->data, 1, bytes, out) == bytes;
+    for (int64_t i = 0; i < shape_elements(&view->shape); i++) {
+        size_t length;
+        const char *text = texts_get(numbers[i], &length);
+        uint32_t head = (uint32_t)length;
+
+        if (fwrite(&head, sizeof(head), 1, out) != 1 || fwrite(text, 1, head, out) != head)
+            return false;
+    }
+    return true;
 }
 
 static int write_file(const char *path, const struct shown *shown, struct diag *diag)
@@ -184,7 +210,6 @@ static int write_file(const char *path, const struct shown *shown, struct diag *
     uint32_t head[3 + FILE_DIMS] = {[1] = type_code(view->dtype), [2] = FILE_DIMS};
     const struct value *value = shown->value;
     const struct shape *shape = &view->shape;
-    size_t bytes = (size_t)shape_bytes(shape, view->dtype);
     char name[512];
     FILE *out;
     bool is_written;
@@ -201,8 +226,7 @@ static int write_file(const char *path, const struct shown *shown, struct diag *
     if (!out)
         return diag_set(diag, -errno, "cannot write %s: %s", path, strerror(errno));
     is_written = fwrite(head, sizeof(head), 1, out) == 1 &&
-                 fwrite(name, 1, head[0], out) == head[0] &&
-                 fwrite(view->data, 1, bytes, out) == bytes;
+                 fwrite(name, 1, head[0], out) == head[0] && write_elements(view, out);
     if (fclose(out) != 0 || !is_written)
         return diag_set(diag, -EIO, "cannot write %s: %s", path, strerror(errno));
     return 0;

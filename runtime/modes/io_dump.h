@@ -19,7 +19,8 @@
  *
  * Binary, little-endian: u32 length of the name, u32 type code, u32 7, u32[7] shape with 0 behind
  * the last dimension, name, elements row-major. Types without a code in MegEngine have 200001
- * (float64), 200002 (int64), 200003 (uint32), 200004 (uint64).
+ * (float64), 200002 (int64), 200003 (uint32), 200004 (uint64), 200008 (string: of each element u32
+ * its length, and its bytes).
  */
 #ifndef OPTRACE_RUNTIME_MODES_IO_DUMP_H
 #define OPTRACE_RUNTIME_MODES_IO_DUMP_H

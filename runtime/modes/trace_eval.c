@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "runtime/graph/element.h"
+#include "runtime/graph/text.h"
 
 enum { ENDS = 5, SHORT = 10 };
 
@@ -85,8 +86,7 @@ static struct statistics gather(const struct tensor_view *tensor)
 
 static void print_element(const struct tensor_view *tensor, int64_t i, FILE *out)
 {
-    fprintf(out, "%.*Lg", element_is_float(tensor->dtype) ? 6 : 20,
-            element_get(tensor->data, tensor->dtype, i));
+    graph_text_element(tensor, i, element_is_float(tensor->dtype) ? 6 : 20, out);
 }
 
 static void print_elements(const struct tensor_view *tensor, bool all, FILE *out)
@@ -115,6 +115,11 @@ static void print_statistics(const struct tensor_view *tensor, FILE *out)
 
     if (shape_elements(&tensor->shape) == 0) {
         fputs("Output is empty\n", out);
+        return;
+    }
+    if (tensor->dtype == DTYPE_STRING) {
+        fputs("Output has texts\n", out);
+        print_elements(tensor, false, out);
         return;
     }
     fputs("Output has ", out);

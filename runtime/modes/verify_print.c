@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/text.h"
+#include "runtime/graph/texts.h"
 #include "runtime/modes/verify_print.h"
 
 void verify_print_begin(struct verify_printer *printer, FILE *out, bool is_json)
@@ -53,6 +54,23 @@ static void write_form(struct json_writer *json, const char *key, const struct t
     json_end_object(json);
 }
 
+/* The text of an element of a tensor of strings. */
+static const char *text_of(long double number)
+{
+    size_t length;
+
+    return texts_get((int64_t)number, &length);
+}
+
+static void write_number(struct json_writer *json, const struct tensor_view *tensor,
+                         long double number)
+{
+    if (tensor->dtype == DTYPE_STRING)
+        json_string(json, text_of(number));
+    else
+        json_double(json, (double)number);
+}
+
 static void write_worst(struct json_writer *json, const struct tensor_view *expected,
                         const struct comparison *comparison)
 {
@@ -71,9 +89,9 @@ static void write_worst(struct json_writer *json, const struct tensor_view *expe
     json_begin_object(json);
     write_dims(json, "index", &position);
     json_key(json, "expected");
-    json_double(json, (double)comparison->worst_expected);
+    write_number(json, expected, comparison->worst_expected);
     json_key(json, "got");
-    json_double(json, (double)comparison->worst_got);
+    write_number(json, expected, comparison->worst_got);
     json_key(json, "error");
     json_double(json, comparison->worst_error);
     json_key(json, "allowed");
@@ -113,6 +131,13 @@ static void print_worst(FILE *out, const struct tensor_view *expected,
         return;
     if (comparison->rms > 0)
         text_print(out, "; root mean square %.3g", comparison->rms);
+    if (expected->dtype == DTYPE_STRING) {
+        if (comparison->mismatches > 0)
+            text_print(out, "; at %s: expected \"%s\", got \"%s\"",
+                       compare_index_text(&expected->shape, comparison->worst_index, text),
+                       text_of(comparison->worst_expected), text_of(comparison->worst_got));
+        return;
+    }
     text_print(out, "; worst at %s: expected %.9Lg, got %.9Lg, error %.3g, allowed %.3g",
                compare_index_text(&expected->shape, comparison->worst_index, text),
                comparison->worst_expected, comparison->worst_got, comparison->worst_error,

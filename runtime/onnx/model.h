@@ -7,7 +7,7 @@
  * folder.
  *
  * The bodies of If and Loop are graphs of their own. The model's functions are put in where they
- * are called: function.h. Left out, with an error that says so: sparse tensors, strings,
+ * are called: function.h. Left out, with an error that says so: sparse tensors,
  * sequences, other subgraphs, functions for another version of the operator set. Shapes in the
  * model's value_info are not read: shape inference computes them.
  */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "runtime/graph/texts.h"
 #include "runtime/onnx/file.h"
 #include "runtime/onnx/model.h"
 #include "runtime/onnx/node.h"
@@ -31,7 +32,9 @@ static int read_strings(struct node *node, const Onnx__AttributeProto *proto)
     int rc = !copies ? -ENOMEM : 0;
 
     for (size_t i = 0; rc == 0 && i < proto->n_strings; i++) {
-        copies[i] = strndup((const char *)proto->strings[i].data, proto->strings[i].len);
+        const ProtobufCBinaryData *text = &proto->strings[i]; /* data NULL: it is empty */
+
+        copies[i] = strndup(text->data ? (const char *)text->data : "", text->len);
         if (!copies[i])
             rc = -ENOMEM;
     }
@@ -41,6 +44,36 @@ static int read_strings(struct node *node, const Onnx__AttributeProto *proto)
         free(copies[i]);
     free(copies);
     return rc;
+}
+
+/* A Constant's texts are the elements of a tensor, as its other values are. */
+static int read_texts(struct node *node, const Onnx__AttributeProto *proto, struct diag *diag)
+{
+    bool is_list = proto->type == PROTO_STRINGS;
+    const ProtobufCBinaryData *texts = is_list ? proto->strings : &proto->s;
+    struct tensor_view view = {.dtype = DTYPE_STRING, .shape = {.rank = is_list ? 1 : 0}};
+    size_t count = is_list ? proto->n_strings : 1;
+    int64_t *numbers = graph_alloc_data(count * sizeof(*numbers));
+    int64_t failure = numbers ? 0 : -ENOMEM;
+
+    view.shape.dims[0] = (int64_t)count;
+    view.data = numbers;
+    for (size_t i = 0; failure == 0 && i < count; i++) {
+        numbers[i] = texts_number((const char *)texts[i].data, texts[i].len);
+        failure = numbers[i] < 0 ? numbers[i] : 0;
+    }
+    if (failure == 0 && node_attribute(node, "value"))
+        failure = diag_set(diag, -EINVAL, "node '%s' has two values", node->name);
+    if (failure == 0)
+        return node_set_tensor(node, "value", &view);
+    free(numbers);
+    return (int)failure;
+}
+
+static bool holds_texts(const struct node *node, const char *name)
+{
+    return strcmp(node->op_type, "Constant") == 0 && node->domain[0] == '\0' &&
+           (strcmp(name, "value_string") == 0 || strcmp(name, "value_strings") == 0);
 }
 
 static int read_tensor(struct node *node, const Onnx__AttributeProto *proto, int folder_fd,
@@ -197,6 +230,8 @@ static int read_attribute(struct graph *graph, struct node *node, const Onnx__At
     case PROTO_INT:
         return node_set_int(node, name, proto->i);
     case PROTO_STRING:
+        if (holds_texts(node, name))
+            return read_texts(node, proto, diag);
         return node_set_string(node, name, (const char *)proto->s.data, proto->s.len);
     case PROTO_TENSOR:
         return read_tensor(node, proto, place.folder_fd, diag);
@@ -207,6 +242,8 @@ static int read_attribute(struct graph *graph, struct node *node, const Onnx__At
     case PROTO_INTS:
         return node_set_ints(node, name, proto->ints, proto->n_ints);
     case PROTO_STRINGS:
+        if (holds_texts(node, name))
+            return read_texts(node, proto, diag);
         return read_strings(node, proto);
     default:
         return diag_set(diag, -ENOTSUP,

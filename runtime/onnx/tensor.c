@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "runtime/graph/texts.h"
 #include "runtime/onnx/external.h"
 #include "runtime/onnx/file.h"
 #include "runtime/onnx/tensor.h"
@@ -297,6 +298,35 @@ static int take_external(const Onnx__TensorProto *proto, int folder_fd, const ch
                                     diag);
 }
 
+/* Texts are listed one by one, and become their numbers. */
+static int take_texts(const Onnx__TensorProto *proto, const char *what, struct tensor_view *made,
+                      struct diag *diag)
+{
+    size_t elements = (size_t)shape_elements(&made->shape);
+    int64_t *numbers;
+
+    if (proto->has_raw_data || proto->data_location != 0)
+        return diag_set(diag, -EINVAL, "%s holds texts as raw bytes", what);
+    if (proto->n_string_data != elements)
+        return diag_set(diag, -EINVAL, "%s holds %zu texts where its shape needs %zu", what,
+                        proto->n_string_data, elements);
+    numbers = graph_alloc_data(elements * sizeof(*numbers));
+    if (!numbers)
+        return diag_set(diag, -ENOMEM, "no memory for %s", what);
+    for (size_t i = 0; i < elements; i++) {
+        numbers[i] =
+            texts_number((const char *)proto->string_data[i].data, proto->string_data[i].len);
+        if (numbers[i] < 0) {
+            int rc = (int)numbers[i];
+
+            free(numbers);
+            return diag_set(diag, rc, "no memory for the texts of %s", what);
+        }
+    }
+    made->data = numbers;
+    return 0;
+}
+
 /* A bool is 0 or 1 from here on, whatever byte the file holds. */
 static void normalise_bool(struct tensor_view *tensor, size_t elements)
 {
@@ -319,7 +349,9 @@ int onnx_tensor_share(Onnx__TensorProto *proto, int folder_fd, const char *what,
         rc = read_shape(proto->dims, proto->n_dims, made.dtype, what, &made.shape, diag);
     if (rc < 0)
         return rc;
-    if (proto->data_location == 0)
+    if (made.dtype == DTYPE_STRING)
+        rc = take_texts(proto, what, &made, diag);
+    else if (proto->data_location == 0)
         rc = take_stored(proto, what, share, &made, diag);
     else if (proto->data_location == 1)
         rc = take_external(proto, folder_fd, what, share, &made, diag);

@@ -26,7 +26,7 @@ struct onnx_share {
  * what       for messages: "initialiser 'w1'"
  * out_view   the caller frees out_view->data
  *
- * Returns 0, -EINVAL (damaged), -ENOTSUP (strings, unknown types), -EACCES (a data file outside the
+ * Returns 0, -EINVAL (damaged), -ENOTSUP (unknown types), -EACCES (a data file outside the
  * folder), -ENOMEM, or what opening the data file says.
  */
 int onnx_tensor_from_proto(struct Onnx__TensorProto *proto, int folder_fd, const char *what,

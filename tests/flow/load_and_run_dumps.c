@@ -107,6 +107,37 @@ static void outputs_of_every_run_are_kept(void **state)
     free(text);
 }
 
+/* Texts are shown, and compared, as what they say. */
+static void texts_are_dumped(void **state)
+{
+    char *model = place_source("tests/graphs/cases/lowered_mappers/model.onnx"), *text;
+    static const char words[] =
+        "{\"x0\": {\"shape\": [3], \"type\": \"string\", \"raw\": [\"emu\", \"\\u001b\", \"emu\"]}}";
+
+    make_folder("c");
+    make_folder("d");
+    free(temp_write(folder, "words.json", words, strlen(words)));
+    text = expect(EXIT_OK, (const char *const[WORDS_MAX]){
+                               program, model, "--input", "words.json;x1:1,7,3", "--iter", "1",
+                               "--bin-out-dump", "c", "--io-dump-stdout"});
+    CHECK_CONTAINS(text, ": [\"emu\", \"\\x1b\", \"emu\"] s\n");
+    CHECK_CONTAINS(text, " val: [\"emu\", \"lynx\", \"none\"] s\n");
+    free(text);
+    free(expect(EXIT_OK,
+                (const char *const[WORDS_MAX]){program, model, "--input", "words.json;x1:1,7,1",
+                                               "--iter", "1", "--bin-out-dump", "d"}));
+    free(COMPARE(EXIT_OK, "c", "c"));
+    text = COMPARE(EXIT_NO, "c", "d", "--max-err", "0.5");
+    CHECK_CONTAINS(text, "1 of 3 elements differ, worst at {2}: 'none' against 'emu', error inf");
+    free(text);
+    text =
+        expect(EXIT_OK, (const char *const[WORDS_MAX]){program, model, "--input",
+                                                       "words.json;x1:1,7,3", "--trace-eval", "2"});
+    CHECK_CONTAINS(text, "Output has texts\nOutput: \"emu\", \"lynx\", \"none\"\n");
+    free(text);
+    free(model);
+}
+
 static void damaged_dumps_are_named(void **state)
 {
     struct child_result result;
@@ -187,6 +218,7 @@ int main(void)
         cmocka_unit_test(text_has_a_block_for_each_output),
         cmocka_unit_test(binary_dumps_are_compared),
         cmocka_unit_test(outputs_of_every_run_are_kept),
+        cmocka_unit_test(texts_are_dumped),
         cmocka_unit_test(damaged_dumps_are_named),
         cmocka_unit_test(bad_places_for_dumps),
         cmocka_unit_test(values_out_of_range_end_the_run),

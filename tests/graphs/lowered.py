@@ -22,7 +22,8 @@ OPSET = 17
 class Group:
     """One model: nodes with inputs that are fed or constant, and all of their outputs."""
 
-    def __init__(self, learning=1):
+    def __init__(self, learning=1, opset=OPSET):
+        self.opset = opset
         self.learning = learning  # the version of ai.onnx.ml
         self.random = np.random.default_rng(11)
         self.nodes, self.constants, self.feeds, self.inputs, self.outputs = [], [], {}, [], []
@@ -59,6 +60,11 @@ class Group:
         self.nodes.append(helper.make_node(op, inputs, names, f"{op}_{len(self.nodes)}", domain=domain, **attributes))
         return names if count > 1 else names[0]
 
+    def maps(self, scores, key, **labels):
+        self.nodes.append(helper.make_node("ZipMap", [scores], ["maps"], "maps", domain=LEARNING, **labels))
+        inner = helper.make_map_type_proto(key, helper.make_tensor_type_proto(1, None))
+        self.outputs.append(helper.make_value_info("maps", helper.make_sequence_type_proto(inner)))
+
     @staticmethod
     def columns(result):
         """A list of maps is a column for each label."""
@@ -66,12 +72,13 @@ class Group:
 
     def write(self, folder):
         graph = helper.make_graph(self.nodes, "lowered", self.inputs, self.outputs, self.constants)
-        opsets = [helper.make_opsetid(d, v) for d, v in (("", OPSET), (MICROSOFT, 1), (LEARNING, self.learning))]
+        opsets = [helper.make_opsetid(d, v) for d, v in (("", self.opset), (MICROSOFT, 1), (LEARNING, self.learning))]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
         wishes = onnxruntime.SessionOptions()
         wishes.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         session = onnxruntime.InferenceSession(model.SerializeToString(), wishes, providers=["CPUExecutionProvider"])
         results = [self.columns(result) for result in session.run(None, self.feeds)]
+        results = [result.astype(object) if result.dtype.kind in "OU" else result for result in results]
         data = folder / "test_data_set_0"
         data.mkdir(parents=True, exist_ok=True)
         (folder / "model.onnx").write_bytes(model.SerializeToString())
@@ -325,9 +332,7 @@ def learning():
             vectors_per_class=[2] * count, support_vectors=numbers(6 * count), coefficients=numbers(2 * count * (count - 1)),
             rho=numbers(pairs), prob_a=numbers(pairs), prob_b=numbers(pairs))
     scores = g.chain("Identity", [x])
-    g.nodes.append(helper.make_node("ZipMap", [scores], ["maps"], "maps", domain=LEARNING, classlabels_int64s=[1, 4, 7]))
-    inner = helper.make_tensor_type_proto(1, None)
-    g.outputs.append(helper.make_value_info("maps", helper.make_sequence_type_proto(helper.make_map_type_proto(7, inner))))
+    g.maps(scores, 7, classlabels_int64s=[1, 4, 7])
     return g
 
 
@@ -440,10 +445,56 @@ def ensembles():
     return g
 
 
+def labels():
+    """Classifiers whose labels are texts, and what moves, compares and replaces texts."""
+    g = Group(learning=4, opset=19)
+    x, names = g.feed(g.real(7, 4)), ["lynx", "Öre", "", "emu"]
+    transforms = ("NONE", "SOFTMAX", "LOGISTIC")
+    for count, transform in zip((3, 2, 4), transforms):
+        g.add("LinearClassifier", [x], (8, 1), LEARNING, coefficients=g.random.standard_normal(4 * count).tolist(),
+              intercepts=g.random.standard_normal(count).tolist(), classlabels_strings=names[:count], post_transform=transform)
+    kernel = dict(kernel_type="RBF", kernel_params=[0.4, 0.0, 3.0], support_vectors=g.random.standard_normal(24).tolist(),
+                  vectors_per_class=[2, 1, 3], rho=g.random.standard_normal(3).tolist())
+    g.add("SVMClassifier", [x], (8, 1), LEARNING, coefficients=g.random.standard_normal(12).tolist(), classlabels_strings=names[:3], **kernel)
+    nodes, weights = forest(g.random, 3, 4, [0, 1, 2], ("BRANCH_LEQ",))
+    columns = dict(zip(("class_treeids", "class_nodeids", "class_ids", "class_weights"), zip(*weights)))
+    label, scores = g.chain("TreeEnsembleClassifier", [x], 2, LEARNING, classlabels_strings=sorted(names[:3]), **nodes, **columns)
+    g.maps(scores, 8, classlabels_strings=sorted(names[:3]))
+    g.add("Identity", [label], (8,), "")
+    g.add("ArrayFeatureExtractor", [g.constant([names], object), g.feed(np.array([3, 1, 1], np.int64))], (8,), LEARNING)
+    words = g.feed(np.array([["emu", "Öre", "ox"], ["lynx", "", "emu"]], object))
+    same = g.chain("Equal", [words, g.constant("emu", object)])
+    g.add("Cast", [same], (1,), "", to=1)
+    g.add("Where", [same, g.constant(["a", "b", "c"], object), words], (8,), "")
+    g.add("Cast", [g.chain("Reshape", [g.chain("Transpose", [words]), g.constant([-1], np.int64)])], (8,), "", to=8)
+    row = g.chain("Slice", [words, *(g.constant([at], np.int64) for at in (1, 2, 0))])
+    g.add("Concat", [g.constant([names], object), g.chain("Concat", [row, row], axis=1)], (8,), "", axis=1)
+    g.add("LabelEncoder", [words], (7,), LEARNING, keys_strings=names, values_int64s=[4, 3, 2, 1], default_int64=-5)
+    g.add("LabelEncoder", [words], (1,), LEARNING, keys_strings=names, values_floats=[0.5, 1.5, 2.5, 3.5], default_float=-1.0)
+    g.add("LabelEncoder", [words], (8,), LEARNING, keys_strings=names[:2], values_strings=["cat", "coin"])
+    g.add("LabelEncoder", [g.feed(np.array([2, 9, 0], np.int64))], (8,), LEARNING, keys_int64s=[0, 1, 2], values_strings=names[:3], default_string="none")
+    g.add("LabelEncoder", [words], (7,), LEARNING, keys_tensor=helper.make_tensor("k", 8, [4], [n.encode() for n in names]),
+          values_tensor=helper.make_tensor("v", 7, [4], [8, 7, 6, 5]), default_tensor=helper.make_tensor("d", 7, [1], [-3]))
+    g.add("OneHotEncoder", [words], (1,), LEARNING, cats_strings=names, zeros=1)
+    return g
+
+
+def mappers():
+    g = Group()
+    words, places = g.feed(np.array(["emu", "ox", "lynx"], object)), g.feed(np.array([1, 5, 7], np.int64))
+    lists = dict(cats_strings=["lynx", "emu"], cats_int64s=[7, 1])
+    g.add("CategoryMapper", [words], (7,), LEARNING, default_int64=-9, **lists)
+    g.add("CategoryMapper", [places], (8,), LEARNING, default_string="none", **lists)
+    g.add("LabelEncoder", [words], (7,), LEARNING, classes_strings=["ox", "emu"], default_int64=-2)
+    g.add("LabelEncoder", [places], (8,), LEARNING, classes_strings=["ox", "emu"])
+    return g
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    for make in (layers, attention, quantised, linear, grouped, sequences, scans, learning, trees, ensembles, drawn):
+    makers = (layers, attention, quantised, linear, grouped, sequences, scans, learning, trees, ensembles, drawn, labels, mappers)
+    for make in makers:
         make().write(pathlib.Path(sys.argv[1]) / f"lowered_{make.__name__}")
 
 

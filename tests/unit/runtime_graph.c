@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The graph: names, edges, editing, order, and that graph_check() finds what is broken. */
 #include "runtime/graph/graph.h"
+#include "runtime/graph/compare.h"
 #include "runtime/graph/text.h"
+#include "runtime/graph/texts.h"
 #include "tests/support/check.h"
 #include "tests/support/graph_build.h"
+
+#include <math.h>
+#include <pthread.h>
 
 static void names_are_unique(void **state)
 {
@@ -256,7 +261,8 @@ static void sizes_stay_within_the_limit(void **state)
     assert_int_equal(shape_elements(&empty), 0);
     assert_int_equal(shape_elements(&open), -1);
     assert_int_equal(shape_bytes(&scalar, DTYPE_F64), 8);
-    assert_int_equal(shape_bytes(&scalar, DTYPE_STRING), -1);
+    assert_int_equal(shape_bytes(&scalar, DTYPE_STRING), 8);
+    assert_int_equal(shape_bytes(&scalar, DTYPE_NONE), -1);
     assert_string_equal(shape_text(&open, text), "{3,?}");
     assert_string_equal(shape_text(&scalar, text), "{}");
     assert_string_equal(dtype_name(DTYPE_F32), "float32");
@@ -289,6 +295,81 @@ static void the_text_shows_what_is_fused(void **state)
     graph_destroy(&graph);
 }
 
+/* Equal texts have one number, whatever else was added since. */
+static void texts_have_numbers(void **state)
+{
+    int64_t numbers[1000];
+    char text[16];
+    size_t length;
+
+    assert_int_equal(texts_number("", 0), 0);
+    for (int i = 0; i < 1000; i++) {
+        numbers[i] = texts_number(text, (size_t)snprintf(text, sizeof(text), "text %d", i));
+        assert_true(numbers[i] > 0);
+        assert_true(i == 0 || numbers[i] != numbers[i - 1]);
+    }
+    for (int i = 0; i < 1000; i++) {
+        snprintf(text, sizeof(text), "text %d", i);
+        assert_string_equal(texts_get(numbers[i], &length), text);
+        assert_int_equal(length, strlen(text));
+        assert_int_equal(texts_number(text, length), numbers[i]);
+    }
+    assert_int_not_equal(texts_number("a\0b", 3), texts_number("a\0c", 3));
+    assert_int_not_equal(texts_number("a\0b", 3), texts_number("a", 1));
+    assert_memory_equal(texts_get(texts_number("a\0b", 3), &length), "a\0b", 4);
+    assert_int_equal(length, 3);
+}
+
+/* A tensor may hold any number, by a kernel's mistake. */
+static void numbers_without_a_text_are_empty(void **state)
+{
+    static const int64_t numbers[] = {0, -1, INT64_MIN, INT64_MAX, 1 << 30};
+    size_t length = 1;
+
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        assert_string_equal(texts_get(numbers[i], &length), "");
+        assert_int_equal(length, 0);
+    }
+}
+
+static void *add_texts(void *first)
+{
+    char text[16];
+
+    for (int i = 0; i < 2000; i++)
+        texts_number(text, (size_t)snprintf(text, sizeof(text), "of all %d", i));
+    return NULL;
+}
+
+static void threads_agree_on_numbers(void **state)
+{
+    pthread_t threads[4];
+    int64_t number, before = texts_number("before them", 11);
+    size_t length;
+
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, add_texts, NULL), 0);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    number = texts_number("of all 1999", 11);
+    assert_true(number > before && number <= before + 2000);
+    assert_string_equal(texts_get(number, &length), "of all 1999");
+}
+
+static void comparing_texts_is_exact(void **state)
+{
+    int64_t a[] = {texts_number("a", 1), 0}, b[] = {texts_number("b", 1), 0};
+    struct tensor_view got = {DTYPE_STRING, {1, {2}}, a}, expected = {DTYPE_STRING, {1, {2}}, b};
+    struct tolerance tolerance = {.rtol = 100, .atol = 1e9, .quanta = 3, .rms = 100};
+    struct comparison result = compare_tensors(&got, &expected, &tolerance);
+
+    assert_int_equal(result.mismatches, 1);
+    assert_int_equal(result.worst_index, 0);
+    assert_true(isinf(result.worst_error));
+    assert_false(compare_agree(&got, &expected, &tolerance));
+    assert_true(compare_agree(&got, &got, &tolerance));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -307,6 +388,10 @@ int main(void)
         cmocka_unit_test(inputs_grow_with_holes),
         cmocka_unit_test(a_read_value_needs_a_source),
         cmocka_unit_test(sizes_stay_within_the_limit),
+        cmocka_unit_test(texts_have_numbers),
+        cmocka_unit_test(numbers_without_a_text_are_empty),
+        cmocka_unit_test(threads_agree_on_numbers),
+        cmocka_unit_test(comparing_texts_is_exact),
         cmocka_unit_test(the_text_shows_what_is_fused),
     };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* --input: each format, each way of getting it wrong, and binding to a model. */
 #include "runtime/graph/element.h"
+#include "runtime/graph/texts.h"
 #include "runtime/inputs/input.h"
 #include "tests/support/check.h"
 #include "tests/support/graph_build.h"
@@ -151,6 +152,8 @@ static void broken_json_is_refused(void **state)
         {"{\"x\": {\"type\": \"int\", \"shape\": [1], \"raw\": [0.5]}}", "does not fit int32"},
         {"{\"x\": {\"type\": \"int\", \"shape\": [1], \"raw\": [\"1\"]}}", "not a number"},
         {"{\"x\": {\"type\": \"int\", \"shape\": [1], \"raw\": [null]}}", "not a number"},
+        {"{\"x\": {\"type\": \"string\", \"shape\": [1], \"raw\": [1]}}", "is not a text"},
+        {"{\"x\": {\"type\": \"string\", \"shape\": [2], \"raw\": [\"a\"]}}", "1 numbers in"},
         {"{\"x\": {\"type\": \"int64\", \"shape\": [1], \"raw\": [9007199254740994]}}", "does not"},
         {"{\"x\": {\"type\": \"int\", \"shape\": [1], \"raw\": [1]},"
          " \"x\": {\"type\": \"int\", \"shape\": [1], \"raw\": [1]}}",
@@ -249,6 +252,38 @@ static void npy_versions_types_and_orders(void **state)
     free(view.data);
 }
 
+static void texts_come_from_json_and_numpy(void **state)
+{
+    static const char *const header = "{'descr': '%s', 'fortran_order': False, 'shape': (2,), }\n";
+    static const uint32_t codes[] = {'a', 0, 'b', 0x20ac, 0x1f600, 0};
+    const char *json =
+        "{\"x\": {\"shape\": [2], \"type\": \"string\", \"raw\": [\"\\u20ac\", \"\"]}}";
+    struct input_list list = {0};
+    struct tensor_view view;
+    struct diag diag = {0};
+    uint32_t swapped[6];
+    char text[100];
+    size_t length;
+
+    CHECK_OK(parse_json(json, &list, &diag));
+    assert_int_equal(list.items[0].tensor.dtype, DTYPE_STRING);
+    assert_string_equal(texts_get(((int64_t *)list.items[0].tensor.data)[0], &length),
+                        "\xe2\x82\xac");
+    assert_int_equal(((int64_t *)list.items[0].tensor.data)[1], 0);
+    input_list_deinit(&list);
+    for (int i = 0; i < 6; i++)
+        swapped[i] = __builtin_bswap32(codes[i]);
+    for (int i = 0; i < 2; i++) {
+        snprintf(text, sizeof(text), header, i ? ">U3" : "<U3");
+        CHECK_OK(parse_npy(1, text, i ? swapped : codes, sizeof(codes), &view, &diag));
+        assert_int_equal(view.dtype, DTYPE_STRING);
+        assert_memory_equal(texts_get(((int64_t *)view.data)[0], &length), "a\0b", 4);
+        assert_string_equal(texts_get(((int64_t *)view.data)[1], &length),
+                            "\xe2\x82\xac\xf0\x9f\x98\x80");
+        free(view.data);
+    }
+}
+
 static void broken_npy_is_refused(void **state)
 {
     static const struct {
@@ -276,8 +311,14 @@ static void broken_npy_is_refused(void **state)
         {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}", 8, "8 bytes of data"},
         {1, "{'descr': '<f4', 'x': 1}", 0, "does not belong"},
         {1, "{'descr", 0, "ends within a text"},
+        {1, "{'descr': '<U1', 'fortran_order': False, 'shape': (3,)}", 8, "8 bytes of texts"},
+        {1, "{'descr': '<U0', 'fortran_order': False, 'shape': (9999999,)}", 0, "'<U0'"},
+        {1, "{'descr': '<U-1', 'fortran_order': False, 'shape': (1,)}", 4, "'<U-1'"},
+        {1, "{'descr': '<U99999999', 'fortran_order': False, 'shape': (1,)}", 4, "'<U99999999'"},
+        {1, "{'descr': '<U1', 'fortran_order': True, 'shape': (1, 1)}", 4, "Fortran's order"},
+        {1, "{'descr': '<U1', 'fortran_order': False, 'shape': (2,)}", 8, "element 1 of"},
     };
-    static const uint8_t data[16];
+    static const uint8_t data[16] = {[4] = 0, 0xd8}; /* half of a character */
     struct tensor_view view;
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -609,6 +650,7 @@ int main(void)
         cmocka_unit_test(json_gives_named_tensors),
         cmocka_unit_test(broken_json_is_refused),
         cmocka_unit_test(npy_versions_types_and_orders),
+        cmocka_unit_test(texts_come_from_json_and_numpy),
         cmocka_unit_test(broken_npy_is_refused),
         cmocka_unit_test(every_front_part_of_an_npy_is_refused),
         cmocka_unit_test(pixels_begin_behind_the_largest_value),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ONNX reader: what it reads, and that each way of spoiling a model gives its own sentence. */
+#include "runtime/graph/texts.h"
 #include "runtime/onnx/model.h"
 #include "runtime/onnx/tensor.h"
 #include "tests/support/check.h"
@@ -197,7 +198,7 @@ static void initialisers_must_fit_their_shape(void **state)
     expect_failure(&s, -EINVAL, "9 dimensions; the limit is 8");
     s.weight.n_dims = 2;
     s.weight.data_type = 8;
-    expect_failure(&s, -ENOTSUP, "element type 8 (string)");
+    expect_failure(&s, -EINVAL, "holds texts as raw bytes");
     s.weight.data_type = 27;
     expect_failure(&s, -ENOTSUP, "element type 27 (unknown)");
     s.weight.data_type = 0;
@@ -208,6 +209,74 @@ static void initialisers_must_fit_their_shape(void **state)
     s.graph.n_sparse_initializer = 1;
     s.graph.sparse_initializer = &(ProtobufCBinaryData){1, raw};
     expect_failure(&s, -ENOTSUP, "sparse");
+}
+
+static void texts_are_elements(void **state)
+{
+    ProtobufCBinaryData texts[] = {{1, (uint8_t *)"a"},    {0, NULL},
+                                   {1, (uint8_t *)"a"},    {2, (uint8_t *)"\xc3\x96"},
+                                   {3, (uint8_t *)"a\0b"}, {1, (uint8_t *)"b"}};
+    struct onnx_sample s;
+    struct graph *graph;
+    struct diag diag = {0};
+    const int64_t *numbers;
+    size_t length;
+
+    onnx_sample_init(&s);
+    s.weight.data_type = 8;
+    s.weight.n_float_data = 0;
+    s.weight.string_data = texts;
+    s.weight.n_string_data = 5;
+    expect_failure(&s, -EINVAL, "initialiser 'w' holds 5 texts where its shape needs 6");
+    s.weight.n_string_data = 6;
+    CHECK_OK(parse(&s, &graph, &diag));
+    assert_int_equal(graph_find_value(graph, "w")->dtype, DTYPE_STRING);
+    numbers = graph_find_value(graph, "w")->data;
+    assert_int_equal(numbers[0], numbers[2]);
+    assert_int_equal(numbers[1], 0);
+    assert_string_equal(texts_get(numbers[3], &length), "\xc3\x96");
+    assert_memory_equal(texts_get(numbers[4], &length), "a\0b", 4);
+    graph_destroy(&graph);
+    s.weight.has_data_location = 1;
+    s.weight.data_location = 1;
+    expect_failure(&s, -EINVAL, "holds texts as raw bytes");
+}
+
+/* value_string and value_strings of a Constant. */
+static void constants_may_be_texts(void **state)
+{
+    ProtobufCBinaryData texts[] = {{1, (uint8_t *)"a"}, {1, (uint8_t *)"b"}};
+    struct onnx_sample s;
+    struct graph *graph;
+    struct diag diag = {0};
+    const struct attribute *value;
+
+    onnx_sample_init(&s);
+    s.nodes[0].op_type = (char *)"Constant";
+    s.nodes[0].n_input = 0;
+    s.nodes[0].n_attribute = 1;
+    s.nodes[0].attribute = s.attribute_list;
+    s.attribute_list[0] = &s.attribute;
+    onnx__attribute_proto__init(&s.attribute);
+    s.attribute.name = (char *)"value_strings";
+    s.attribute.has_type = 1;
+    s.attribute.type = 8;
+    s.attribute.strings = texts;
+    s.attribute.n_strings = 2;
+    CHECK_OK(parse(&s, &graph, &diag));
+    value = node_attribute(graph->nodes[0], "value");
+    assert_non_null(value);
+    assert_int_equal(value->tensor.dtype, DTYPE_STRING);
+    assert_int_equal(value->tensor.shape.dims[0], 2);
+    assert_int_equal(((int64_t *)value->tensor.data)[1], texts_number("b", 1));
+    graph_destroy(&graph);
+    s.nodes[0].n_attribute = 2;
+    s.attribute_list[1] = &(Onnx__AttributeProto){0};
+    onnx__attribute_proto__init(s.attribute_list[1]);
+    s.attribute_list[1]->name = (char *)"value_string";
+    s.attribute_list[1]->has_type = 1;
+    s.attribute_list[1]->type = 3;
+    expect_failure(&s, -EINVAL, "has two values");
 }
 
 static void inputs_must_be_tensors(void **state)
@@ -658,6 +727,8 @@ int main(void)
         cmocka_unit_test(edges_must_fit),
         cmocka_unit_test(names_must_be_there),
         cmocka_unit_test(initialisers_must_fit_their_shape),
+        cmocka_unit_test(texts_are_elements),
+        cmocka_unit_test(constants_may_be_texts),
         cmocka_unit_test(inputs_must_be_tensors),
         cmocka_unit_test(attributes_are_read_or_refused),
         cmocka_unit_test(bodies_are_read),

@@ -125,7 +125,7 @@ static const struct shape_case elementwise[] = {
     {"Sum", 8, "a:f32 2; -", "", "!input 1 is left out"},
     {"Cast", 6, "x:f32 2", "to=7", "i64 2"},
     {"Cast", 1, "x:i64 2", "to='FLOAT'", "f32 2"},
-    {"Cast", 9, "x:f32 2", "to=8", "!type 8"},
+    {"Cast", 9, "x:f32 2", "to=8", "!casts from float32 to string"},
 };
 
 static const struct shape_case matrices[] = {

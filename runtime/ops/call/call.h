@@ -209,6 +209,10 @@ bool call_dtype(enum dtype dtype, enum kernel_dtype *out_dtype);
 /** The same, also of types that are only stored. */
 bool call_stored_dtype(enum dtype dtype, enum kernel_dtype *out_dtype);
 
+/** The same as call_dtype(), and for texts that of their numbers: for what moves elements or tells
+ *  whether they are equal. */
+bool call_moved_dtype(enum dtype dtype, enum kernel_dtype *out_dtype);
+
 /** -ENOTSUP unless inputs `first` to `last` that are present, and output 0, are float32. */
 int call_require_f32(const struct call_request *request, uint32_t first, uint32_t last);
 

@@ -111,6 +111,11 @@ bool call_stored_dtype(enum dtype dtype, enum kernel_dtype *out_dtype)
     return true;
 }
 
+bool call_moved_dtype(enum dtype dtype, enum kernel_dtype *out_dtype)
+{
+    return call_dtype(dtype == DTYPE_STRING ? DTYPE_I64 : dtype, out_dtype);
+}
+
 int call_require_f32(const struct call_request *request, uint32_t first, uint32_t last)
 {
     for (uint32_t i = first; i <= last; i++) {

@@ -225,9 +225,15 @@ static int begin_zip(const struct call_request *request, struct call *call, uint
     return 0;
 }
 
+/* Texts are equal or not, and nothing else. */
+static bool type_of(const struct tensor_view *x, enum kernel_zip op, enum kernel_dtype *out_type)
+{
+    return op == ZIP_EQUAL ? call_moved_dtype(x->dtype, out_type) : call_dtype(x->dtype, out_type);
+}
+
 /* The strides of an operand under the axes of y's memory. */
 static int operand(const struct call_request *request, uint32_t index, int first,
-                   enum kernel_dtype *out_type, int64_t out[KERNEL_MAX_RANK])
+                   enum kernel_zip op, enum kernel_dtype *out_type, int64_t out[KERNEL_MAX_RANK])
 {
     struct layout layout = call_output_layout(request);
     const struct tensor_view *x = call_input(request, index);
@@ -236,7 +242,7 @@ static int operand(const struct call_request *request, uint32_t index, int first
 
     if (!x)
         return call_refuse(request, -EINVAL, "input %u is left out", index);
-    if (!call_dtype(x->dtype, out_type))
+    if (!type_of(x, op, out_type))
         return call_refuse(request, -ENOTSUP, "no kernel for %s", dtype_name(x->dtype));
     call_input_strides(request, index, own);
     rc = call_broadcast_strides(request, &x->shape, own, first, strides);
@@ -270,12 +276,12 @@ static int add_zip(const struct call_request *request, struct zip_params *p, enu
     }
     args->a_type = args->b_type = args->y_type;
     if (a != RESULT)
-        rc = operand(request, a, y->rank - request->inputs[a].shape.rank, &args->a_type,
+        rc = operand(request, a, y->rank - request->inputs[a].shape.rank, op, &args->a_type,
                      args->a_stride);
     if (b >= NUMBER)
         args->b_type = KERNEL_F64;
     else if (rc == 0)
-        rc = operand(request, b, b_first, &args->b_type, args->b_stride);
+        rc = operand(request, b, b_first, op, &args->b_type, args->b_stride);
     return rc;
 }
 

@@ -21,7 +21,7 @@ static int kernel_types(const struct call_request *request, enum kernel_dtype *o
 
     if (!x || !indices)
         return call_refuse(request, -EINVAL, "an input is missing");
-    if (!call_dtype(x->dtype, out_dtype))
+    if (!call_moved_dtype(x->dtype, out_dtype))
         return call_refuse(request, -ENOTSUP, "no kernel for %s", dtype_name(x->dtype));
     if (!call_dtype(indices->dtype, out_index_type))
         return call_refuse(request, -ENOTSUP, "no kernel for indices of %s",
@@ -36,6 +36,8 @@ static int scatter_op(const struct call_request *request, enum kernel_scatter_op
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (strcmp(name, names[i]) == 0) {
+            if (i > 0 && request->inputs[0].dtype == DTYPE_STRING)
+                return call_refuse(request, -ENOTSUP, "no kernel for reductions of string");
             *out_op = (enum kernel_scatter_op)i;
             return 0;
         }

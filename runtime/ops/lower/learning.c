@@ -96,6 +96,7 @@ static void lower_vectors(struct lower *l)
 /* Classifiers compare each class with each other one */
 
 struct duel {
+    struct value *labels;
     size_t classes, pairs, vectors;
     const int64_t *counts; /* of the support vectors of each class */
     const float *coefficients;
@@ -119,7 +120,7 @@ static void read_duel(struct lower *l, struct duel *d)
     size_t labels, counts;
     int64_t left;
 
-    node_ints(l->node, "classlabels_ints", &labels);
+    d->labels = lower_labels(l, "classlabels_ints", &labels);
     d->counts = node_ints(l->node, "vectors_per_class", &counts);
     d->classes = labels;
     d->pairs = labels * (labels - 1) / 2;
@@ -128,7 +129,7 @@ static void read_duel(struct lower *l, struct duel *d)
         lower_refuse(l, "it has one of prob_a and prob_b without the other");
     if (labels < 2 || labels > 1024 || counts != labels || !c || !c->floats ||
         c->count % (labels - 1) != 0 || !rho || !rho->floats || rho->count != d->pairs) {
-        lower_refuse(l, "it does not have support vectors for each of two or more integer labels");
+        lower_refuse(l, "it does not have support vectors for each of two or more labels");
         return;
     }
     d->coefficients = c->floats;
@@ -213,8 +214,6 @@ static void lower_duels(struct lower *l)
 {
     struct duel d = {0};
     struct value *inputs[3], *scores, *label;
-    size_t count;
-    const int64_t *labels = node_ints(l->node, "classlabels_ints", &count);
     float *weights;
 
     read_duel(l, &d);
@@ -233,7 +232,7 @@ static void lower_duels(struct lower *l)
     label = lower_one(l, "ArgMax", votes_of(l, &d, scores));
     lower_int(l, "axis", 1);
     lower_int(l, "keepdims", 0);
-    label = lower_two(l, "Gather", lower_list(l, labels, count), label);
+    label = lower_two(l, "Gather", d.labels, label);
     lower_int(l, "axis", 0);
     lower_done(l, 0, label);
     if (lower_wants(l, 1))
@@ -249,6 +248,8 @@ static struct value *list_of(struct lower *l, const struct attribute *a)
 
     if (a && a->type == ATTRIBUTE_INTS)
         return lower_list(l, a->ints, a->count);
+    if (a && a->type == ATTRIBUTE_STRINGS && a->count > 0)
+        return lower_texts(l, (const char *const *)a->strings, a->count);
     if (a && a->type == ATTRIBUTE_TENSOR && shape_elements(&a->tensor.shape) > 0 &&
         a->tensor.shape.rank == 1) {
         void *bytes = lower_data(l, a->tensor.dtype, &a->tensor.shape, &value);
@@ -266,9 +267,9 @@ static struct value *list_of(struct lower *l, const struct attribute *a)
 }
 
 /* The first that is there. */
-static struct value *list_named(struct lower *l, const char *const names[3])
+static struct value *list_named(struct lower *l, const char *const names[4])
 {
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         struct value *value = list_of(l, node_attribute(l->node, names[i]));
 
         if (value)
@@ -282,8 +283,18 @@ static struct value *default_of(struct lower *l, const struct value *values)
 {
     const struct attribute *a = node_attribute(l->node, "default_tensor");
     int64_t whole = node_int(l->node, "default_int64", -1);
+    const char *text = node_string(l->node, "default_string", "_Unused");
     struct value *value;
 
+    if (a && (a->type != ATTRIBUTE_TENSOR || !values || a->tensor.dtype != values->dtype ||
+              shape_elements(&a->tensor.shape) != 1))
+        lower_refuse(l, "its default_tensor is no element of the type of its values");
+    if (values && values->dtype == DTYPE_STRING) {
+        value = lower_texts(l, &text, 1);
+        if (l->rc == 0 && a)
+            memcpy(value->data, a->tensor.data, sizeof(int64_t));
+        return value;
+    }
     if (!values || values->dtype == DTYPE_F32)
         value = lower_number(l, a && a->type == ATTRIBUTE_TENSOR && a->tensor.dtype == DTYPE_F32
                                     ? *(const float *)a->tensor.data
@@ -317,20 +328,11 @@ static struct value *hits_of(struct lower *l, struct value *x, struct value *key
     return lower_cast(l, is_key, DTYPE_F32);
 }
 
-static void lower_encoder(struct lower *l)
+static void replace_keys(struct lower *l, struct value *keys, struct value *values)
 {
-    static const char *const key_names[] = {"keys_int64s", "keys_floats", "keys_tensor"};
-    static const char *const value_names[] = {"values_int64s", "values_floats", "values_tensor"};
-    struct value *keys = list_named(l, key_names), *values = list_named(l, value_names);
     struct value *hits, *place, *ones, *inputs[3];
     float *data;
 
-    if (l->rc == 0 && (!keys || !values || !shape_equal(&keys->shape, &values->shape)))
-        lower_refuse(l, "it does not have a number for each of its keys, which are numbers");
-    if (has_nan(keys))
-        lower_refuse(l, "one of its keys is no number");
-    if (l->rc < 0)
-        return;
     hits = hits_of(l, lower_cast(l, lower_input(l, 0), keys->dtype), keys);
     place = lower_one(l, "ArgMax", hits);
     lower_int(l, "axis", -1);
@@ -344,33 +346,94 @@ static void lower_encoder(struct lower *l)
     lower_done(l, 0, lower_op(l, "Where", inputs, 3));
 }
 
+/* Texts become their places in one list and places its texts, as the input is. */
+static void lower_mapper(struct lower *l)
+{
+    const struct attribute *texts = node_attribute(l->node, "cats_strings");
+    const struct attribute *places = node_attribute(l->node, "cats_int64s");
+    const struct value *x = lower_input(l, 0);
+    struct value *words, *numbers;
+    int64_t *data = NULL;
+
+    if (!texts)
+        texts = node_attribute(l->node, "classes_strings");
+    words = list_of(l, texts);
+    numbers = places ? list_of(l, places) : NULL;
+    if (words && !places)
+        data = lower_data(l, DTYPE_I64, &words->shape, &numbers);
+    for (int64_t i = 0; data && i < words->shape.dims[0]; i++)
+        data[i] = i;
+    if (l->rc == 0 && (!words || words->dtype != DTYPE_STRING || !numbers ||
+                       numbers->dtype != DTYPE_I64 || !shape_equal(&words->shape, &numbers->shape)))
+        lower_refuse(l, "it does not have a number for each of its texts");
+    if (l->rc == 0 && x->dtype == DTYPE_I64)
+        replace_keys(l, numbers, words);
+    else if (l->rc == 0)
+        replace_keys(l, words, numbers);
+}
+
+/* Version 1 has a list of classes. */
+static void lower_encoder(struct lower *l)
+{
+    static const char *const key_names[] = {"keys_int64s", "keys_floats", "keys_strings",
+                                            "keys_tensor"};
+    static const char *const value_names[] = {"values_int64s", "values_floats", "values_strings",
+                                              "values_tensor"};
+    struct value *keys = list_named(l, key_names), *values = list_named(l, value_names);
+
+    if (node_attribute(l->node, "classes_strings")) {
+        lower_mapper(l);
+        return;
+    }
+    if (l->rc == 0 && (!keys || !values || !shape_equal(&keys->shape, &values->shape)))
+        lower_refuse(l, "it does not have a value for each of its keys");
+    if (has_nan(keys))
+        lower_refuse(l, "one of its keys is no number");
+    if (l->rc < 0)
+        return;
+    replace_keys(l, keys, values);
+}
+
 /* What is none of the categories has only zeros, also where `zeros` says that there is none. */
 static void lower_one_hot(struct lower *l)
 {
     struct value *categories = list_of(l, node_attribute(l->node, "cats_int64s"));
 
+    if (!categories)
+        categories = list_of(l, node_attribute(l->node, "cats_strings"));
     if (!categories) {
-        lower_refuse(l, "its categories are no whole numbers");
+        lower_refuse(l, "it has no categories");
         return;
     }
-    lower_done(l, 0, hits_of(l, lower_cast(l, lower_input(l, 0), DTYPE_I64), categories));
+    lower_done(l, 0, hits_of(l, lower_cast(l, lower_input(l, 0), categories->dtype), categories));
 }
 
 const struct lower_rule lower_learning[] = {
+    {{"ai.onnx.ml.CategoryMapper", "Equal, ArgMax, Gather, Where"},
+     1,
+     1,
+     1,
+     "cats_int64s cats_strings default_int64 default_string",
+     lower_mapper},
     {{"ai.onnx.ml.LabelEncoder", "Equal, ArgMax, Gather, Where"},
      1,
      1,
      1,
-     "default_float default_int64 default_string default_tensor keys_floats keys_int64s keys_tensor "
-     "values_floats values_int64s values_tensor",
+     "classes_strings default_float default_int64 default_string default_tensor keys_floats "
+     "keys_int64s keys_strings keys_tensor values_floats values_int64s values_strings values_tensor",
      lower_encoder},
-    {{"ai.onnx.ml.OneHotEncoder", "Equal, Cast"}, 1, 1, 1, "cats_int64s zeros", lower_one_hot},
+    {{"ai.onnx.ml.OneHotEncoder", "Equal, Cast"},
+     1,
+     1,
+     1,
+     "cats_int64s cats_strings zeros",
+     lower_one_hot},
     {{"ai.onnx.ml.SVMClassifier",
       "Gemm, or CDist and Exp; Pow or Tanh, PairwiseCoupling, ArgMax, Gather"},
      1,
      1,
      2,
-     "classlabels_ints coefficients kernel_params kernel_type post_transform prob_a prob_b rho "
+     "classlabels_ints classlabels_strings coefficients kernel_params kernel_type post_transform prob_a prob_b rho "
      "support_vectors vectors_per_class",
      lower_duels},
     {{"ai.onnx.ml.SVMRegressor", "Gemm, or CDist and Exp; Pow or Tanh"},

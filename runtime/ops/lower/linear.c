@@ -90,13 +90,12 @@ static void lower_regressor(struct lower *l)
 }
 
 /* The class of the best score, out of their list. */
-static struct value *choose_label(struct lower *l, struct value *y, const int64_t *labels,
-                                  size_t count)
+static struct value *choose_label(struct lower *l, struct value *y, struct value *labels)
 {
     y = lower_one(l, "ArgMax", y);
     lower_int(l, "axis", 1);
     lower_int(l, "keepdims", 0);
-    y = lower_two(l, "Gather", lower_list(l, labels, count), y);
+    y = lower_two(l, "Gather", labels, y);
     lower_int(l, "axis", 0);
     return y;
 }
@@ -105,16 +104,15 @@ static void lower_classifier(struct lower *l)
 {
     const struct attribute *intercepts = node_attribute(l->node, "intercepts");
     size_t count;
-    const int64_t *labels = node_ints(l->node, "classlabels_ints", &count);
-    struct value *y;
+    struct value *labels = lower_labels(l, "classlabels_ints", &count), *y;
 
     if (!labels || count < 2 || !intercepts || intercepts->count != count) {
-        lower_refuse(l, "it does not have an integer label and an intercept for each of two or "
-                        "more classes");
+        lower_refuse(l,
+                     "it does not have a label and an intercept for each of two or more classes");
         return;
     }
     y = scores(l, (int64_t)count);
-    lower_done(l, 0, choose_label(l, y, labels, count));
+    lower_done(l, 0, choose_label(l, y, labels));
     if (lower_wants(l, 1))
         lower_done(l, 1, lower_post_transform(l, y));
 }
@@ -223,7 +221,7 @@ const struct lower_rule lower_linear[] = {
      1,
      1,
      2,
-     "classlabels_ints coefficients intercepts multi_class post_transform",
+     "classlabels_ints classlabels_strings coefficients intercepts multi_class post_transform",
      lower_classifier},
     {{"ai.onnx.ml.LinearRegressor", "Gemm, its transform"},
      1,

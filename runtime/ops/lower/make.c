@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/graph/texts.h"
 #include "runtime/ops/lower/rules.h"
 
 /* Nodes and values */
@@ -229,6 +230,31 @@ struct value *lower_list(struct lower *l, const int64_t *ints, size_t count)
     if (data)
         memcpy(data, ints, count * sizeof(*ints));
     return value;
+}
+
+struct value *lower_texts(struct lower *l, const char *const *texts, size_t count)
+{
+    struct value *value;
+    int64_t *data =
+        lower_data(l, DTYPE_STRING, &(struct shape){.rank = 1, .dims = {(int64_t)count}}, &value);
+
+    for (size_t i = 0; data && i < count; i++) {
+        data[i] = texts_number(texts[i], strlen(texts[i]));
+        check(l, data[i] < 0 ? (int)data[i] : 0);
+    }
+    return value;
+}
+
+struct value *lower_labels(struct lower *l, const char *ints, size_t *out_count)
+{
+    const struct attribute *texts = node_attribute(l->node, "classlabels_strings");
+    const int64_t *labels = node_ints(l->node, ints, out_count);
+
+    if (texts && texts->type == ATTRIBUTE_STRINGS && texts->count > 0) {
+        *out_count = texts->count;
+        return lower_texts(l, (const char *const *)texts->strings, texts->count);
+    }
+    return labels && *out_count > 0 ? lower_list(l, labels, *out_count) : NULL;
 }
 
 /* What rules have in common */

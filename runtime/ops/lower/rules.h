@@ -71,6 +71,10 @@ struct value *lower_post_transform(struct lower *l, struct value *scores);
 struct value *lower_number(struct lower *l, float number);
 struct value *lower_double(struct lower *l, double number);
 struct value *lower_list(struct lower *l, const int64_t *ints, size_t count);
+struct value *lower_texts(struct lower *l, const char *const *texts, size_t count);
+/** The labels of a classifier: attribute classlabels_strings, or whole numbers in one called `ints`; NULL
+ *  and 0 where there is neither. */
+struct value *lower_labels(struct lower *l, const char *ints, size_t *out_count);
 /** For `bytes` of the type and shape; their place, or NULL. */
 void *lower_data(struct lower *l, enum dtype dtype, const struct shape *shape,
                  struct value **out_value);

@@ -57,6 +57,7 @@ static void lower_regressor(struct lower *l)
 
 /* Of two classes one may have all the scores. */
 struct votes {
+    struct value *names;
     size_t labels;
     int64_t only;     /* the class that alone has scores, or -1 */
     bool is_positive; /* there is no weight below 0 */
@@ -69,9 +70,9 @@ static void count_votes(struct lower *l, struct votes *v)
     const struct attribute *weights = node_attribute(l->node, "class_weights");
     const struct attribute *base = node_attribute(l->node, "base_values");
 
-    node_ints(l->node, "classlabels_int64s", &v->labels);
+    v->names = lower_labels(l, "classlabels_int64s", &v->labels);
     if (v->labels < 2 || !ids || !is_list(l, "class_weights", ATTRIBUTE_FLOATS, count)) {
-        lower_refuse(l, "it does not have two or more whole numbers as labels, or no weights");
+        lower_refuse(l, "it does not have two or more labels, or no weights");
         return;
     }
     v->only = v->labels == 2 && count > 0 ? ids[0] : -1;
@@ -110,11 +111,9 @@ static struct value *sums_of(struct lower *l, const struct votes *v)
 }
 
 /* Which of the labels, by the place of each row's. */
-static struct value *label_of(struct lower *l, struct value *place)
+static struct value *label_of(struct lower *l, const struct votes *v, struct value *place)
 {
-    size_t count;
-    const int64_t *labels = node_ints(l->node, "classlabels_int64s", &count);
-    struct value *y = lower_two(l, "Gather", lower_list(l, labels, count), place);
+    struct value *y = lower_two(l, "Gather", v->names, place);
 
     lower_int(l, "axis", 0);
     return y;
@@ -164,7 +163,7 @@ static void lower_classifier(struct lower *l)
         lower_int(l, "axis", 1);
         lower_int(l, "keepdims", 0);
     }
-    lower_done(l, 0, label_of(l, place));
+    lower_done(l, 0, label_of(l, &v, place));
     if (lower_wants(l, 1))
         lower_done(l, 1, v.only >= 0 ? both_of(l, &v, sums) : lower_post_transform(l, sums));
 }
@@ -176,7 +175,7 @@ const struct lower_rule lower_trees[] = {
      1,
      2,
      NODES " base_values base_values_as_tensor class_ids class_nodeids class_treeids class_weights "
-           "class_weights_as_tensor classlabels_int64s post_transform",
+           "class_weights_as_tensor classlabels_int64s classlabels_strings post_transform",
      lower_classifier},
     {{REGRESSOR, "TreeEnsembleRegressor, its transform"},
      1,

@@ -16,9 +16,11 @@ static enum dtype cast_word(const char *word)
         const char *word;
         enum dtype dtype;
     } words[] = {
-        {"FLOAT", DTYPE_F32},  {"DOUBLE", DTYPE_F64}, {"FLOAT16", DTYPE_F16}, {"INT8", DTYPE_I8},
-        {"INT16", DTYPE_I16},  {"INT32", DTYPE_I32},  {"INT64", DTYPE_I64},   {"UINT8", DTYPE_U8},
-        {"UINT16", DTYPE_U16}, {"UINT32", DTYPE_U32}, {"UINT64", DTYPE_U64},  {"BOOL", DTYPE_BOOL},
+        {"FLOAT", DTYPE_F32},     {"DOUBLE", DTYPE_F64}, {"FLOAT16", DTYPE_F16},
+        {"INT8", DTYPE_I8},       {"INT16", DTYPE_I16},  {"INT32", DTYPE_I32},
+        {"INT64", DTYPE_I64},     {"UINT8", DTYPE_U8},   {"UINT16", DTYPE_U16},
+        {"UINT32", DTYPE_U32},    {"UINT64", DTYPE_U64}, {"BOOL", DTYPE_BOOL},
+        {"STRING", DTYPE_STRING},
     };
 
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -35,6 +37,9 @@ int shape_cast(struct infer *infer)
 
     if (to <= 0 || to >= DTYPE_END || dtype_bytes((enum dtype)to) == 0)
         return infer_unsupported(infer, "it casts to type %" PRId64, to);
+    if ((to == DTYPE_STRING) != (infer_dtype(infer, 0) == DTYPE_STRING))
+        return infer_unsupported(infer, "it casts from %s to %s", dtype_name(infer_dtype(infer, 0)),
+                                 dtype_name((enum dtype)to));
     return infer_output(infer, 0, (enum dtype)to, infer_shape(infer, 0));
 }
 
@@ -50,7 +55,8 @@ int shape_bit_cast(struct infer *infer)
     if (dtype_file_bits((enum dtype)to) != dtype_file_bits(from))
         return infer_fail(infer, "%s and %s have not as many bits", dtype_name(from),
                           dtype_name((enum dtype)to));
-    if ((enum dtype)to != from && (to == DTYPE_BOOL || dtype_file_bits(from) < 8))
+    if ((enum dtype)to != from && (to == DTYPE_BOOL || to == DTYPE_STRING || from == DTYPE_STRING ||
+                                   dtype_file_bits(from) < 8))
         return infer_unsupported(infer, "it casts from %s to %s", dtype_name(from),
                                  dtype_name((enum dtype)to));
     return infer_output(infer, 0, (enum dtype)to, infer_shape(infer, 0));

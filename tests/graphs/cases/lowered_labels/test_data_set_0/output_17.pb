@@ -1,0 +1,1 @@
+2_Unused2coin2_Unused2cat2_Unused2_UnusedBy19_0

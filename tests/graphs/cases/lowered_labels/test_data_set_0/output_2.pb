@@ -1,0 +1,1 @@
+2Öre2lynx2lynx2Öre2Öre2lynx2lynxBy1_0

@@ -1,0 +1,1 @@
+2emu2_Unused2_UnusedBy3_0
