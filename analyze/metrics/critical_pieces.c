@@ -139,6 +139,22 @@ static bool is_blocking_copy(const struct cutter *cutter, const struct span *spa
                COPY_SYNC;
 }
 
+/* By end; a piece comes after all that it can depend on. */
+static int compare_pieces(const void *a, const void *b, void *pieces)
+{
+    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+    const struct path_piece *first = (const struct path_piece *)pieces + left;
+    const struct path_piece *second = (const struct path_piece *)pieces + right;
+
+    if (first->end_ns != second->end_ns)
+        return first->end_ns < second->end_ns ? -1 : 1;
+    if (first->start_ns != second->start_ns)
+        return first->start_ns < second->start_ns ? -1 : 1;
+    if (first->nth != second->nth)
+        return first->nth < second->nth ? -1 : 1;
+    return (left > right) - (left < right);
+}
+
 /* How many of the first `count` pieces of cutter->ended ended at a time or before. */
 static size_t count_ended(const struct cutter *cutter, size_t count, int64_t time_ns)
 {
@@ -188,15 +204,24 @@ static bool clip_awaited(struct cutter *cutter, uint32_t piece, int64_t until_ns
 {
     enum { CLOCKS_DIFFER_NS = 100000 };
     struct path_piece *items = cutter->path->pieces.items;
-    size_t first = cutter->ranges[span_at(cutter, items[piece].span)->lane].first;
+    int64_t last_ns = until_ns;
+    size_t first, from, end;
 
     if (items[piece].end_ns - until_ns > CLOCKS_DIFFER_NS)
         return false;
+    if (items[piece].end_ns <= until_ns)
+        return true;
+    first = cutter->ranges[span_at(cutter, items[piece].span)->lane].first;
+    for (size_t i = piece + 1; i-- > first && items[i].end_ns > until_ns;)
+        last_ns = items[i].end_ns > last_ns ? items[i].end_ns : last_ns;
+    from = count_ended(cutter, cutter->device_count, until_ns - 1);
+    end = count_ended(cutter, cutter->device_count, last_ns);
     for (size_t i = piece + 1; i-- > first && items[i].end_ns > until_ns;) {
         items[i].end_ns = until_ns;
         if (items[i].start_ns > until_ns)
             items[i].start_ns = until_ns;
     }
+    qsort_r(cutter->ended + from, end - from, sizeof(*cutter->ended), compare_pieces, items);
     return true;
 }
 
@@ -395,22 +420,6 @@ static int find_waits(struct cutter *cutter)
 }
 
 /* --- What depends on what. --- */
-
-/* By end; a piece comes after all that it can depend on. */
-static int compare_pieces(const void *a, const void *b, void *pieces)
-{
-    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-    const struct path_piece *first = (const struct path_piece *)pieces + left;
-    const struct path_piece *second = (const struct path_piece *)pieces + right;
-
-    if (first->end_ns != second->end_ns)
-        return first->end_ns < second->end_ns ? -1 : 1;
-    if (first->start_ns != second->start_ns)
-        return first->start_ns < second->start_ns ? -1 : 1;
-    if (first->nth != second->nth)
-        return first->nth < second->nth ? -1 : 1;
-    return (left > right) - (left < right);
-}
 
 static int sort_ended(struct cutter *cutter)
 {
