@@ -66,22 +66,30 @@ static void reverse(struct critical_path *path)
     }
 }
 
+int critical_path_back(struct critical_path *path, uint32_t *place)
+{
+    const struct path_piece *piece = &path->pieces.items[*place];
+    const struct span *span = &path->answer->spans.items[piece->span];
+    int rc = add_step(path, piece->start_ns, piece->end_ns, piece->span,
+                      span_is_device(path->answer, span) ? PATH_DEVICE : PATH_HOST);
+
+    *place = find_holder(path, piece);
+    return rc ? rc : add_gap(path, piece, *place);
+}
+
+uint32_t critical_path_holder(const struct critical_path *path, uint32_t place)
+{
+    return find_holder(path, &path->pieces.items[place]);
+}
+
 static int walk(struct critical_path *path)
 {
     uint32_t place = path->pieces.count ? path->order[path->pieces.count - 1] : SPAN_NONE;
     int64_t last_ns = place == SPAN_NONE ? path->start_ns : path->pieces.items[place].end_ns;
     int rc = add_step(path, last_ns, path->end_ns, SPAN_NONE, PATH_NOTHING);
 
-    while (place != SPAN_NONE && rc == 0) {
-        const struct path_piece *piece = &path->pieces.items[place];
-        const struct span *span = &path->answer->spans.items[piece->span];
-
-        rc = add_step(path, piece->start_ns, piece->end_ns, piece->span,
-                      span_is_device(path->answer, span) ? PATH_DEVICE : PATH_HOST);
-        place = find_holder(path, piece);
-        if (rc == 0)
-            rc = add_gap(path, piece, place);
-    }
+    while (place != SPAN_NONE && rc == 0)
+        rc = critical_path_back(path, &place);
     reverse(path);
     return rc;
 }
@@ -101,7 +109,9 @@ void critical_path_deinit(struct critical_path *path)
     array_deinit(&path->pieces);
     array_deinit(&path->steps);
     free(path->order);
+    free(path->ends);
     path->order = NULL;
+    path->ends = NULL;
 }
 
 /* --- The schedule. --- */

@@ -50,11 +50,31 @@ struct path_piece {
     bool is_launched;
 };
 
+/* What pieces of later parts can depend on of a lane: places of pieces, or SPAN_NONE. */
+struct lane_ends {
+    uint32_t last;   /* the last one of the lane */
+    uint32_t ended;  /* the last one by end */
+    uint32_t latest; /* the same of those that are no waits */
+    uint32_t issued; /* of the op that was launched last */
+};
+
+/* Of all parts before one (critical_parts.h). */
+struct earlier_pieces {
+    const struct path_piece *pieces; /* without what they depend on */
+    const uint32_t *lanes;           /* beside them */
+    size_t count;
+    const struct lane_ends *ends; /* by lane, in `pieces` */
+};
+
 struct critical_path {
     const struct spans_answer *answer;
-    int64_t start_ns, end_ns; /* of the run */
-    ARRAY_OF(struct path_piece) pieces;
-    uint32_t *order;                  /* places of pieces, each after those it depends on */
+    int64_t start_ns, end_ns;             /* of the run */
+    const struct earlier_pieces *earlier; /* or NULL: the answer is all there is */
+    ARRAY_OF(struct path_piece) pieces;   /* first the earlier ones */
+    size_t first;                         /* so many are earlier */
+    uint32_t *order;                  /* places of pieces that are not earlier, each after those it
+                                         depends on */
+    struct lane_ends *ends;           /* by lane; NULL without `earlier` */
     ARRAY_OF(struct path_step) steps; /* in the order of time, without gaps, from start to end */
 };
 
@@ -63,6 +83,17 @@ struct critical_path {
 int critical_path_make(const struct spans_answer *answer, int64_t start_ns, int64_t end_ns,
                        struct critical_path *out_path);
 void critical_path_deinit(struct critical_path *path);
+
+/** Adds a piece and the time before it, since what it waited for last had ended, to the steps: these
+ *  come last first, so. *place becomes that of the piece it waited for, or SPAN_NONE. Returns 0 or
+ *  -ENOMEM. */
+int critical_path_back(struct critical_path *path, uint32_t *place);
+
+/** The piece that a piece waited for last, or SPAN_NONE. */
+uint32_t critical_path_holder(const struct critical_path *path, uint32_t place);
+
+/** Which ends first, as far as the pieces themselves tell: < 0, 0 or > 0. */
+int critical_path_compare_ends(const struct path_piece *a, const struct path_piece *b);
 
 /**
  * How long the run would take.

@@ -20,7 +20,7 @@ struct cutter {
     struct critical_path *path;
     ARRAY_OF(struct cut) cuts; /* where a thread launched something; by lane and time */
     size_t next_cut;
-    uint32_t *ended; /* pieces by end: first those of devices alone, then all */
+    uint32_t *ended; /* pieces by end, earlier ones aside: first those of devices alone, then all */
     size_t device_count;
     struct span_range *ranges; /* pieces of each lane */
     ARRAY_OF(uint32_t) open;   /* spans of the thread */
@@ -140,19 +140,22 @@ static bool is_blocking_copy(const struct cutter *cutter, const struct span *spa
 }
 
 /* By end; a piece comes after all that it can depend on. */
+int critical_path_compare_ends(const struct path_piece *a, const struct path_piece *b)
+{
+    if (a->end_ns != b->end_ns)
+        return a->end_ns < b->end_ns ? -1 : 1;
+    if (a->start_ns != b->start_ns)
+        return a->start_ns < b->start_ns ? -1 : 1;
+    return (a->nth > b->nth) - (a->nth < b->nth);
+}
+
 static int compare_pieces(const void *a, const void *b, void *pieces)
 {
     uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-    const struct path_piece *first = (const struct path_piece *)pieces + left;
-    const struct path_piece *second = (const struct path_piece *)pieces + right;
+    int order = critical_path_compare_ends((const struct path_piece *)pieces + left,
+                                           (const struct path_piece *)pieces + right);
 
-    if (first->end_ns != second->end_ns)
-        return first->end_ns < second->end_ns ? -1 : 1;
-    if (first->start_ns != second->start_ns)
-        return first->start_ns < second->start_ns ? -1 : 1;
-    if (first->nth != second->nth)
-        return first->nth < second->nth ? -1 : 1;
-    return (left > right) - (left < right);
+    return order ? order : (left > right) - (left < right);
 }
 
 /* How many of the first `count` pieces of cutter->ended ended at a time or before. */
@@ -185,6 +188,14 @@ static uint32_t find_awaited(const struct cutter *cutter, uint32_t call, int64_t
     return SPAN_NONE;
 }
 
+/* The last of earlier parts that pieces of a lane depend on, or SPAN_NONE. */
+static struct lane_ends earlier_ends(const struct cutter *cutter, size_t lane)
+{
+    static const struct lane_ends none = {SPAN_NONE, SPAN_NONE, SPAN_NONE, SPAN_NONE};
+
+    return cutter->path->earlier ? cutter->path->earlier->ends[lane] : none;
+}
+
 /* The last piece of a stream up to where it was to be waited for. */
 static uint32_t last_piece(const struct cutter *cutter, struct stream_end end)
 {
@@ -209,7 +220,7 @@ static bool clip_awaited(struct cutter *cutter, uint32_t piece, int64_t until_ns
 
     if (items[piece].end_ns - until_ns > CLOCKS_DIFFER_NS)
         return false;
-    if (items[piece].end_ns <= until_ns)
+    if (piece < cutter->path->first || items[piece].end_ns <= until_ns)
         return true;
     first = cutter->ranges[span_at(cutter, items[piece].span)->lane].first;
     for (size_t i = piece + 1; i-- > first && items[i].end_ns > until_ns;)
@@ -242,8 +253,11 @@ static int gather_awaited(struct cutter *cutter, uint32_t call, int64_t from_ns,
         return array_push(&cutter->awaited, one);
     for (size_t i = 0; i < cutter->streams.count && rc > 0; i++) {
         const struct awaited_stream *stream = &cutter->streams.items[i];
+        struct stream_end end = stream_waits_end(&cutter->waits, stream->lane, stream->until_ns);
 
-        one = last_piece(cutter, stream_waits_end(&cutter->waits, stream->lane, stream->until_ns));
+        one = last_piece(cutter, end);
+        if (end.op == SPAN_NONE && end.wait == SPAN_NONE)
+            one = earlier_ends(cutter, stream->lane).issued;
         if (one != SPAN_NONE && clip_awaited(cutter, one, until_ns) &&
             array_push(&cutter->awaited, one) < 0)
             rc = -ENOMEM;
@@ -400,12 +414,24 @@ static int place_waits(struct cutter *cutter)
     return 0;
 }
 
+/* Waits of streams may be for what was launched in another part. */
+static bool lacks_parts(const struct cutter *cutter)
+{
+    const struct spans_answer *answer = cutter->path->answer;
+
+    return cutter->path->earlier && (answer->from_ns > INT64_MIN || answer->until_ns < INT64_MAX) &&
+           (cutter->waits.waits.count || cutter->waits.syncs.count);
+}
+
+/* Returns 0, SPAN_PARTS_WHOLE or -ENOMEM. */
 static int find_waits(struct cutter *cutter)
 {
     const struct spans_answer *answer = cutter->path->answer;
     int rc = stream_waits_make(answer, &cutter->waits);
     size_t count = cutter->waits.waits.count;
 
+    if (rc == 0 && lacks_parts(cutter))
+        return SPAN_PARTS_WHOLE;
     if (rc == 0)
         rc = stream_waits_issue(&cutter->waits, answer);
     if (rc < 0)
@@ -423,16 +449,47 @@ static int find_waits(struct cutter *cutter)
 
 static int sort_ended(struct cutter *cutter)
 {
-    size_t count = cutter->path->pieces.count;
+    size_t first = cutter->path->first, count = cutter->path->pieces.count - first;
     uint32_t *ended = realloc(cutter->ended, (count + 1) * sizeof(*ended));
 
     if (!ended)
         return -ENOMEM;
     cutter->ended = ended;
     for (size_t i = 0; i < count; i++)
-        ended[i] = (uint32_t)i;
+        ended[i] = (uint32_t)(first + i);
     qsort_r(ended, count, sizeof(*ended), compare_pieces, cutter->path->pieces.items);
     return 0;
+}
+
+/* Devices come before threads where nothing else tells pieces of earlier parts apart. */
+static bool is_lane_behind(const struct cutter *cutter, uint32_t lane, uint32_t other)
+{
+    const struct lane_row *lanes = cutter->path->answer->lanes.items;
+
+    if (lanes[lane].side != lanes[other].side)
+        return lanes[lane].side != OP_DEVICE;
+    return lane > other;
+}
+
+/* The same in earlier parts. */
+static uint32_t find_earlier(const struct cutter *cutter, uint32_t lane, int64_t after_ns)
+{
+    const struct path_piece *items = cutter->path->pieces.items;
+    uint32_t best = SPAN_NONE, lane_of_best = 0;
+
+    for (uint32_t i = 0; i < cutter->path->answer->lanes.count && cutter->path->first; i++) {
+        uint32_t place = earlier_ends(cutter, i).latest;
+        int order;
+
+        if (i == lane || place == SPAN_NONE || items[place].end_ns <= after_ns)
+            continue;
+        order = best == SPAN_NONE ? 1 : critical_path_compare_ends(&items[place], &items[best]);
+        if (order > 0 || (order == 0 && is_lane_behind(cutter, i, lane_of_best))) {
+            best = place;
+            lane_of_best = i;
+        }
+    }
+    return best;
 }
 
 /* What ended last on another lane, between two times and before a piece; SPAN_NONE: nothing. */
@@ -440,7 +497,8 @@ static uint32_t find_last(const struct cutter *cutter, uint32_t piece, int64_t a
 {
     struct path_piece *items = cutter->path->pieces.items;
     uint32_t lane = span_at(cutter, items[piece].span)->lane;
-    size_t count = count_ended(cutter, cutter->path->pieces.count, items[piece].start_ns);
+    size_t count = count_ended(cutter, cutter->path->pieces.count - cutter->path->first,
+                               items[piece].start_ns);
 
     for (; count > 0; count--) {
         uint32_t place = cutter->ended[count - 1];
@@ -451,7 +509,7 @@ static uint32_t find_last(const struct cutter *cutter, uint32_t piece, int64_t a
             compare_pieces(&place, &piece, items) < 0)
             return place;
     }
-    return SPAN_NONE;
+    return find_earlier(cutter, lane, after_ns);
 }
 
 /* The piece of the launching thread that ended when the launch was made. */
@@ -467,7 +525,7 @@ static uint32_t find_launch(const struct cutter *cutter, uint32_t piece, const s
         time_ns = items[piece].start_ns;
     low = search_past(low, high, middle, items[middle].end_ns <= time_ns);
     if (low == range->first)
-        return SPAN_NONE;
+        return earlier_ends(cutter, launch->lane).last;
     place = (uint32_t)(low - 1);
     return compare_pieces(&place, &piece, items) < 0 ? place : SPAN_NONE;
 }
@@ -481,8 +539,7 @@ static void link_piece(struct cutter *cutter, uint32_t place, const struct span_
 
     if (piece->nth && is_device)
         return;
-    if (place > range->first)
-        piece->before = place - 1;
+    piece->before = place > range->first ? place - 1 : earlier_ends(cutter, span->lane).last;
     while (piece->before != SPAN_NONE && /* they overlap */
            (items[piece->before].end_ns > piece->start_ns ||
             compare_pieces(&piece->before, &place, items) > 0))
@@ -545,7 +602,7 @@ static int cut_all(struct cutter *cutter)
         rc = cut_lanes(cutter, OP_DEVICE);
     if (rc == 0)
         rc = place_waits(cutter);
-    cutter->device_count = cutter->path->pieces.count;
+    cutter->device_count = cutter->path->pieces.count - cutter->path->first;
     if (cutter->cuts.count)
         qsort(cutter->cuts.items, cutter->cuts.count, sizeof(*cutter->cuts.items), compare_cuts);
     if (rc == 0)
@@ -555,26 +612,98 @@ static int cut_all(struct cutter *cutter)
     return rc ? rc : sort_ended(cutter);
 }
 
+static int take_earlier(struct critical_path *path)
+{
+    int rc = 0;
+
+    path->first = path->earlier ? path->earlier->count : 0;
+    for (size_t i = 0; i < path->first && rc == 0; i++)
+        rc = array_push(&path->pieces, path->earlier->pieces[i]);
+    return rc;
+}
+
+/* Of pieces of earlier parts that take no time and are when one of this part is and takes none, it is
+ * not known which comes first. */
+static bool has_ties(const struct critical_path *path)
+{
+    const struct path_piece *items = path->pieces.items;
+
+    for (size_t i = 0; i < path->pieces.count - path->first; i++) {
+        const struct path_piece *piece = &items[path->order[i]];
+        bool is_later = true;
+
+        for (size_t k = 0; k < path->first; k++) {
+            if (items[k].start_ns != items[k].end_ns || items[k].end_ns < piece->end_ns)
+                continue;
+            if (piece->start_ns == piece->end_ns)
+                return true;
+            is_later = false;
+        }
+        if (is_later)
+            break;
+    }
+    return false;
+}
+
+/* What later parts can depend on: of this part, and where that has nothing, of earlier ones. */
+static int find_ends(const struct cutter *cutter, struct critical_path *path)
+{
+    const struct issued_op *issued = cutter->waits.issued.items;
+
+    path->ends = malloc((path->answer->lanes.count + 1) * sizeof(*path->ends));
+    if (!path->ends)
+        return -ENOMEM;
+    for (uint32_t lane = 0; lane < path->answer->lanes.count; lane++) {
+        path->ends[lane] = earlier_ends(cutter, lane);
+        if (cutter->ranges[lane].count)
+            path->ends[lane].last =
+                (uint32_t)(cutter->ranges[lane].first + cutter->ranges[lane].count - 1);
+    }
+    for (size_t i = 0; i < path->pieces.count - path->first; i++) {
+        const struct path_piece *piece = &path->pieces.items[path->order[i]];
+
+        struct lane_ends *ends = &path->ends[span_at(cutter, piece->span)->lane];
+
+        ends->ended = path->order[i];
+        if (!piece->is_wait)
+            ends->latest = path->order[i];
+    }
+    for (size_t i = 0; i < cutter->waits.issued.count; i++)
+        path->ends[issued[i].lane].issued = cutter->piece_of_op[issued[i].span];
+    return 0;
+}
+
+static void drop(struct cutter *cutter)
+{
+    stream_waits_deinit(&cutter->waits);
+    free(cutter->piece_of_wait);
+    free(cutter->piece_of_op);
+    array_deinit(&cutter->streams);
+    array_deinit(&cutter->awaited);
+    free(cutter->ranges);
+    array_deinit(&cutter->cuts);
+    array_deinit(&cutter->open);
+}
+
 int critical_pieces_make(struct critical_path *path)
 {
     size_t lane_count = path->answer->lanes.count;
     struct cutter cutter = {.path = path, .ranges = calloc(lane_count + 1, sizeof(*cutter.ranges))};
-    int rc = cutter.ranges ? cut_all(&cutter) : -ENOMEM;
+    int rc = cutter.ranges ? take_earlier(path) : -ENOMEM;
 
+    if (rc == 0)
+        rc = cut_all(&cutter);
+    path->order = cutter.ended;
+    if (rc == 0 && has_ties(path))
+        rc = SPAN_PARTS_WHOLE;
     for (size_t lane = 0; lane < lane_count && rc == 0; lane++) {
         const struct span_range *range = &cutter.ranges[lane];
 
         for (size_t i = range->first; i < range->first + range->count; i++)
             link_piece(&cutter, (uint32_t)i, range);
     }
-    path->order = cutter.ended;
-    stream_waits_deinit(&cutter.waits);
-    free(cutter.piece_of_wait);
-    free(cutter.piece_of_op);
-    array_deinit(&cutter.streams);
-    array_deinit(&cutter.awaited);
-    free(cutter.ranges);
-    array_deinit(&cutter.cuts);
-    array_deinit(&cutter.open);
+    if (rc == 0 && path->earlier)
+        rc = find_ends(&cutter, path);
+    drop(&cutter);
     return rc;
 }

@@ -5,7 +5,9 @@
 
 #include "analyze/metrics/critical_path.h"
 
-/** Fills path->pieces and path->order from its answer, start and end. Returns 0 or -ENOMEM. */
+/** Fills path->pieces and path->order from its answer, start and end; with path->earlier these of a
+ *  part, and path->ends. Returns 0, -ENOMEM, or with path->earlier SPAN_PARTS_WHOLE: it takes more
+ *  than is known of earlier parts. */
 int critical_pieces_make(struct critical_path *path);
 
 #endif

@@ -6,24 +6,30 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "analyze/query/lane_use.h"
+#include "analyze/metrics/critical_parts.h"
 #include "analyze/stats/groups.h"
 
 struct path_line {
     const char *name;
     const char *type;
     enum path_step_kind kind;
-    struct group_summary steps;
+    int64_t count, time_ns, longest_ns;
 };
 
 struct path_report {
     const struct spans_answer *spans;
-    struct critical_path path;
+    struct critical_window window;
+    struct critical_parts *parts;
     ARRAY_OF(struct path_line) lines;
-    ARRAY_OF(struct path_step) shown; /* steps of what is asked for */
-    struct groups groups;
+    struct groups groups;   /* only names of lines */
+    uint32_t *lines_of_ops; /* by op and kind; NO_LINE: none yet */
+    size_t op_count;
+    ARRAY_OF(struct critical_step) shown; /* the first steps of what is asked for */
+    size_t shown_most, shown_count;       /* so many are kept; so many there are */
     double wall_ns;
 };
+
+#define NO_LINE UINT32_MAX
 
 static const char skipped[] = "(left out by what is asked for)";
 static const char not_recorded[] = "(nothing recorded)";
@@ -36,11 +42,11 @@ static const char not_recorded[] = "(nothing recorded)";
 CELL(name_of, out_text(line->name))
 CELL(type_of, out_text(line->type))
 CELL(kind_of, out_text(path_step_names[line->kind]))
-CELL(time_of, out_number(OUT_NS, line->steps.sum))
-CELL(share_of, out_number(OUT_SHARE, line->steps.sum / ALL->wall_ns))
-CELL(count_of, out_integer(OUT_INT, (int64_t)line->steps.count))
-CELL(mean_of, out_number(OUT_NS, line->steps.mean))
-CELL(longest_of, out_number(OUT_NS, line->steps.max))
+CELL(time_of, out_number(OUT_NS, (double)line->time_ns))
+CELL(share_of, out_number(OUT_SHARE, (double)line->time_ns / ALL->wall_ns))
+CELL(count_of, out_integer(OUT_INT, line->count))
+CELL(mean_of, out_number(OUT_NS, (double)line->time_ns / (double)line->count))
+CELL(longest_of, out_number(OUT_NS, (double)line->longest_ns))
 
 static const struct line_column columns[] = {
     {LINE_TEXT("name", "Name", 50), {NULL}, "operator", name_of},
@@ -57,70 +63,83 @@ static const struct line_column columns[] = {
     {LINE_COMPACT("longest_ns", "Longest"), {"max"}, "the longest part", longest_of},
 };
 
-static int add_step(struct path_report *all, const struct path_step *step)
+static int make_line(struct path_report *all, const struct critical_step *step, uint32_t *out_place)
 {
     struct path_line line = {.name = not_recorded, .kind = step->kind};
     struct place_key key = {.low = step->kind};
-    uint32_t group;
-    int rc = 0;
+    int rc;
 
-    if (step->span != SPAN_NONE && !all->spans->spans.items[step->span].is_shown) {
+    if (!step->is_shown) {
         line.name = skipped;
-    } else {
-        rc = array_push(&all->shown, *step);
-        if (step->span != SPAN_NONE) {
-            line.name = span_op(all->spans, &all->spans->spans.items[step->span])->name;
-            line.type = span_op(all->spans, &all->spans->spans.items[step->span])->type;
-        }
+    } else if (step->op != SPAN_NONE) {
+        line.name = all->spans->ops.items[step->op].name;
+        line.type = all->spans->ops.items[step->op].type;
     }
     groups_add_text(&key, line.name);
     groups_add_text(&key, line.type);
-    if (rc == 0)
-        rc = groups_find(&all->groups, key, &group);
-    if (rc == 1)
-        rc = array_push(&all->lines, line);
-    return rc < 0 ? rc : groups_add(&all->groups, group, (double)(step->end_ns - step->start_ns));
+    rc = groups_find(&all->groups, key, out_place);
+    return rc == 1 ? array_push(&all->lines, line) : rc;
 }
 
-static int gather(struct path_report *all)
+static int add_step(void *user, const struct critical_step *step)
 {
-    struct group_summary *summaries = NULL;
+    struct path_report *all = user;
+    size_t op = step->is_shown ? step->op : all->op_count + 1;
+    uint32_t *place;
+    struct path_line *line;
+    int64_t time_ns = step->end_ns - step->start_ns;
     int rc = 0;
 
-    for (size_t i = 0; i < all->path.steps.count && rc == 0; i++)
-        rc = add_step(all, &all->path.steps.items[i]);
-    if (rc == 0)
-        rc = groups_summarize(&all->groups, &summaries);
-    for (size_t i = 0; i < all->lines.count && rc == 0; i++)
-        all->lines.items[i].steps = summaries[i];
-    free(summaries);
-    return rc;
+    if (op == SPAN_NONE)
+        op = all->op_count;
+    place = &all->lines_of_ops[op * PATH_STEP_KINDS + step->kind];
+    if (*place == NO_LINE)
+        rc = make_line(all, step, place);
+    if (rc == 0 && step->is_shown && all->shown_count++ < all->shown_most)
+        rc = array_push(&all->shown, *step);
+    if (rc < 0)
+        return rc;
+    line = &all->lines.items[*place];
+    line->count++;
+    line->time_ns += time_ns;
+    if (time_ns > line->longest_ns)
+        line->longest_ns = time_ns;
+    return 0;
+}
+
+/* Forgets what there is. */
+static int begin_lines(struct path_report *all, const struct spans_answer *spans)
+{
+    size_t count = (spans->ops.count + 2) * PATH_STEP_KINDS;
+
+    free(all->lines_of_ops);
+    all->lines_of_ops = malloc(count * sizeof(*all->lines_of_ops));
+    all->op_count = spans->ops.count;
+    all->spans = spans;
+    all->lines.count = all->shown.count = 0;
+    all->shown_count = 0;
+    groups_deinit(&all->groups);
+    all->groups = (struct groups){0};
+    for (size_t i = 0; i < count && all->lines_of_ops; i++)
+        all->lines_of_ops[i] = NO_LINE;
+    return all->lines_of_ops ? 0 : -ENOMEM;
 }
 
 /* --- In the order of time. --- */
 
-#define STEP(name, value) LINE_CELL(name, struct path_step, value)
+#define STEP(name, value) LINE_CELL(name, struct critical_step, value)
 
-static const struct span *step_span(const struct path_report *all, const struct path_step *step)
+static const char *step_name(const struct path_report *all, const struct critical_step *step)
 {
-    return step->span == SPAN_NONE ? NULL : &all->spans->spans.items[step->span];
+    return step->op == SPAN_NONE ? not_recorded : all->spans->ops.items[step->op].name;
 }
 
-static const char *step_name(const struct path_report *all, const struct path_step *step)
+static const char *step_lane(const struct path_report *all, const struct critical_step *step)
 {
-    const struct span *span = step_span(all, step);
-
-    return span ? span_op(all->spans, span)->name : not_recorded;
+    return step->op == SPAN_NONE ? NULL : all->spans->lanes.items[step->lane].name;
 }
 
-static const char *step_lane(const struct path_report *all, const struct path_step *step)
-{
-    const struct span *span = step_span(all, step);
-
-    return span ? all->spans->lanes.items[span->lane].name : NULL;
-}
-
-STEP(step_at, out_number(OUT_NS, (double)(line->start_ns - ALL->path.start_ns)))
+STEP(step_at, out_number(OUT_NS, (double)(line->start_ns - ALL->window.start_ns)))
 STEP(step_time, out_number(OUT_NS, (double)(line->end_ns - line->start_ns)))
 STEP(step_kind, out_text(path_step_names[line->kind]))
 STEP(step_name_of, out_text(step_name(ALL, line)))
@@ -152,9 +171,9 @@ static int emit_steps(const struct report *report, const struct path_report *all
     size_t shown;
     int rc = lines_emit(report->out, &section, &lines, &shown, diag);
 
-    if (rc == 0 && shown < lines.count)
+    if (rc == 0 && shown < all->shown_count)
         out_note(report->out, OUT_NOTE_PLAIN, "%zu of %zu parts of the path are shown.", shown,
-                 lines.count);
+                 all->shown_count);
     return rc;
 }
 
@@ -238,29 +257,91 @@ static int emit_path(const struct report *report, struct path_report *all,
         .kind = OUT_CHART_BARS, .label = "name", .values = {"time_ns"}, .color = "kind"};
     static const struct out_section section = {
         .name = "critical", .keep = "name time_ns share kind count type", .chart = &chart};
-    const struct spans_answer *spans = all->spans;
-    int rc = critical_path_make(spans, ended ? run->start_ns : spans->start_ns,
-                                ended ? run->end_ns : spans->end_ns, &all->path);
+    int rc;
 
-    all->wall_ns = (double)(all->path.end_ns - all->path.start_ns);
-    if (rc == 0)
-        rc = gather(all);
-    if (rc < 0)
-        return diag_set(diag, rc, "no memory for the path");
+    all->wall_ns = (double)(all->window.end_ns - all->window.start_ns);
     rc = report_emit_lines(report, &section, all->lines.items, all->lines.count,
                            sizeof(*all->lines.items), all, diag);
     if (rc == 0)
         rc = emit_steps(report, all, diag);
     if (rc == 0)
         note_path(report, all, run, ended);
-    if (rc == 0 && report->options->what_if.count)
-        rc = critical_emit_what_if(report, &all->path, diag);
     return rc;
+}
+
+static int refuse_flat(const struct spans_answer *spans, struct diag *diag)
+{
+    if (!spans->basis.is_flat)
+        return 0;
+    diag_set(diag, 0, "host and device times of this profile count from different zeros");
+    return REPORT_NOTHING;
+}
+
+/* --- Part by part. --- */
+
+static int begin(void *user, const struct spans_answer *spans)
+{
+    struct path_report *all = user;
+    const struct critical_sink sink = {all, add_step};
+    int rc = begin_lines(all, spans);
+
+    return rc ? rc : critical_parts_begin(spans, &all->window, &sink, &all->parts);
+}
+
+static int take(void *user, struct spans_answer *part)
+{
+    const struct path_report *all = user;
+
+    return part->basis.is_flat ? 0 : critical_parts_add(all->parts, part);
+}
+
+static int query_parts(const struct report *report, struct report_selection *selection,
+                       struct path_report *all, struct spans_answer *spans, struct diag *diag)
+{
+    const struct report_parts parts = {all, begin, take, true};
+    int rc = report_query_span_parts(report, selection, &parts, spans, diag);
+
+    if (rc == 0)
+        rc = refuse_flat(spans, diag);
+    if (rc == 0 && critical_parts_finish(all->parts, spans) < 0)
+        rc = diag_set(diag, -ENOMEM, "no memory for the path");
+    if (!all->window.is_run) {
+        all->window.start_ns = spans->start_ns;
+        all->window.end_ns = spans->end_ns;
+    }
+    return rc;
+}
+
+/* --- All at once, as predictions take all pieces. --- */
+
+static int query_all(const struct report *report, struct report_selection *selection,
+                     struct path_report *all, struct spans_answer *spans,
+                     struct critical_path *path, struct diag *diag)
+{
+    const struct critical_sink sink = {all, add_step};
+    int rc = report_query_spans(report, selection, spans, diag), made;
+
+    if (rc == 0)
+        rc = refuse_flat(spans, diag);
+    if (rc != 0)
+        return rc;
+    if (!all->window.is_run) {
+        all->window.start_ns = spans->start_ns;
+        all->window.end_ns = spans->end_ns;
+    }
+    made = critical_path_make(spans, all->window.start_ns, all->window.end_ns, path);
+    if (made == 0)
+        made = begin_lines(all, spans);
+    if (made == 0)
+        made = critical_parts_tell(path, &sink);
+    return made ? diag_set(diag, made, "no memory for the path") : 0;
 }
 
 static int query_run(const struct report *report, struct report_selection *selection,
                      struct path_report *all, struct spans_answer *spans, struct diag *diag)
 {
+    const bool predicts = report->options->what_if.count > 0;
+    struct critical_path path = {0};
     struct counted_run chosen = {0};
     struct run_key key;
     size_t ended;
@@ -274,33 +355,36 @@ static int query_run(const struct report *report, struct report_selection *selec
         key = (struct run_key){chosen.session_id, chosen.run};
         selection->question.chosen_runs = &key;
         selection->question.chosen_run_count = 1;
+        all->window = (struct critical_window){true, chosen.start_ns, chosen.end_ns};
     }
     if (rc == 0)
-        rc = report_query_spans(report, selection, spans, diag);
-    if (rc == 0 && spans->basis.is_flat) {
-        diag_set(diag, 0, "host and device times of this profile count from different zeros");
-        rc = REPORT_NOTHING;
-    }
+        rc = predicts ? query_all(report, selection, all, spans, &path, diag)
+                      : query_parts(report, selection, all, spans, diag);
     if (rc == 0)
         rc = emit_path(report, all, &chosen, ended, diag);
+    if (rc == 0 && predicts)
+        rc = critical_emit_what_if(report, &path, diag);
     if (rc == 0)
         report_footer(report, &spans->basis);
+    critical_path_deinit(&path);
     return rc;
 }
 
 static int run(const struct report *report, struct diag *diag)
 {
+    const int64_t top = report_top(report);
     struct report_selection selection;
     struct spans_answer spans = {0};
-    struct path_report all = {.spans = &spans};
+    struct path_report all = {.spans = &spans, .shown_most = top > 0 ? (size_t)top : SIZE_MAX};
     int rc = report_select(report, &selection, diag);
 
     if (rc == 0)
         rc = query_run(report, &selection, &all, &spans, diag);
-    critical_path_deinit(&all.path);
+    critical_parts_destroy(&all.parts);
     array_deinit(&all.lines);
     array_deinit(&all.shown);
     groups_deinit(&all.groups);
+    free(all.lines_of_ops);
     spans_answer_deinit(&spans);
     report_selection_deinit(&selection);
     return rc;
@@ -308,7 +392,7 @@ static int run(const struct report *report, struct diag *diag)
 
 static double time_ns(const void *item)
 {
-    return ((const struct path_line *)item)->steps.sum;
+    return (double)((const struct path_line *)item)->time_ns;
 }
 
 static const char *const takes[] = {"what-if", NULL};

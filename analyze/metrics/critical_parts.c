@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Paths to the ends of parts: a tree of segments, whose root is told and dropped where it has one
+ * branch. */
+#include "analyze/metrics/critical_parts.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze/metrics/critical_pieces.h"
+
+/* What two steps that are one have in common: a span of a part, or none. */
+#define NO_SPAN UINT64_MAX
+
+/* A piece of a path, packed, on top of the one before. */
+struct segment {
+    struct segment *before; /* NULL: of the root */
+    size_t uses;            /* by segments on top, ends, and as the root */
+    int64_t start_ns;
+    uint64_t first_span, last_span;
+    size_t count, byte_count;
+    uint8_t bytes[]; /* steps */
+};
+
+/* A piece of an earlier part, and the path until it has ended. */
+struct path_ends {
+    ARRAY_OF(struct path_piece) pieces;
+    ARRAY_OF(uint32_t) lanes;
+    ARRAY_OF(struct segment *) paths;
+    struct lane_ends *of_lanes;
+};
+
+struct critical_parts {
+    struct critical_sink sink;
+    struct critical_window window;
+    bool has_start;
+    uint64_t part;
+    size_t lane_count, kept_bytes;
+    struct segment *root;
+    struct path_ends ends;
+    struct critical_step last; /* told, but for what may be one with it */
+    bool has_last;
+    uint64_t last_span;
+    ARRAY_OF(uint8_t) bytes; /* of the segment at hand */
+    ARRAY_OF(struct segment *) chain;
+};
+
+/* --- Steps in bytes. --- */
+
+enum { NUMBER_BYTES = 10, STEP_BYTES = 5 * NUMBER_BYTES, KIND_BITS = 3 };
+
+static uint8_t *put_number(uint8_t *at, uint64_t value)
+{
+    for (; value > 0x7f; value >>= 7)
+        *at++ = (uint8_t)(value | 0x80);
+    *at++ = (uint8_t)value;
+    return at;
+}
+
+static uint64_t get_number(const uint8_t **at)
+{
+    uint64_t value = 0;
+
+    for (unsigned shift = 0;; shift += 7) {
+        uint8_t byte = *(*at)++;
+
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte <= 0x7f)
+            return value;
+    }
+}
+
+/* After what ended at a time. */
+static int pack(struct critical_parts *parts, const struct critical_step *step, int64_t since_ns)
+{
+    uint8_t *at;
+
+    if (array_reserve(&parts->bytes, parts->bytes.count + STEP_BYTES) < 0)
+        return -ENOMEM;
+    at = parts->bytes.items + parts->bytes.count;
+    at = put_number(at, (uint64_t)step->kind | (uint64_t)step->is_shown << KIND_BITS |
+                            (uint64_t)(step->start_ns != since_ns) << (KIND_BITS + 1));
+    if (step->start_ns != since_ns)
+        at = put_number(at, (uint64_t)step->start_ns - (uint64_t)since_ns);
+    at = put_number(at, (uint64_t)(step->end_ns - step->start_ns));
+    if (step->kind != PATH_NOTHING) {
+        at = put_number(at, step->op);
+        at = put_number(at, step->lane);
+    }
+    parts->bytes.count = (size_t)(at - parts->bytes.items);
+    return 0;
+}
+
+static struct critical_step unpack(const uint8_t **at, int64_t since_ns)
+{
+    uint64_t word = get_number(at);
+    struct critical_step step = {.start_ns = since_ns,
+                                 .op = SPAN_NONE,
+                                 .lane = SPAN_NONE,
+                                 .kind = word & ((1 << KIND_BITS) - 1),
+                                 .is_shown = word >> KIND_BITS & 1};
+
+    if (word >> (KIND_BITS + 1))
+        step.start_ns = (int64_t)((uint64_t)since_ns + get_number(at));
+    step.end_ns = step.start_ns + (int64_t)get_number(at);
+    if (step.kind != PATH_NOTHING) {
+        step.op = (uint32_t)get_number(at);
+        step.lane = (uint32_t)get_number(at);
+    }
+    return step;
+}
+
+static struct critical_step step_of(const struct critical_path *path, const struct path_step *step)
+{
+    struct critical_step told = {step->start_ns, step->end_ns, SPAN_NONE,
+                                 SPAN_NONE,      step->kind,   true};
+
+    if (step->span != SPAN_NONE) {
+        const struct span *span = &path->answer->spans.items[step->span];
+
+        told.op = span->op;
+        told.lane = span->lane;
+        told.is_shown = span->is_shown;
+    }
+    return told;
+}
+
+/* --- Telling. --- */
+
+static int tell_last(struct critical_parts *parts)
+{
+    bool has_last = parts->has_last;
+
+    parts->has_last = false;
+    return has_last ? parts->sink.add(parts->sink.user, &parts->last) : 0;
+}
+
+static int tell(struct critical_parts *parts, const struct critical_step *step, uint64_t span)
+{
+    int rc = 0;
+
+    if (parts->has_last && parts->last_span == span && parts->last.kind == step->kind) {
+        parts->last.end_ns = step->end_ns;
+        return 0;
+    }
+    rc = tell_last(parts);
+    parts->last = *step;
+    parts->last_span = span;
+    parts->has_last = true;
+    return rc;
+}
+
+static int tell_segment(struct critical_parts *parts, const struct segment *segment)
+{
+    const uint8_t *at = segment->bytes;
+    int64_t since_ns = segment->start_ns;
+    int rc = 0;
+
+    for (size_t i = 0; i < segment->count && rc == 0; i++) {
+        struct critical_step step = unpack(&at, since_ns);
+
+        since_ns = step.end_ns;
+        if (i == 0) {
+            rc = tell(parts, &step, segment->first_span);
+        } else {
+            rc = tell_last(parts);
+            parts->last = step;
+            parts->has_last = true;
+        }
+        parts->last_span = segment->last_span; /* of those between nobody asks */
+    }
+    return rc;
+}
+
+/* --- Segments. --- */
+
+static void drop_segment(struct critical_parts *parts, struct segment *segment)
+{
+    while (segment && --segment->uses == 0) {
+        struct segment *before = segment->before;
+
+        parts->kept_bytes -= sizeof(*segment) + segment->byte_count;
+        free(segment);
+        segment = before;
+    }
+}
+
+/* Of the steps of a path, last first. */
+static struct segment *make_segment(struct critical_parts *parts, const struct critical_path *path,
+                                    struct segment *before)
+{
+    const struct path_step *steps = path->steps.items;
+    size_t count = path->steps.count;
+    uint64_t part = parts->part << 32;
+    struct segment *segment;
+
+    parts->bytes.count = 0;
+    for (size_t i = count; i > 0; i--) {
+        struct critical_step step = step_of(path, &steps[i - 1]);
+
+        if (pack(parts, &step, i == count ? step.start_ns : steps[i].end_ns) < 0)
+            return NULL;
+    }
+    segment = malloc(sizeof(*segment) + parts->bytes.count);
+    if (!segment)
+        return NULL;
+    *segment = (struct segment){.before = before,
+                                .start_ns = count ? steps[count - 1].start_ns : 0,
+                                .first_span = NO_SPAN,
+                                .last_span = NO_SPAN,
+                                .count = count,
+                                .byte_count = parts->bytes.count};
+    if (count && steps[count - 1].span != SPAN_NONE)
+        segment->first_span = part | steps[count - 1].span;
+    if (count && steps[0].span != SPAN_NONE)
+        segment->last_span = part | steps[0].span;
+    if (parts->bytes.count)
+        memcpy(segment->bytes, parts->bytes.items, parts->bytes.count);
+    parts->kept_bytes += sizeof(*segment) + segment->byte_count;
+    if (before)
+        before->uses++;
+    return segment;
+}
+
+static void drop_ends(struct critical_parts *parts, struct path_ends *ends)
+{
+    for (size_t i = 0; i < ends->paths.count; i++)
+        drop_segment(parts, ends->paths.items[i]);
+    array_deinit(&ends->pieces);
+    array_deinit(&ends->lanes);
+    array_deinit(&ends->paths);
+    free(ends->of_lanes);
+    ends->of_lanes = NULL;
+}
+
+static int gather_chain(struct critical_parts *parts, struct segment *segment)
+{
+    int rc = 0;
+
+    parts->chain.count = 0;
+    for (; segment && segment != parts->root && rc == 0; segment = segment->before)
+        rc = array_push(&parts->chain, segment);
+    return rc;
+}
+
+/* Tells what all paths have in common. The root is used by itself. */
+static int tell_common(struct critical_parts *parts)
+{
+    int rc = 0;
+
+    if (!parts->ends.paths.count || parts->root->uses != 2)
+        return 0;
+    rc = gather_chain(parts, parts->ends.paths.items[0]);
+    while (rc == 0 && parts->root->uses == 2 && parts->chain.count) {
+        struct segment *next = parts->chain.items[--parts->chain.count];
+
+        rc = tell_segment(parts, next);
+        next->uses++;
+        next->before = NULL;
+        parts->root->uses--; /* of `next` */
+        drop_segment(parts, parts->root);
+        parts->root = next;
+    }
+    return rc;
+}
+
+/* --- A part. --- */
+
+/* Pieces at which segments end, by a place in `segments`: some are ends of the part, some are where
+ * two paths join. */
+struct joints {
+    uint32_t
+        *of_pieces; /* PASSED_NOT, PASSED, or JOINT and up: places in `segments`, as they come */
+    ARRAY_OF(struct segment *) segments;
+};
+enum { PASSED_NOT, PASSED, JOINT };
+
+static void mark_joints(const struct critical_path *path, uint32_t place, struct joints *joints)
+{
+    while (place != SPAN_NONE && place >= path->first) {
+        if (joints->of_pieces[place] != PASSED_NOT) {
+            joints->of_pieces[place] = JOINT;
+            return;
+        }
+        joints->of_pieces[place] = PASSED;
+        place = critical_path_holder(path, place);
+    }
+}
+
+static void mark_ends(const struct critical_path *path, struct joints *joints)
+{
+    for (size_t i = 0; i < path->answer->lanes.count; i++) {
+        const struct lane_ends *ends = &path->ends[i];
+        const uint32_t places[] = {ends->last, ends->ended, ends->latest, ends->issued};
+
+        for (size_t k = 0; k < sizeof(places) / sizeof(places[0]); k++) {
+            mark_joints(path, places[k], joints);
+            if (places[k] != SPAN_NONE && places[k] >= path->first)
+                joints->of_pieces[places[k]] = JOINT;
+        }
+    }
+}
+
+/* The path until a piece has ended: of an earlier part, or of a joint that came before. */
+static struct segment *path_until(const struct critical_parts *parts,
+                                  const struct critical_path *path, const struct joints *joints,
+                                  uint32_t place)
+{
+    if (place == SPAN_NONE)
+        return parts->root;
+    if (place < path->first)
+        return parts->ends.paths.items[place];
+    return joints->segments.items[joints->of_pieces[place] - JOINT];
+}
+
+/* All that a piece depends on comes before it in the order, so that joints are there when another
+ * segment begins at them. */
+static int make_segments(struct critical_parts *parts, struct critical_path *path,
+                         struct joints *joints)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < path->pieces.count - path->first && rc == 0; i++) {
+        uint32_t end = path->order[i], place = end;
+        struct segment *segment;
+
+        if (joints->of_pieces[end] < JOINT)
+            continue;
+        path->steps.count = 0;
+        do {
+            rc = critical_path_back(path, &place);
+        } while (rc == 0 && place != SPAN_NONE && place >= path->first &&
+                 joints->of_pieces[place] < JOINT);
+        if (rc < 0)
+            return rc;
+        segment = make_segment(parts, path, path_until(parts, path, joints, place));
+        if (!segment)
+            return -ENOMEM;
+        segment->uses = 1; /* until all ends are there */
+        joints->of_pieces[end] = (uint32_t)(JOINT + joints->segments.count);
+        rc = array_push(&joints->segments, segment);
+        if (rc < 0)
+            drop_segment(parts, segment);
+    }
+    return rc;
+}
+
+static int add_end(struct critical_parts *parts, const struct critical_path *path,
+                   const struct joints *joints, uint32_t lane, struct path_ends *ends,
+                   uint32_t *place)
+{
+    struct segment *segment;
+    int rc;
+
+    if (*place == SPAN_NONE)
+        return 0;
+    segment = path_until(parts, path, joints, *place);
+    rc = array_push(&ends->pieces, path->pieces.items[*place]);
+    if (rc == 0)
+        rc = array_push(&ends->lanes, lane);
+    if (rc == 0)
+        rc = array_push(&ends->paths, segment);
+    if (rc == 0)
+        segment->uses++;
+    *place = (uint32_t)(ends->pieces.count - 1);
+    return rc;
+}
+
+/* The ends of all parts so far take the place of those before. */
+static int replace_ends(struct critical_parts *parts, struct critical_path *path,
+                        const struct joints *joints)
+{
+    struct path_ends ends = {.of_lanes = path->ends};
+    int rc = 0;
+
+    path->ends = NULL;
+    for (uint32_t i = 0; i < parts->lane_count && rc == 0; i++) {
+        struct lane_ends *of_lane = &ends.of_lanes[i], was = *of_lane;
+
+        rc = add_end(parts, path, joints, i, &ends, &of_lane->last);
+        if (was.ended == was.last)
+            of_lane->ended = of_lane->last;
+        else if (rc == 0)
+            rc = add_end(parts, path, joints, i, &ends, &of_lane->ended);
+        if (was.latest == was.last)
+            of_lane->latest = of_lane->last;
+        else if (rc == 0)
+            rc = add_end(parts, path, joints, i, &ends, &of_lane->latest);
+        if (was.issued == was.last)
+            of_lane->issued = of_lane->last;
+        else if (rc == 0)
+            rc = add_end(parts, path, joints, i, &ends, &of_lane->issued);
+    }
+    drop_ends(parts, rc ? &ends : &parts->ends);
+    if (rc == 0)
+        parts->ends = ends;
+    return rc;
+}
+
+static int add_path(struct critical_parts *parts, struct critical_path *path)
+{
+    struct joints joints = {.of_pieces = calloc(path->pieces.count + 1, sizeof(*joints.of_pieces))};
+    int rc = joints.of_pieces ? 0 : -ENOMEM;
+
+    if (rc == 0) {
+        mark_ends(path, &joints);
+        rc = make_segments(parts, path, &joints);
+    }
+    if (rc == 0)
+        rc = replace_ends(parts, path, &joints);
+    for (size_t i = 0; i < joints.segments.count; i++)
+        drop_segment(parts, joints.segments.items[i]);
+    array_deinit(&joints.segments);
+    free(joints.of_pieces);
+    return rc ? rc : tell_common(parts);
+}
+
+int critical_parts_add(struct critical_parts *parts, const struct spans_answer *part)
+{
+    const struct earlier_pieces earlier = {parts->ends.pieces.items, parts->ends.lanes.items,
+                                           parts->ends.pieces.count, parts->ends.of_lanes};
+    struct critical_path path = {.answer = part, .earlier = &earlier};
+    int rc;
+
+    if (!parts->has_start && part->spans.count) {
+        parts->has_start = true;
+        if (!parts->window.is_run)
+            parts->window.start_ns = part->start_ns;
+    }
+    path.start_ns = parts->window.start_ns;
+    path.end_ns = parts->window.is_run ? parts->window.end_ns : INT64_MAX;
+    parts->part++;
+    rc = critical_pieces_make(&path);
+    if (rc == 0 && path.pieces.count > path.first)
+        rc = add_path(parts, &path);
+    critical_path_deinit(&path);
+    return rc;
+}
+
+/* --- All of it. --- */
+
+int critical_parts_begin(const struct spans_answer *spans, const struct critical_window *window,
+                         const struct critical_sink *sink, struct critical_parts **parts)
+{
+    static const struct lane_ends none = {SPAN_NONE, SPAN_NONE, SPAN_NONE, SPAN_NONE};
+    struct critical_parts *made = calloc(1, sizeof(*made));
+
+    critical_parts_destroy(parts);
+    *parts = made;
+    if (!made)
+        return -ENOMEM;
+    made->sink = *sink;
+    made->window = *window;
+    made->lane_count = spans->lanes.count;
+    made->root = make_segment(made, &(struct critical_path){.answer = spans}, NULL);
+    made->ends.of_lanes = malloc((made->lane_count + 1) * sizeof(none));
+    if (!made->root || !made->ends.of_lanes)
+        return -ENOMEM;
+    made->root->uses = 1;
+    for (size_t i = 0; i < made->lane_count; i++)
+        made->ends.of_lanes[i] = none;
+    return 0;
+}
+
+/* What ended last: of ends at one time that of a device before that of a thread, then by lane. */
+static uint32_t find_last_end(const struct critical_parts *parts, const struct spans_answer *spans)
+{
+    const struct path_piece *pieces = parts->ends.pieces.items;
+    uint32_t best = SPAN_NONE;
+
+    for (int side = 0; side < 2; side++) {
+        for (uint32_t i = 0; i < parts->lane_count; i++) {
+            uint32_t place = parts->ends.of_lanes[i].ended;
+
+            if (place != SPAN_NONE && (spans->lanes.items[i].side == OP_DEVICE) == (side == 0) &&
+                (best == SPAN_NONE ||
+                 critical_path_compare_ends(&pieces[place], &pieces[best]) >= 0))
+                best = place;
+        }
+    }
+    return best;
+}
+
+int critical_parts_finish(struct critical_parts *parts, const struct spans_answer *spans)
+{
+    uint32_t last = find_last_end(parts, spans);
+    int64_t end_ns = parts->window.is_run ? parts->window.end_ns : spans->end_ns;
+    int64_t last_ns = parts->window.start_ns;
+    struct critical_step rest = {last_ns, end_ns, SPAN_NONE, SPAN_NONE, PATH_NOTHING, true};
+    int rc = 0;
+
+    if (last != SPAN_NONE) {
+        rest.start_ns = parts->ends.pieces.items[last].end_ns;
+        rc = gather_chain(parts, parts->ends.paths.items[last]);
+    }
+    while (last != SPAN_NONE && rc == 0 && parts->chain.count)
+        rc = tell_segment(parts, parts->chain.items[--parts->chain.count]);
+    if (rc == 0 && rest.start_ns < rest.end_ns)
+        rc = tell(parts, &rest, NO_SPAN);
+    return rc ? rc : tell_last(parts);
+}
+
+void critical_parts_destroy(struct critical_parts **parts)
+{
+    if (!*parts)
+        return;
+    drop_ends(*parts, &(*parts)->ends);
+    drop_segment(*parts, (*parts)->root);
+    array_deinit(&(*parts)->bytes);
+    array_deinit(&(*parts)->chain);
+    free(*parts);
+    *parts = NULL;
+}
+
+int critical_parts_tell(const struct critical_path *path, const struct critical_sink *sink)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < path->steps.count && rc == 0; i++) {
+        struct critical_step step = step_of(path, &path->steps.items[i]);
+
+        rc = sink->add(sink->user, &step);
+    }
+    return rc;
+}
+
+size_t critical_parts_kept(const struct critical_parts *parts)
+{
+    return parts->kept_bytes;
+}

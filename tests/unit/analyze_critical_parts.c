@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The critical path part by part is that of all spans at once: random sessions of threads that launch,
+ * wait and copy, of streams that overlap and wait for each other, with times that meet. */
+#include "analyze/metrics/critical_parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/check.h"
+#include "tests/support/store_support.h"
+#include "tests/support/temp.h"
+
+enum { SEEDS = 24, PART = 60, EVENTS_MAX = 3000, THREADS = 3, STREAMS = 2, KEPT_PER_EVENT = 32 };
+enum {
+    OP = 1,
+    INNER,
+    LABEL,
+    LAUNCH,
+    WAIT,
+    STREAM_WAIT,
+    KERNEL,
+    SYNC_COPY,
+    RECORD,
+    PHASE,
+    OPS = PHASE
+};
+
+struct scene {
+    uint64_t seed;
+    int64_t grid_ns;   /* all times are multiples of it */
+    bool is_alone;     /* threads are never idle and launch nothing: no lane waits for another */
+    bool waits;        /* streams wait for each other */
+    bool shares_times; /* bursts follow each other without a pause */
+    struct store_event events[EVENTS_MAX];
+    size_t count;
+    int64_t correlation, end_ns, free_ns[STREAMS];
+};
+
+static int64_t pick(struct scene *scene, int64_t below)
+{
+    scene->seed ^= scene->seed << 13;
+    scene->seed ^= scene->seed >> 7;
+    scene->seed ^= scene->seed << 17;
+    return (int64_t)((scene->seed >> 20) % (uint64_t)below);
+}
+
+static void add(struct scene *scene, int64_t lane, int64_t op, int64_t start_ns, int64_t dur_ns,
+                int64_t correlation)
+{
+    if (scene->count == EVENTS_MAX)
+        return;
+    scene->events[scene->count++] = (struct store_event){
+        lane, op, STORE_NULL, start_ns, dur_ns, STORE_NULL, correlation, STORE_NULL};
+    if (start_ns + dur_ns > scene->end_ns)
+        scene->end_ns = start_ns + dur_ns;
+}
+
+/* What a call launched: it begins within it, by a clock that is late a little before it, or behind what
+ * the stream does. Mostly something runs from the call until then, so that parts can be cut. */
+static void run_on_stream(struct scene *scene, int64_t call_ns, int64_t call_dur_ns, int64_t op)
+{
+    const int64_t stream = pick(scene, STREAMS);
+    const int64_t places = call_dur_ns / scene->grid_ns;
+    int64_t start_ns = call_ns + (places ? pick(scene, places) : 0) * scene->grid_ns;
+    int64_t dur_ns = pick(scene, 12) * scene->grid_ns;
+
+    if (pick(scene, 60) == 0 && call_ns > STORE_SUPPORT_START_NS)
+        start_ns = call_ns - scene->grid_ns;
+    if (start_ns < scene->free_ns[stream] && pick(scene, 200) == 0)
+        start_ns = scene->free_ns[stream];
+    add(scene, THREADS + 1 + stream, op, start_ns, dur_ns, scene->correlation);
+    if (start_ns + dur_ns > scene->free_ns[stream])
+        scene->free_ns[stream] = start_ns + dur_ns;
+}
+
+static void add_call(struct scene *scene, int64_t lane, int64_t *now_ns, int depth)
+{
+    static const int64_t calls[] = {OP,   INNER,       LABEL,     LAUNCH, LAUNCH,
+                                    WAIT, STREAM_WAIT, SYNC_COPY, RECORD};
+    const int64_t op = calls[pick(scene, sizeof(calls) / sizeof(calls[0]))];
+    const int64_t start_ns = *now_ns;
+    int64_t correlation = STORE_NULL;
+
+    for (int64_t i = depth < 3 && (op == OP || op == LABEL) ? pick(scene, 4) : 0; i > 0; i--)
+        add_call(scene, lane, now_ns, depth + 1);
+    *now_ns += (pick(scene, 6) + (op == LAUNCH || op == SYNC_COPY)) * scene->grid_ns;
+    if (op == LAUNCH || op == SYNC_COPY || (op == RECORD && scene->waits))
+        correlation = ++scene->correlation;
+    add(scene, lane, op, start_ns, *now_ns - start_ns, correlation);
+    if (op == LAUNCH)
+        run_on_stream(scene, start_ns, *now_ns - start_ns, KERNEL);
+    if (op == SYNC_COPY)
+        run_on_stream(scene, start_ns, *now_ns - start_ns, KERNEL);
+    if (op == RECORD && scene->waits)
+        run_on_stream(scene, start_ns, *now_ns - start_ns, PHASE);
+    *now_ns += pick(scene, 3) * scene->grid_ns;
+}
+
+/* By end, inner before outer: as they are recorded. */
+static int compare_events(const void *a, const void *b)
+{
+    const struct store_event *left = a, *right = b;
+    const int64_t left_ns = left->start_ns + left->dur_ns;
+    const int64_t right_ns = right->start_ns + right->dur_ns;
+
+    if (left_ns != right_ns)
+        return left_ns < right_ns ? -1 : 1;
+    return (left->start_ns < right->start_ns) - (left->start_ns > right->start_ns);
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+
+    return (left > right) - (left < right);
+}
+
+/* Numbers of launches grow with the time of calls, as a driver gives them. */
+static void number_launches(struct scene *scene)
+{
+    int64_t *keys = malloc((scene->count + 1) * 2 * sizeof(*keys));
+    int64_t *numbers = malloc(((size_t)scene->correlation + 1) * sizeof(*numbers));
+    size_t count = 0;
+
+    assert_non_null(keys);
+    assert_non_null(numbers);
+    for (size_t i = 0; i < scene->count; i++) {
+        const struct store_event *event = &scene->events[i];
+
+        if (event->correlation != STORE_NULL && event->lane_id <= THREADS)
+            keys[count++] =
+                (event->start_ns - STORE_SUPPORT_START_NS) * EVENTS_MAX + event->correlation;
+    }
+    qsort(keys, count, sizeof(*keys), compare_numbers);
+    for (size_t i = 0; i < count; i++)
+        numbers[keys[i] % EVENTS_MAX] = (int64_t)i + 1;
+    for (size_t i = 0; i < scene->count; i++) {
+        if (scene->events[i].correlation != STORE_NULL)
+            scene->events[i].correlation = numbers[scene->events[i].correlation];
+    }
+    free(keys);
+    free(numbers);
+}
+
+/* Threads that all begin and end at the same times, so that parts can be cut, and are busy between. */
+static void add_alone(struct scene *scene)
+{
+    const int64_t start_ns = scene->end_ns, end_ns = start_ns + 20 * scene->grid_ns;
+
+    for (int64_t lane = 1; lane <= THREADS; lane++) {
+        for (int64_t now_ns = start_ns; now_ns < end_ns;) {
+            int64_t dur_ns = (1 + pick(scene, 6)) * scene->grid_ns;
+
+            dur_ns = dur_ns < end_ns - now_ns ? dur_ns : end_ns - now_ns;
+            add(scene, lane, OP + pick(scene, 2), now_ns, dur_ns, STORE_NULL);
+            now_ns += dur_ns;
+        }
+    }
+}
+
+static void fill(struct scene *scene)
+{
+    scene->end_ns = STORE_SUPPORT_START_NS;
+    while (scene->count < EVENTS_MAX - 100) {
+        const int64_t burst_ns = scene->end_ns;
+
+        if (scene->is_alone) {
+            add_alone(scene);
+            continue;
+        }
+        for (int64_t lane = 1; lane <= THREADS; lane++) {
+            int64_t now_ns =
+                burst_ns + (scene->shares_times ? 0 : pick(scene, 30) * scene->grid_ns);
+
+            for (int64_t i = pick(scene, 6); i > 0; i--)
+                add_call(scene, lane, &now_ns, 0);
+        }
+        if (scene->end_ns == burst_ns)
+            scene->end_ns += scene->grid_ns;
+    }
+    number_launches(scene);
+    qsort(scene->events, scene->count, sizeof(scene->events[0]), compare_events);
+}
+
+static void put_store(const char *path, const struct scene *scene)
+{
+    struct store *store = store_support_open(path, STORE_WRITE);
+    struct diag diag = {0};
+
+    store_support_begin(store);
+    store_support_define(store, OPS);
+    CHECK_OK(
+        store_put_lane(store, &(struct store_lane){4, 1, 4, "stream", "a", "cuda:0", 7}, &diag));
+    CHECK_OK(
+        store_put_lane(store, &(struct store_lane){5, 1, 5, "stream", "b", "cuda:0", 20}, &diag));
+    CHECK_OK(store_add_events(store, scene->events, scene->count, &diag));
+    store_support_commit(store);
+    store_close(&store);
+    store_support_run(
+        path, "UPDATE lane SET kind = 'thread', device = NULL, native_id = lane_id"
+              " WHERE lane_id < 4;"
+              "UPDATE op_row SET type = 'label', name = 'step' WHERE op_id = 3;"
+              "UPDATE op_row SET type = 'cuda_runtime', name = 'cudaLaunchKernel' WHERE op_id = 4;"
+              "UPDATE op_row SET type = 'cuda_runtime', name = 'cudaDeviceSynchronize'"
+              " WHERE op_id = 5;"
+              "UPDATE op_row SET type = 'cuda_runtime', name = 'cudaStreamSynchronize'"
+              " WHERE op_id = 6;"
+              "UPDATE op_row SET type = 'cuda_runtime', name = 'cudaMemcpy' WHERE op_id = 8;"
+              "UPDATE op_row SET type = 'cuda_runtime', name = 'cudaEventRecord' WHERE op_id = 9;"
+              "UPDATE op_row SET type = 'phase', name = 'Stream Wait Event',"
+              " params = '{\"wait_on_stream\":7}' WHERE op_id = 10;"
+              "DELETE FROM event_batch;"
+              "INSERT INTO event_batch SELECT min(rowid), max(rowid), min(start_ns),"
+              " max(start_ns + dur_ns), max(dur_ns), 1, 1, '[1,2]' FROM event"
+              " GROUP BY (rowid - 1) / 20");
+}
+
+/* --- Both ways. --- */
+
+struct told {
+    ARRAY_OF(struct critical_step) steps;
+    struct critical_parts *parts;
+    struct critical_window window;
+    size_t part_count, begin_count, most_kept;
+};
+
+static int tell(void *user, const struct critical_step *step)
+{
+    struct told *told = user;
+
+    return array_push(&told->steps, *step);
+}
+
+static int begin(void *user, const struct spans_answer *spans)
+{
+    struct told *told = user;
+
+    told->part_count = told->steps.count = told->most_kept = 0;
+    told->begin_count++;
+    return critical_parts_begin(spans, &told->window, &(struct critical_sink){told, tell},
+                                &told->parts);
+}
+
+static int take(void *user, struct spans_answer *part)
+{
+    struct told *told = user;
+    int rc = critical_parts_add(told->parts, part);
+    size_t kept = critical_parts_kept(told->parts);
+
+    told->most_kept = kept > told->most_kept ? kept : told->most_kept;
+    told->part_count++;
+    return rc;
+}
+
+static const struct ops_question question = {
+    .session_ids = &(const int64_t){1}, .session_count = 1, .totals = true};
+
+static void tell_parts(struct store *store, struct critical_window window, struct told *out_told)
+{
+    const struct span_parts to = {out_told, begin, take, false, PART, true};
+    struct spans_answer answer;
+    struct diag diag = {0};
+
+    *out_told = (struct told){.window = window};
+    CHECK_OK(query_span_parts(store, &question, &to, &answer, &diag));
+    CHECK_OK(critical_parts_finish(out_told->parts, &answer));
+    critical_parts_destroy(&out_told->parts);
+    spans_answer_deinit(&answer);
+}
+
+static void tell_whole(struct store *store, struct critical_window window, struct told *out_told)
+{
+    struct spans_answer answer;
+    struct critical_path path;
+    struct diag diag = {0};
+
+    *out_told = (struct told){.window = window};
+    CHECK_OK(query_spans(store, &question, &answer, &diag));
+    if (!window.is_run)
+        window = (struct critical_window){false, answer.start_ns, answer.end_ns};
+    CHECK_OK(critical_path_make(&answer, window.start_ns, window.end_ns, &path));
+    CHECK_OK(critical_parts_tell(&path, &(struct critical_sink){out_told, tell}));
+    critical_path_deinit(&path);
+    spans_answer_deinit(&answer);
+}
+
+static void compare(struct store *store, struct critical_window window, struct told *out_parts)
+{
+    struct told whole;
+
+    tell_parts(store, window, out_parts);
+    tell_whole(store, window, &whole);
+    for (size_t i = 0; i < whole.steps.count && i < out_parts->steps.count; i++) {
+        const struct critical_step *step = &out_parts->steps.items[i];
+        const struct critical_step *expected = &whole.steps.items[i];
+
+        CHECK_U64((uint64_t)step->start_ns, (uint64_t)expected->start_ns);
+        CHECK_U64((uint64_t)step->end_ns, (uint64_t)expected->end_ns);
+        CHECK_U64(step->kind, expected->kind);
+        CHECK_U64(step->op, expected->op);
+        CHECK_U64(step->lane, expected->lane);
+        CHECK_U64(step->is_shown, expected->is_shown);
+    }
+    CHECK_U64(out_parts->steps.count, whole.steps.count);
+    array_deinit(&whole.steps);
+    array_deinit(&out_parts->steps);
+}
+
+/* What parts had to do, over some seeds. */
+struct tally {
+    size_t cut, anew, most_kept;
+};
+
+static struct tally try_seeds(const struct scene *like)
+{
+    struct scene *scene = malloc(sizeof(*scene));
+    struct tally tally = {0};
+
+    assert_non_null(scene);
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        char *dir = temp_create(), *path = temp_path(dir, "a.db");
+        struct store *store;
+        struct told told;
+        int64_t start_ns, end_ns;
+
+        *scene = *like;
+        scene->seed = seed * 2654435761u + 88172645463325252u;
+        fill(scene);
+        put_store(path, scene);
+        store = store_support_open(path, STORE_READ);
+        compare(store, (struct critical_window){0}, &told);
+        tally.cut += told.part_count > 5;
+        tally.anew += told.begin_count > 1;
+        tally.most_kept = told.most_kept > tally.most_kept ? told.most_kept : tally.most_kept;
+        start_ns = STORE_SUPPORT_START_NS + pick(scene, scene->end_ns - STORE_SUPPORT_START_NS);
+        end_ns = start_ns + pick(scene, scene->end_ns - start_ns + 100);
+        compare(store, (struct critical_window){true, start_ns, end_ns}, &told);
+        store_close(&store);
+        free(path);
+        temp_destroy(&dir);
+    }
+    free(scene);
+    return tally;
+}
+
+static void parts_of_streams_and_threads(void **state)
+{
+    const struct tally tally = try_seeds(&(struct scene){.grid_ns = 10});
+
+    (void)state;
+    assert_true(tally.cut > SEEDS * 3 / 4);
+    assert_true(tally.most_kept < EVENTS_MAX * KEPT_PER_EVENT / 4); /* paths join */
+}
+
+static void bursts_that_touch(void **state)
+{
+    const struct tally fine = try_seeds(&(struct scene){.grid_ns = 997, .shares_times = true});
+
+    (void)state;
+    assert_true(fine.cut > SEEDS / 4);
+    assert_true(fine.anew > 0); /* pieces without length meet */
+}
+
+static void threads_that_never_meet(void **state)
+{
+    const struct tally tally = try_seeds(&(struct scene){.grid_ns = 1000, .is_alone = true});
+
+    (void)state;
+    CHECK_U64(tally.cut, SEEDS);
+    assert_true(tally.most_kept > EVENTS_MAX * 4 && tally.most_kept < EVENTS_MAX * KEPT_PER_EVENT);
+}
+
+static void waits_of_streams_take_all_at_once(void **state)
+{
+    const struct tally tally = try_seeds(&(struct scene){.grid_ns = 10, .waits = true});
+
+    (void)state;
+    CHECK_U64(tally.cut, 0);
+    assert_true(tally.anew > SEEDS / 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(parts_of_streams_and_threads),
+        cmocka_unit_test(bursts_that_touch),
+        cmocka_unit_test(threads_that_never_meet),
+        cmocka_unit_test(waits_of_streams_take_all_at_once),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
