@@ -19,14 +19,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
 
 enum {
-    SPINS = 2000, /* pauses, some 30 to 70 us: loops of one run follow each other faster */
-    LATE = 8,     /* loops that a helper missed, before it is looked for */
+    SPINS = 2000,      /* pauses, some 30 to 70 us: loops of one run follow each other faster */
+    LATE = 8,          /* loops that a helper missed, before it is looked for */
+    STALL_NS = 300000, /* slept for another's step: that one waits for a CPU */
+    ALONE = 32,        /* times as long as a stall the leader of loops in steps goes on alone */
     INDEX_BITS = 16,
     THREADS_MAX = (1 << INDEX_BITS) - 1,
 };
@@ -44,9 +47,10 @@ struct helper {
      * first. */
     _Alignas(64) atomic_ullong taken;
     struct team *team;
-    atomic_int cpu; /* where it was last seen */
-    uint32_t late;  /* loops that it missed */
-    uint32_t index; /* 1 and up: 0 is the leader */
+    atomic_llong step; /* of a loop in steps: the first in which nobody has taken its share */
+    atomic_int cpu;    /* where it was last seen */
+    uint32_t late;     /* loops that it missed */
+    uint32_t index;    /* 1 and up: 0 is the leader */
     pthread_t thread;
 };
 
@@ -62,8 +66,10 @@ struct team {
     _Alignas(64) atomic_uint waiting; /* at a barrier */
     atomic_uint barriers;             /* passed */
     struct bell passed;
-    uint32_t size;   /* threads, the leader included */
-    uint32_t wanted; /* what it would be if the system had given all of them */
+    _Alignas(64) atomic_ullong finished; /* shares of a loop in steps */
+    uint64_t alone_until_ns; /* loops in steps are the leader's; by the monotonic clock */
+    uint32_t size;           /* threads, the leader included */
+    uint32_t wanted;         /* what it would be if the system had given all of them */
     struct helper helpers[];
 };
 
@@ -130,6 +136,11 @@ static bool is_done(const struct team *team, unsigned long long old)
 static bool has_passed(const struct team *team, unsigned long long old)
 {
     return atomic_load(&team->barriers) != (unsigned)old;
+}
+
+static bool has_finished(const struct team *team, unsigned long long old)
+{
+    return atomic_load(&team->finished) >= old;
 }
 
 /* Helpers */
@@ -370,17 +381,126 @@ static void loop_part(void *data)
     loop->part(loop->argument, loop->count * index / threads, loop->count * (index + 1) / threads);
 }
 
-void team_for(int64_t count, int64_t grain, team_fn *part, void *argument)
+/* How many threads get at least `grain` of a loop each. */
+static uint32_t threads_for(int64_t count, int64_t grain)
 {
-    struct loop loop = {count, part, argument};
-    int64_t threads = kernel_threads();
+    int64_t threads = working_in ? 1 : kernel_threads();
 
     if (threads > count / grain)
         threads = count / grain;
-    if (threads <= 1 || working_in)
+    return threads > 1 ? (uint32_t)threads : 1;
+}
+
+void team_for(int64_t count, int64_t grain, team_fn *part, void *argument)
+{
+    struct loop loop = {count, part, argument};
+    uint32_t threads = threads_for(count, grain);
+
+    if (threads == 1)
         part(argument, 0, count);
     else
-        run_loop(loop_part, &loop, (uint32_t)threads, true);
+        run_loop(loop_part, &loop, threads, true);
+}
+
+/* Loops in steps */
+
+struct steps {
+    int64_t steps, count;
+    team_step_fn *part;
+    void *argument;
+};
+
+/* The share of one thread in a step. */
+static void do_step(const struct steps *loop, struct team *team, int64_t step, uint32_t index)
+{
+    int64_t threads = loop_threads;
+
+    loop->part(loop->argument, step, loop->count * index / threads,
+               loop->count * (index + 1) / threads);
+    if (atomic_fetch_add(&team->finished, 1) + 1 == (unsigned long long)((step + 1) * threads))
+        ring(&team->passed);
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Wait for all shares of a step. Steps are short, so that a helper that lost its CPU within one costs as
+ * much as hundreds of them: where that happens the leader goes on alone, for so long that waiting takes
+ * a small part of the time. Returns whether it has. */
+static bool wait_for_step(struct team *team, uint64_t shares)
+{
+    uint64_t start, slept;
+
+    for (int i = 0; i < SPINS; i++) {
+        if (has_finished(team, shares))
+            return false;
+        pause_cpu();
+    }
+    start = now_ns();
+    wait_for(team, &team->passed, has_finished, shares);
+    slept = now_ns() - start;
+    if (slept <= STALL_NS)
+        return false;
+    team->alone_until_ns = start + (ALONE + 1) * slept;
+    return true;
+}
+
+static void lead_steps(const struct steps *loop, struct team *team)
+{
+    bool is_alone = false;
+
+    for (int64_t step = 0; step < loop->steps; step++) {
+        if (!is_alone)
+            do_step(loop, team, step, 0);
+        for (uint32_t i = 1; i < loop_threads; i++) {
+            long long number = step;
+
+            if (atomic_compare_exchange_strong(&team->helpers[i].step, &number, step + 1))
+                do_step(loop, team, step, i);
+        }
+        if (is_alone)
+            do_step(loop, team, step, 0);
+        is_alone |= wait_for_step(team, (uint64_t)(step + 1) * loop_threads);
+    }
+}
+
+/* One that comes late goes on where the leader, who did its shares, is. */
+static void help_with_steps(const struct steps *loop, struct team *team)
+{
+    atomic_llong *next = &team->helpers[own_index].step;
+
+    for (long long step; (step = atomic_load(next)) < loop->steps;) {
+        wait_for(team, &team->passed, has_finished, (unsigned long long)step * loop_threads);
+        if (atomic_compare_exchange_strong(next, &step, step + 1))
+            do_step(loop, team, step, own_index);
+    }
+}
+
+static void steps_part(void *data)
+{
+    (own_index == 0 ? lead_steps : help_with_steps)(data, working_in);
+}
+
+void team_steps(int64_t steps, int64_t count, int64_t grain, team_step_fn *part, void *argument)
+{
+    struct steps loop = {steps, count, part, argument};
+    uint32_t threads = threads_for(count, grain);
+    struct team *team = threads > 1 ? get_team(threads) : NULL;
+
+    if (!team || team->size == 1 || (team->alone_until_ns > 0 && now_ns() < team->alone_until_ns)) {
+        for (int64_t step = 0; step < steps; step++)
+            part(argument, step, 0, count);
+        return;
+    }
+    atomic_store(&team->finished, 0);
+    for (uint32_t i = 1; i < team->size; i++)
+        atomic_store(&team->helpers[i].step, 0);
+    run_loop(steps_part, &loop, threads, true);
 }
 
 void team_free_loops(bool are_free)

@@ -6,11 +6,16 @@
 
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/math.h"
+#include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
 
 enum {
-    PANEL = 64, /* columns that are summed side by side */
-    ALIGN = 16, /* floats that a part of the workspace begins at a multiple of */
+    PANEL = 64,           /* columns that are summed side by side */
+    ALIGN = 16,           /* floats that a part of the workspace begins at a multiple of */
+    GRAIN = 1 << 14,      /* products of a step that are worth a second thread */
+    ROWS = 4,             /* sequences that are as good as more */
+    NEAR = 1 << 18,       /* weights that each thread may have for itself */
+    ROWS_GRAIN = 1 << 18, /* products of all steps that are worth a second thread */
 };
 
 static int64_t padded(int64_t hidden)
@@ -52,7 +57,8 @@ void kernel_pack_recurrent(float *packed, const void *r, const struct kernel_rec
 struct room {
     float *inputs; /* [steps * batch, gates * hidden]: products of x, with its bias */
     float *sums;   /* [batch, gates, padded]: products of the state, with theirs */
-    float *h, *c;  /* [batch, hidden] */
+    float *h[2];   /* [batch, hidden]: before and behind even steps, odd ones the other way */
+    float *c;      /* [batch, hidden] */
     float *reset;  /* [batch, hidden]: GRU, the state that the reset gate lets through */
     float *packed;
 };
@@ -64,11 +70,21 @@ static int64_t make_room(const struct kernel_recurrent *s, float *workspace, str
     out_room->inputs = workspace;
     out_room->sums =
         out_room->inputs + (s->steps * s->batch * gates * s->hidden + ALIGN - 1) / ALIGN * ALIGN;
-    out_room->h = out_room->sums + gates * state;
-    out_room->c = out_room->h + state;
+    out_room->h[0] = out_room->sums + gates * state;
+    out_room->h[1] = out_room->h[0] + state;
+    out_room->c = out_room->h[1] + state;
     out_room->reset = out_room->c + state;
     out_room->packed = out_room->reset + state;
     return out_room->packed + packed_floats(s) - workspace;
+}
+
+/* Of one direction. */
+static int64_t room_floats(const struct kernel_recurrent *s)
+{
+    static float nothing[1];
+    struct room room;
+
+    return (make_room(s, nothing, &room) + ALIGN - 1) / ALIGN * ALIGN;
 }
 
 /* One direction at work. */
@@ -158,38 +174,44 @@ static void add_panel(struct strip *strip, int64_t batch, const struct panels *p
     }
 }
 
-/* The gates [first, end) of the whole batch from its states. */
+/* Some columns of the hidden state of some sequences, and how wide its lines are. */
+struct span {
+    int64_t begin, end, row, row_end, hidden, wide;
+};
+
+/* A span of the gates [first, end) from the states of all sequences. */
 static void multiply_state(const struct cell *q, const float *h, int first, int end,
-                           const struct panels *panels)
+                           const struct span *span, const struct panels *panels)
 {
     const struct kernel_recurrent *s = q->shape;
-    int64_t hidden = s->hidden, wide = padded(hidden), gates = kernel_cell_gates(s->cell);
+    int64_t hidden = span->hidden, wide = span->wide, gates = kernel_cell_gates(s->cell);
     const float *bias = q->data->b;
 
     if (bias)
         bias += (2 * q->direction + 1) * gates * hidden;
     for (int g = first; g < end; g++) {
-        for (int64_t at = 0; at < hidden; at += PANEL) {
-            int64_t columns = hidden - at < PANEL ? hidden - at : PANEL;
+        for (int64_t at = span->begin; at < span->end; at += PANEL) {
+            int64_t columns = span->end - at < PANEL ? span->end - at : PANEL;
             const float *panel = q->packed + (g * wide + at) * hidden;
             float start[PANEL] = {0};
 
             if (bias)
                 memcpy(start, bias + g * hidden + at, (size_t)columns * sizeof(*start));
-            add_panel(&(struct strip){q->room.sums + g * wide + at, gates * wide, h, hidden, panel,
-                                      start},
-                      s->batch, panels);
+            add_panel(&(struct strip){q->room.sums + (span->row * gates + g) * wide + at,
+                                      gates * wide, h + span->row * hidden, hidden, panel, start},
+                      span->row_end - span->row, panels);
         }
     }
 }
 
+/* Of one sequence, pointers at line 0: old is its state before the step, h that behind it. */
 ISA_BODY void step_lstm(const float *restrict x, const float *restrict sums, float *restrict h,
-                        float *restrict c, int64_t hidden)
+                        float *restrict c, const struct span *span)
 {
-    int64_t wide = padded(hidden);
+    int64_t hidden = span->hidden, wide = span->wide;
 
 #pragma omp simd
-    for (int64_t i = 0; i < hidden; i++) {
+    for (int64_t i = span->begin; i < span->end; i++) {
         float in = math_sigmoid(x[i] + sums[i]);
         float out = math_sigmoid(x[hidden + i] + sums[wide + i]);
         float forget = math_sigmoid(x[2 * hidden + i] + sums[2 * wide + i]);
@@ -201,52 +223,53 @@ ISA_BODY void step_lstm(const float *restrict x, const float *restrict sums, flo
 }
 
 ISA_BODY void step_rnn(const float *restrict x, const float *restrict sums, float *restrict h,
-                       int64_t hidden)
+                       const struct span *span)
 {
 #pragma omp simd
-    for (int64_t i = 0; i < hidden; i++)
+    for (int64_t i = span->begin; i < span->end; i++)
         h[i] = math_tanh(x[i] + sums[i]);
 }
 
 /* What the reset gate lets through of the state. */
 ISA_BODY void reset_gru(const float *restrict x, const float *restrict sums,
-                        const float *restrict h, float *restrict reset, int64_t hidden)
+                        const float *restrict old, float *restrict reset, const struct span *span)
 {
-    int64_t wide = padded(hidden);
+    int64_t hidden = span->hidden, wide = span->wide;
 
 #pragma omp simd
-    for (int64_t i = 0; i < hidden; i++)
-        reset[i] = math_sigmoid(x[hidden + i] + sums[wide + i]) * h[i];
+    for (int64_t i = span->begin; i < span->end; i++)
+        reset[i] = math_sigmoid(x[hidden + i] + sums[wide + i]) * old[i];
 }
 
-ISA_BODY void step_gru(const float *restrict x, const float *restrict sums, float *restrict h,
-                       int64_t hidden)
+ISA_BODY void step_gru(const float *restrict x, const float *restrict sums,
+                       const float *restrict old, float *restrict h, const struct span *span)
 {
-    int64_t wide = padded(hidden);
+    int64_t hidden = span->hidden, wide = span->wide;
 
 #pragma omp simd
-    for (int64_t i = 0; i < hidden; i++) {
+    for (int64_t i = span->begin; i < span->end; i++) {
         float update = math_sigmoid(x[i] + sums[i]);
         float made = math_tanh(x[2 * hidden + i] + sums[2 * wide + i]);
 
-        h[i] = made + update * (h[i] - made);
+        h[i] = made + update * (old[i] - made);
     }
 }
 
 /* With the reset gate behind the product. A loop of its own: with a choice in it GCC makes no
  * vectors of it. */
 ISA_BODY void step_gru_reset_last(const float *restrict x, const float *restrict sums,
-                                  float *restrict h, int64_t hidden)
+                                  const float *restrict old, float *restrict h,
+                                  const struct span *span)
 {
-    int64_t wide = padded(hidden);
+    int64_t hidden = span->hidden, wide = span->wide;
 
 #pragma omp simd
-    for (int64_t i = 0; i < hidden; i++) {
+    for (int64_t i = span->begin; i < span->end; i++) {
         float update = math_sigmoid(x[i] + sums[i]);
         float reset = math_sigmoid(x[hidden + i] + sums[wide + i]);
         float made = math_tanh(x[2 * hidden + i] + reset * sums[2 * wide + i]);
 
-        h[i] = made + update * (h[i] - made);
+        h[i] = made + update * (old[i] - made);
     }
 }
 
@@ -272,42 +295,66 @@ static int64_t length_of(const struct cell *q, int64_t b)
     return q->data->lengths ? q->data->lengths[b] : q->shape->steps;
 }
 
-/* Step i of each sequence that has one. */
-ISA_BODY void do_step(const struct cell *q, int64_t step, const struct panels *panels)
+static bool is_reset_first(const struct kernel_recurrent *s)
+{
+    return s->cell == CELL_GRU && !s->is_reset_last;
+}
+
+/* Of a step there are two phases where what goes into a product comes of another one's gates. */
+static int phases_of(const struct kernel_recurrent *s)
+{
+    return is_reset_first(s) ? 2 : 1;
+}
+
+/* A span of one sequence at a step that it has. */
+ISA_BODY void do_sequence(const struct cell *q, int64_t step, int64_t b, bool is_reset,
+                          const struct span *span)
 {
     const struct kernel_recurrent *s = q->shape;
     const struct room *room = &q->room;
-    int64_t hidden = s->hidden, gates = kernel_cell_gates(s->cell), line = gates * padded(hidden);
-    bool is_reset_first = s->cell == CELL_GRU && !s->is_reset_last;
+    int64_t hidden = span->hidden, gates = kernel_cell_gates(s->cell);
+    int64_t t = s->is_reverse[q->direction] ? length_of(q, b) - 1 - step : step;
+    int64_t row = s->is_batch_first ? b * s->steps + t : t * s->batch + b;
+    const float *x = room->inputs + row * gates * hidden;
+    const float *sums = room->sums + b * gates * span->wide;
+    const float *old = room->h[step % 2] + b * hidden;
+    float *h = room->h[(step + 1) % 2] + b * hidden;
 
-    multiply_state(q, room->h, 0, is_reset_first ? 2 : (int)gates, panels);
-    for (int pass = is_reset_first ? 0 : 1; pass < 2; pass++) {
-        for (int64_t b = 0; b < s->batch; b++) {
-            int64_t length = length_of(q, b);
-            int64_t t = s->is_reverse[q->direction] ? length - 1 - step : step;
-            int64_t row = s->is_batch_first ? b * s->steps + t : t * s->batch + b;
-            const float *x = room->inputs + row * gates * hidden, *sums = room->sums + b * line;
-            float *h = room->h + b * hidden;
+    if (is_reset) {
+        reset_gru(x, sums, old, room->reset + b * hidden, span);
+        return;
+    }
+    if (s->cell == CELL_LSTM)
+        step_lstm(x, sums, h, room->c + b * hidden, span);
+    else if (s->cell == CELL_GRU && s->is_reset_last)
+        step_gru_reset_last(x, sums, old, h, span);
+    else if (s->cell == CELL_GRU)
+        step_gru(x, sums, old, h, span);
+    else
+        step_rnn(x, sums, h, span);
+    if (q->data->y)
+        memcpy((float *)q->data->y + y_at(q, b, t) + span->begin, h + span->begin,
+               (size_t)(span->end - span->begin) * sizeof(*h));
+}
 
-            if (step >= length)
-                continue;
-            if (pass == 0) {
-                reset_gru(x, sums, h, room->reset + b * hidden, hidden);
-                continue;
-            }
-            if (s->cell == CELL_LSTM)
-                step_lstm(x, sums, h, room->c + b * hidden, hidden);
-            else if (s->cell == CELL_GRU && s->is_reset_last)
-                step_gru_reset_last(x, sums, h, hidden);
-            else if (s->cell == CELL_GRU)
-                step_gru(x, sums, h, hidden);
-            else
-                step_rnn(x, sums, h, hidden);
-            if (q->data->y)
-                memcpy((float *)q->data->y + y_at(q, b, t), h, (size_t)hidden * sizeof(*h));
-        }
-        if (pass == 0)
-            multiply_state(q, room->reset, 2, 3, panels);
+/* A span in a phase of a step. */
+ISA_BODY void do_phase(const struct cell *q, int64_t step, int phase, const struct span *span,
+                       const struct panels *panels)
+{
+    const struct kernel_recurrent *s = q->shape;
+    const float *h = phase == 0 ? q->room.h[step % 2] : q->room.reset;
+    int gates = kernel_cell_gates(s->cell);
+    bool is_reset = phase + 1 < phases_of(s);
+
+    multiply_state(q, h, phase == 0 ? 0 : 2, is_reset ? 2 : gates, span, panels);
+    for (int64_t b = span->row; b < span->row_end; b++) {
+        int64_t at = b * span->hidden + span->begin;
+
+        if (step < length_of(q, b))
+            do_sequence(q, step, b, is_reset, span);
+        else if (!is_reset)
+            memcpy(q->room.h[(step + 1) % 2] + at, q->room.h[step % 2] + at,
+                   (size_t)(span->end - span->begin) * sizeof(float));
     }
 }
 
@@ -376,61 +423,141 @@ static bool fits(const struct kernel_recurrent_data *d, const struct kernel_recu
            s->steps > 0 && s->batch > 0;
 }
 
-typedef void step_fn(const struct cell *q, int64_t step);
+struct run {
+    struct cell cells[KERNEL_DIRECTIONS];
+    int count;
+};
+
+/* Sequences [begin, end), counted in ROWS, from the first step to the last. */
+ISA_BODY void do_rows(const struct run *run, int64_t begin, int64_t end,
+                      const struct panels *panels)
+{
+    const struct kernel_recurrent *s = run->cells[0].shape;
+    int64_t phases = phases_of(s), last = end * ROWS;
+    struct span span = {.end = s->hidden,
+                        .row = begin * ROWS,
+                        .row_end = last < s->batch ? last : s->batch,
+                        .hidden = s->hidden,
+                        .wide = padded(s->hidden)};
+
+    for (int i = 0; i < run->count; i++)
+        for (int64_t number = 0; number < s->steps * phases; number++)
+            do_phase(&run->cells[i], number / phases, (int)(number % phases), &span, panels);
+}
+
+/* Panels [begin, end) of all cells in a phase. */
+ISA_BODY void do_panels(const struct run *run, int64_t number, int64_t begin, int64_t end,
+                        const struct panels *panels)
+{
+    const struct kernel_recurrent *s = run->cells[0].shape;
+    int64_t wide = padded(s->hidden), each = wide / PANEL, phases = phases_of(s);
+
+    for (int i = 0; i < run->count; i++) {
+        int64_t first = begin - i * each, last = end - i * each;
+        struct span span = {.row_end = s->batch, .hidden = s->hidden, .wide = wide};
+
+        span.begin = first < 0 ? 0 : first * PANEL;
+        span.end = last < each ? last * PANEL : s->hidden;
+        if (span.begin < span.end)
+            do_phase(&run->cells[i], number / phases, (int)(number % phases), &span, panels);
+    }
+}
+
+static void begin_cell(struct cell *q, gemm_f32_fn *gemm)
+{
+    const struct kernel_recurrent_data *d = q->data;
+    const struct kernel_recurrent *s = q->shape;
+
+    q->packed = d->packed ? d->packed + q->direction * packed_floats(s) : q->room.packed;
+    if (!d->packed) {
+        struct kernel_recurrent one = *s;
+        int64_t gates = kernel_cell_gates(s->cell);
+
+        one.directions = 1;
+        kernel_pack_recurrent(q->room.packed,
+                              (const float *)d->r + q->direction * gates * s->hidden * s->hidden,
+                              &one);
+    }
+    multiply_inputs(q, gemm);
+    load_state(q, q->room.h[0], d->initial_h);
+    load_state(q, q->room.c, d->initial_c);
+}
+
+static void end_cell(const struct cell *q)
+{
+    clear_rest(q);
+    save_state(q, q->data->last_h, q->room.h[q->shape->steps % 2]);
+    save_state(q, q->data->last_c, q->room.c);
+}
+
+/* What an instruction set has. */
+struct steps {
+    gemm_f32_fn *gemm;
+    team_fn *rows;
+    team_step_fn *panels;
+};
+
+/* Threads take sequences, which do not wait for each other, where there are enough of them and the
+ * weights stay near each; else columns of each step. */
+static void run_steps(struct run *run, const struct steps *steps)
+{
+    const struct kernel_recurrent *s = run->cells[0].shape;
+    int64_t threads = kernel_threads(), gates = kernel_cell_gates(s->cell);
+    int64_t weights = gates * s->hidden * s->hidden, count = run->count * padded(s->hidden) / PANEL;
+
+    if (threads == 1 || (s->batch >= ROWS * threads && weights <= NEAR))
+        team_for((s->batch + ROWS - 1) / ROWS, ROWS_GRAIN / (ROWS * weights * s->steps + 1) + 1,
+                 steps->rows, run);
+    else
+        team_steps(s->steps * phases_of(s), count,
+                   GRAIN / (gates * PANEL * s->hidden * s->batch + 1) + 1, steps->panels, run);
+}
 
 static int run_cells(const struct kernel_recurrent_data *d, const struct kernel_recurrent *s,
-                     gemm_f32_fn *gemm, step_fn *step)
+                     const struct steps *steps)
 {
-    struct cell q = {.data = d, .shape = s};
+    float *workspace = (float *)(void *)d->workspace;
+    struct run run = {.count = s->directions};
 
     if (!fits(d, s))
         return recurrent_ref(d, s);
-    make_room(s, (float *)(void *)d->workspace, &q.room);
-    for (q.direction = 0; q.direction < s->directions; q.direction++) {
-        int64_t gates = kernel_cell_gates(s->cell);
+    for (int i = 0; i < run.count; i++) {
+        struct cell *q = &run.cells[i];
 
-        q.packed = d->packed ? d->packed + q.direction * packed_floats(s) : q.room.packed;
-        if (!d->packed) {
-            struct kernel_recurrent one = *s;
-
-            one.directions = 1;
-            kernel_pack_recurrent(q.room.packed,
-                                  (const float *)d->r + q.direction * gates * s->hidden * s->hidden,
-                                  &one);
-        }
-        multiply_inputs(&q, gemm);
-        load_state(&q, q.room.h, d->initial_h);
-        load_state(&q, q.room.c, d->initial_c);
-        for (int64_t i = 0; i < s->steps; i++)
-            step(&q, i);
-        clear_rest(&q);
-        save_state(&q, d->last_h, q.room.h);
-        save_state(&q, d->last_c, q.room.c);
+        *q = (struct cell){.data = d, .shape = s, .direction = i};
+        make_room(s, workspace + i * room_floats(s), &q->room);
+        begin_cell(q, steps->gemm);
     }
+    run_steps(&run, steps);
+    for (int i = 0; i < run.count; i++)
+        end_cell(&run.cells[i]);
     return 0;
 }
 
 size_t kernel_recurrent_room(const struct kernel_recurrent *shape)
 {
     size_t plain = (size_t)shape->inputs + 8 * (size_t)shape->hidden, fast = 0;
-    static float nothing[1];
-    struct room room;
 
     if (shape->dtype == KERNEL_F32)
-        fast = ((size_t)make_room(shape, nothing, &room) + 1) / 2;
+        fast = (size_t)(shape->directions * room_floats(shape) + 1) / 2;
     return plain > fast ? plain : fast;
 }
 
 #define RECURRENT(isa)                                                                             \
-    ISA_TARGET_##isa static void step_##isa(const struct cell *q, int64_t step)                    \
+    ISA_TARGET_##isa static void rows_##isa(void *run, int64_t begin, int64_t end)                 \
     {                                                                                              \
-        do_step(q, step, &panels_##isa);                                                           \
+        do_rows(run, begin, end, &panels_##isa);                                                   \
+    }                                                                                              \
+                                                                                                   \
+    ISA_TARGET_##isa static void step_##isa(void *run, int64_t step, int64_t begin, int64_t end)   \
+    {                                                                                              \
+        do_panels(run, step, begin, end, &panels_##isa);                                           \
     }                                                                                              \
                                                                                                    \
     int recurrent_##isa(const struct kernel_recurrent_data *data,                                  \
                         const struct kernel_recurrent *shape)                                      \
     {                                                                                              \
-        return run_cells(data, shape, gemm_f32_##isa, step_##isa);                                 \
+        return run_cells(data, shape, &(struct steps){gemm_f32_##isa, rows_##isa, step_##isa});    \
     }
 
 ISA_VERSIONS(RECURRENT)

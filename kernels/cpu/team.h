@@ -17,4 +17,11 @@ void team_free_loops(bool are_free);
  *  all is done. Waking a team costs microseconds: grain is what is worth that. */
 void team_for(int64_t count, int64_t grain, team_fn *part, void *argument);
 
+/** Does the part [begin, end) of one step of a loop. */
+typedef void team_step_fn(void *argument, int64_t step, int64_t begin, int64_t end);
+
+/** The same `steps` times, where each step sees all of the one before it: a thread has the same part
+ *  at each. What a helper that is late does not begin in time the calling thread does. */
+void team_steps(int64_t steps, int64_t count, int64_t grain, team_step_fn *part, void *argument);
+
 #endif

@@ -288,6 +288,21 @@ static void check_nms_boxes(struct test *test, const struct kernel_table *table)
         test_compare_bytes(test, got, want, (size_t)found * 3 * sizeof(*got));
 }
 
+/* With all else that a cell can have. */
+static void random_functions(struct test *test, struct kernel_recurrent *s,
+                             struct kernel_recurrent_data *data)
+{
+    s->is_forget_one_minus = test_chance(test, 2);
+    s->clip = test_chance(test, 2) ? 0.4 : 0.0;
+    if (s->cell == CELL_LSTM && test_chance(test, 2))
+        data->p = test_input(test, (size_t)(3 * s->directions * s->hidden));
+    for (int d = 0; d < s->directions; d++)
+        for (int f = 0; f < KERNEL_CELL_FUNCTIONS; f++)
+            s->functions[d][f] = (struct kernel_gate){
+                (enum kernel_gate_kind)test_range(test, GATE_AFFINE, GATE_THRESHOLDED_RELU), 0.5,
+                0.25};
+}
+
 /* Cells with their usual functions, of every length and direction, held to the reference. */
 static void check_cells(struct test *test, const struct kernel_table *table)
 {
@@ -296,7 +311,7 @@ static void check_cells(struct test *test, const struct kernel_table *table)
         .cell = (enum kernel_cell)test_range(test, 0, 2),
         .dtype = KERNEL_F32,
         .steps = test_range(test, 1, 4),
-        .batch = test_range(test, 1, 5),
+        .batch = test_range(test, 1, test_chance(test, 3) ? 17 : 5),
         .inputs = test_range(test, 1, 20),
         .hidden = test_range(test, 1, 90),
         .directions = (int)test_range(test, 1, 2),
@@ -306,9 +321,9 @@ static void check_cells(struct test *test, const struct kernel_table *table)
     };
     int64_t states = s.directions * s.batch * s.hidden,
             rows = s.directions * gates[s.cell] * s.hidden;
-    float *out[2][3], *r, *w, *packed;
+    float *out[3][3], *r, *w, *packed;
     struct kernel_recurrent_data data = {0};
-    int32_t *lengths = test_output(test, 5 * sizeof(*lengths));
+    int32_t *lengths = test_output(test, 17 * sizeof(*lengths));
     int rc = 0;
 
     for (int d = 0; d < s.directions; d++)
@@ -327,21 +342,12 @@ static void check_cells(struct test *test, const struct kernel_table *table)
     data.b = test_chance(test, 2) ? test_input(test, (size_t)(2 * rows)) : NULL;
     data.initial_h = test_chance(test, 2) ? test_input(test, (size_t)states) : NULL;
     data.initial_c = test_chance(test, 2) ? test_input(test, (size_t)states) : NULL;
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < 17; i++)
         lengths[i] = (int32_t)test_range(test, 0, s.steps);
     data.lengths = test_chance(test, 2) ? lengths : NULL;
-    if (test_chance(test, 3)) { /* with all else that a cell can have */
-        s.is_forget_one_minus = test_chance(test, 2);
-        s.clip = test_chance(test, 2) ? 0.4 : 0.0;
-        if (s.cell == CELL_LSTM && test_chance(test, 2))
-            data.p = test_input(test, (size_t)(3 * s.directions * s.hidden));
-        for (int d = 0; d < s.directions; d++)
-            for (int f = 0; f < KERNEL_CELL_FUNCTIONS; f++)
-                s.functions[d][f] = (struct kernel_gate){
-                    (enum kernel_gate_kind)test_range(test, GATE_AFFINE, GATE_THRESHOLDED_RELU),
-                    0.5, 0.25};
-    }
-    for (int side = 0; side < 2; side++) {
+    if (test_chance(test, 3))
+        random_functions(test, &s, &data);
+    for (int side = 0; side < 3; side++) { /* the third: by one thread */
         for (int i = 0; i < 3; i++)
             out[side][i] =
                 test_output(test, (size_t)(states * (i == 0 ? s.steps : 1)) * sizeof(float));
@@ -353,6 +359,11 @@ static void check_cells(struct test *test, const struct kernel_table *table)
             TEST_RUN(test, TEST_REF, rc = recurrent_ref(&data, &s));
             continue;
         }
+        if (side == 2) {
+            kernel_set_threads(1);
+            rc |= table->recurrent.fn(&data, &s);
+            continue;
+        }
         packed = test_output(test, kernel_recurrent_packed(&s));
         if (test_chance(test, 2)) {
             kernel_pack_recurrent(packed, r, &s);
@@ -362,9 +373,13 @@ static void check_cells(struct test *test, const struct kernel_table *table)
     }
     if (rc != 0)
         test_fail(test, "it returned %d", rc);
-    for (int i = 0; i < (s.cell == CELL_LSTM ? 3 : 2); i++)
-        test_compare(test, out[1][i], out[0][i], (size_t)(states * (i == 0 ? s.steps : 1)),
+    for (int i = 0; i < (s.cell == CELL_LSTM ? 3 : 2); i++) {
+        size_t count = (size_t)(states * (i == 0 ? s.steps : 1));
+
+        test_compare(test, out[1][i], out[0][i], count,
                      &(struct test_tolerance){.absolute = 1e-5, .relative = 1e-5});
+        test_compare_bytes(test, out[2][i], out[1][i], count * sizeof(float));
+    }
 }
 
 /* Regions in, across and outside of images that are not flat, held to the reference. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The team of threads behind the kernels: each part of a loop once, barriers, loops in loops, teams
+/* The team of threads behind the kernels: each part of a loop once, barriers, steps, loops in loops, teams
  * that grow, end and are left behind by a fork. Runs under the thread sanitizer too. */
 #include "tests/support/check.h"
 
@@ -107,6 +107,116 @@ static void test_barriers(void **state)
     assert_int_equal(atomic_load(&phases->wrong), 0);
     assert_int_equal(omp_get_num_threads(), 1);
     free(phases);
+}
+
+/* What two items of the step before make of each. */
+struct mix {
+    uint32_t items[2][ITEMS];
+    int64_t slow; /* the step at which the first part takes long */
+};
+
+static void mix_items(void *argument, int64_t step, int64_t begin, int64_t end)
+{
+    struct mix *mix = argument;
+    const uint32_t *from = mix->items[step % 2];
+    uint32_t *to = mix->items[(step + 1) % 2];
+
+    for (int64_t i = begin; i < end; i++)
+        to[i] = 31 * from[ITEMS - 1 - i] + from[i] + (uint32_t)step;
+    if (begin == 0 && step == mix->slow)
+        usleep(3000); /* the others sleep */
+}
+
+static void test_steps_see_the_one_before(void **state)
+{
+    static struct mix one, many;
+
+    (void)state;
+    kernel_set_threads(1);
+    for (uint32_t i = 0; i < ITEMS; i++)
+        one.items[0][i] = i;
+    many = one;
+    one.slow = -1;
+    team_steps(ROUNDS, ITEMS, 1, mix_items, &one);
+    team_steps(0, ITEMS, 1, mix_items, &one);
+    team_steps(1, 0, 1, mix_items, &one);
+    for (uint32_t threads = 2; threads <= THREADS; threads++) {
+        kernel_set_threads(threads);
+        for (int round = 0; round < 20; round++) {
+            for (uint32_t i = 0; i < ITEMS; i++)
+                many.items[0][i] = i;
+            many.slow = round % 5 == 0 ? round : -1;
+            team_steps(ROUNDS, ITEMS, 1, mix_items, &many);
+            assert_memory_equal(one.items[ROUNDS % 2], many.items[ROUNDS % 2],
+                                sizeof(one.items[0]));
+        }
+    }
+}
+
+struct visits {
+    pthread_t leader;
+    atomic_int others, slow; /* parts that others did; of these still to take long */
+};
+
+static void visit(void *argument, int64_t step, int64_t begin, int64_t end)
+{
+    struct visits *visits = argument;
+
+    (void)step;
+    (void)end;
+    if (pthread_equal(pthread_self(), visits->leader)) {
+        if (begin == 0)
+            usleep(1000); /* so that the other one comes to its share */
+        return;
+    }
+    atomic_fetch_add(&visits->others, 1);
+    if (atomic_fetch_sub(&visits->slow, 1) > 0)
+        usleep(50000);
+}
+
+/* A helper that loses its CPU within a step is not waited for again. */
+static void *stall(void *argument)
+{
+    struct visits visits = {.leader = pthread_self()};
+
+    kernel_set_threads(2);
+    atomic_store(&visits.slow, 1);
+    for (int i = 0; i < 1000 && atomic_load(&visits.others) == 0; i++)
+        team_steps(1, 2, 1, visit, &visits);
+    assert_int_not_equal(atomic_load(&visits.others), 0);
+    atomic_store(&visits.others, 0);
+    team_steps(20, 2, 1, visit, &visits);
+    assert_int_equal(atomic_load(&visits.others), 0);
+    return argument;
+}
+
+static void test_stalls(void **state)
+{
+    pthread_t leader; /* whose team nobody else has */
+
+    (void)state;
+    assert_int_equal(pthread_create(&leader, NULL, stall, NULL), 0);
+    pthread_join(leader, NULL);
+}
+
+static void nested_steps(void *argument, int64_t begin, int64_t end)
+{
+    for (int64_t i = begin; i < end; i++) {
+        struct visits visits = {.leader = pthread_self()};
+
+        team_steps(2, ITEMS, 1, visit, &visits);
+        atomic_fetch_add((atomic_int *)argument, atomic_load(&visits.others));
+    }
+}
+
+static void test_nested_steps_run_alone(void **state)
+{
+    atomic_int others = 0;
+
+    (void)state;
+    kernel_set_threads(THREADS);
+    team_for(THREADS, 1, nested_steps, &others);
+    assert_int_equal(atomic_load(&others), 0);
 }
 
 struct nested {
@@ -284,7 +394,8 @@ int main(void)
         cmocka_unit_test(test_barriers),       cmocka_unit_test(test_nested_loops_run_alone),
         cmocka_unit_test(test_leaders),        cmocka_unit_test(test_fork),
         cmocka_unit_test(test_pins),           cmocka_unit_test(test_symbols_go_first),
-        cmocka_unit_test(test_crowds),
+        cmocka_unit_test(test_crowds),         cmocka_unit_test(test_steps_see_the_one_before),
+        cmocka_unit_test(test_stalls),         cmocka_unit_test(test_nested_steps_run_alone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
