@@ -4,9 +4,14 @@
 
 #include "kernels/cpu/int8.h"
 #include "kernels/cpu/isa.h"
+#include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
 
-enum { BLOCK_ROWS = 8 * INT8_MAX_ROWS };
+enum {
+    BLOCK_ROWS = 8 * INT8_MAX_ROWS,
+    GRAIN = 1 << 18, /* products that are worth a second thread */
+    MANY = 4,        /* matrices for each thread: one more or less does not matter */
+};
 
 static bool is_byte(enum kernel_dtype dtype)
 {
@@ -36,6 +41,14 @@ bool kernel_product_int8_fits(const struct kernel_product *shape)
     return is_byte(shape->a_type) && is_byte(shape->b_type) &&
            (is_byte(shape->y_type) || shape->y_type == KERNEL_I32) && !shape->trans_a &&
            shape->alpha == 1.0 && shape->k >= 1 && shape->k <= INT8_MAX_K;
+}
+
+/* In how many shares threads do whole matrices; 1: they share each of them, since these are few. */
+static int64_t slot_count(const struct kernel_product *s)
+{
+    int64_t count = batch_count(s), threads = kernel_threads();
+
+    return count >= MANY * threads || (count > 0 && count % threads == 0) ? threads : 1;
 }
 
 /* b is packed as what a is not. */
@@ -79,8 +92,8 @@ struct room {
     uint8_t *packed;
 };
 
-static size_t make_room(const struct kernel_product *s, bool is_packed, void *workspace,
-                        struct room *out_room)
+static int64_t make_room(const struct kernel_product *s, bool is_packed, void *workspace,
+                         struct room *out_room)
 {
     uint8_t *start = workspace, *at = start;
     int64_t m = int8_round_up(s->m * 8), n = int8_round_up(s->n * 8);
@@ -93,7 +106,7 @@ static size_t make_room(const struct kernel_product *s, bool is_packed, void *wo
     out_room->b_zero = (void *)(at += m);
     out_room->wide = at += n;
     out_room->packed = at += int8_round_up(int8_run_room(s->m, s->k));
-    return (size_t)(at - start + (is_packed ? 0 : packed_bytes(s)));
+    return int8_round_up(at - start + (is_packed ? 0 : packed_bytes(s)));
 }
 
 size_t kernel_product_int8_room(const struct kernel_product *shape, bool is_packed)
@@ -101,7 +114,7 @@ size_t kernel_product_int8_room(const struct kernel_product *shape, bool is_pack
     static uint8_t nothing[64];
     struct room room;
 
-    return make_room(shape, is_packed, nothing, &room);
+    return (size_t)(slot_count(shape) * make_room(shape, is_packed, nothing, &room));
 }
 
 static int32_t zero_at(const void *zeros, enum kernel_dtype dtype, int64_t at)
@@ -178,18 +191,24 @@ static void describe(const struct kernel_product_data *d, const struct kernel_pr
         room->column_scale[i] = scale_at(d->b_scale, s->scale_type, &s->b_lines, b_number, i);
 }
 
-static void multiply(const struct kernel_product_data *d, const void *packed,
-                     const struct kernel_product *s, void *workspace, struct int8_steps steps)
-{
-    int64_t count = batch_count(s), packed_from = -1;
-    struct room room;
+struct matrices {
+    const struct kernel_product_data *data;
+    const void *packed;
+    const struct kernel_product *shape;
+    uint8_t *workspace;
+    struct int8_steps steps;
+    int64_t slots;
+};
 
-    if (s->m == 0 || s->n == 0)
-        return;
-    make_room(s, packed != NULL, workspace, &room);
-    for (int64_t index = 0; index < count; index++) {
+/* Matrices [begin, end) of a batch. */
+static void multiply_some(const struct matrices *q, struct room *room, int64_t begin, int64_t end)
+{
+    const struct kernel_product *s = q->shape;
+    int64_t packed_from = -1;
+
+    for (int64_t index = begin; index < end; index++) {
         int64_t a = 0, b = 0, rest = index;
-        const uint8_t *b_packed = packed ? packed : room.packed;
+        const uint8_t *b_packed = q->packed ? q->packed : room->packed;
         struct int8_product p = {
             .m = s->m, .n = s->n, .k = s->k, .a_line = s->k, .y_line = s->n, .y_type = s->y_type};
 
@@ -198,25 +217,51 @@ static void multiply(const struct kernel_product_data *d, const void *packed,
             b += rest % s->batch_dims[i] * s->b_batch_stride[i];
             rest /= s->batch_dims[i];
         }
-        if (!packed && packed_from != b) {
-            kernel_pack_int8(room.packed, (const uint8_t *)d->b + b, s);
+        if (!q->packed && packed_from != b) {
+            kernel_pack_int8(room->packed, (const uint8_t *)q->data->b + b, s);
             packed_from = b;
         }
-        p.a = (const uint8_t *)d->a + a;
+        p.a = (const uint8_t *)q->data->a + a;
         p.a_is_signed = s->a_type == KERNEL_I8;
         p.b = b_packed;
         p.b_sums = (const void *)(b_packed + int8_packed_bytes(s->n, s->k));
-        p.y = (char *)d->y + index * s->m * s->n * (int64_t)kernel_dtype_bytes(s->y_type);
-        describe(d, s, a / (s->m * s->k), b / (s->k * s->n), index, &room, &p);
-        int8_run(&p, &steps, BLOCK_ROWS, room.wide);
+        p.y = (char *)q->data->y + index * s->m * s->n * (int64_t)kernel_dtype_bytes(s->y_type);
+        describe(q->data, s, a / (s->m * s->k), b / (s->k * s->n), index, room, &p);
+        int8_run(&p, &q->steps, BLOCK_ROWS, room->wide);
     }
+}
+
+/* Each slot has a room and a share of the batch. */
+static void do_slots(void *argument, int64_t begin, int64_t end)
+{
+    const struct matrices *q = argument;
+    int64_t count = batch_count(q->shape);
+
+    for (int64_t slot = begin; slot < end; slot++) {
+        struct room room;
+        int64_t bytes = make_room(q->shape, q->packed != NULL, q->workspace, &room);
+
+        make_room(q->shape, q->packed != NULL, q->workspace + slot * bytes, &room);
+        multiply_some(q, &room, count * slot / q->slots, count * (slot + 1) / q->slots);
+    }
+}
+
+static void multiply(struct matrices q)
+{
+    const struct kernel_product *s = q.shape;
+
+    if (s->m == 0 || s->n == 0)
+        return;
+    q.slots = slot_count(s);
+    team_for(q.slots, GRAIN * q.slots / (batch_count(s) * s->m * s->n * s->k + 1) + 1, do_slots,
+             &q);
 }
 
 #define PRODUCT(isa)                                                                               \
     void product_int8_##isa(const struct kernel_product_data *data, const void *packed,            \
                             const struct kernel_product *shape, void *workspace)                   \
     {                                                                                              \
-        multiply(data, packed, shape, workspace, INT8_STEPS(isa));                                 \
+        multiply((struct matrices){data, packed, shape, workspace, INT8_STEPS(isa), 1});           \
     }
 
 ISA_VERSIONS(PRODUCT)
