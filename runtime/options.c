@@ -80,11 +80,13 @@ const struct option_command load_and_run_command = {
         "run from the first dispatch to the end of all work (e2e) and until all was dispatched "
         "(host), then a summary.\n\n"
         "Each operator, run and piece of memory is recorded to optraced when it listens.",
-    .environment = "OPTRACE_SOCKET  path of the daemon's socket\n"
-                   "OPTRACE_DISABLE  anything but 0: do not record\n"
-                   "OPTRACE_SCHEDULE  runs to record: skip-first=10,wait=1,warmup=1,active=3\n"
-                   "OPTRACE_COUNTERS  CPU counters to record, where --counters is not given\n"
-                   "OPTRACE_TRACE_EVAL  level of --trace-eval, where that is not given\n",
+    .environment =
+        "OPTRACE_SOCKET  path of the daemon's socket\n"
+        "OPTRACE_DISABLE  anything but 0: do not record\n"
+        "OPTRACE_SCHEDULE  runs to record: skip-first=10,wait=1,warmup=1,active=3\n"
+        "OPTRACE_COUNTERS  CPU counters to record, where --counters is not given\n"
+        "OPTRACE_CUPTI  the libcupti that times of --cuda are read from; none: events say them\n"
+        "OPTRACE_TRACE_EVAL  level of --trace-eval, where that is not given\n",
 };
 
 struct run_options run_options_default(void)

@@ -464,6 +464,8 @@ static int work(struct worker *worker)
     if (rc == 0 && worker->profile)
         rc = profile_write(worker->profile, config->profile_device, config->profile_path,
                            &worker->diag);
+    if (rc == 0 && worker->number == 0)
+        run_tell_times(worker->session->exec);
     return rc;
 }
 

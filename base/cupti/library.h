@@ -56,6 +56,12 @@ const uint16_t *cupti_calls(uint32_t domain, size_t *out_count);
 /** Whether it is one of those that launch a kernel. */
 bool cupti_launches(uint32_t domain, uint32_t id);
 
+/** Whether a function of the driver copies from or to the host, or on the device: the plain ones. */
+static inline bool cupti_copies(uint32_t id)
+{
+    return id >= 276 && id <= 281; /* cuMemcpyHtoD_v2 to cuMemcpyDtoDAsync_v2 */
+}
+
 /** Whether the library fills a field of its records that ends at `end`. */
 static inline bool cupti_record_has(const struct cupti *cupti, uint32_t kind, size_t end)
 {

@@ -95,6 +95,11 @@ struct device_peak {
 /** What a device has libraries for. */
 enum device_task { DEVICE_OTHER, DEVICE_PRODUCT, DEVICE_CONVOLUTION, DEVICE_TASKS };
 
+/** When a step ran, in ns of CLOCK_REALTIME; all 0: nothing was recorded of it. */
+struct device_span {
+    uint64_t start_ns, kern_ns, end_ns; /* kern: of its first kernel; 0: it has none */
+};
+
 /** A library that a device was asked for. */
 struct device_library {
     bool is_asked;
@@ -138,8 +143,9 @@ struct device_backend {
     /** Waits. */
     int (*copy_out)(struct device *device, void *to, const void *from, size_t bytes);
 
-    /** Kernels that this thread calls from now on belong to this step. */
+    /** Kernels that this thread calls from now on belong to this step; to none. */
     int (*begin_step)(struct device *device, uint32_t step);
+    void (*end_step)(struct device *device);
     /** Until all is done. out_failed  the step of an index out of range, else UINT32_MAX */
     int (*wait)(struct device *device, uint32_t *out_failed);
 
@@ -168,6 +174,13 @@ struct device_backend {
     int (*note)(struct device *device, uint32_t moment);
     int (*await)(struct device *device, uint32_t moment);
     int (*since_first)(struct device *device, uint32_t moment, int64_t *out_ns);
+
+    /* Records that a tool's library makes of what runs, which say more than moments do. Before the first
+     * step of a run, all others being done; once all is done, spans by step, until the next begin. Both
+     * return NULL, or why there are none or not all: a text that stays. records_name: "CUPTI 13.5". */
+    const char *(*records_begin)(struct device *device, uint32_t steps);
+    const char *(*records_end)(struct device *device, const struct device_span **out_spans);
+    const char *(*records_name)(const struct device *device);
 
     /* A run that is kept as a whole: what is handed over in between. */
     int (*record_begin)(struct device *device);

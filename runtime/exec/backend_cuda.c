@@ -7,12 +7,14 @@
 #include <string.h>
 
 #include "kernels/cuda.h"
+#include "runtime/exec/cuda_records.h"
 
 struct device {
     struct kernel_cuda *cuda;
     struct kernel_cuda_graph *recorded;
     struct device_memory *memory; /* what was timed before; NULL */
     struct kernel_cuda_memory asked;
+    bool is_recorded; /* the run that is under way */
 };
 
 static void cuda_close(struct device **device_ptr)
@@ -25,6 +27,7 @@ static void cuda_close(struct device **device_ptr)
     if (device->recorded)
         kernel_cuda_graph_destroy(device->cuda, &device->recorded);
     kernel_cuda_close(&device->cuda);
+    cuda_records_leave(device);
     free(device);
 }
 
@@ -110,7 +113,15 @@ static int cuda_copy_out(struct device *device, void *to, const void *from, size
 static int cuda_begin_step(struct device *device, uint32_t step)
 {
     kernel_cuda_use(device->cuda, step + 1, false);
+    if (device->is_recorded)
+        cuda_records_step(step);
     return kernel_cuda_problem(device->cuda)[0] != '\0' ? -EIO : 0;
+}
+
+static void cuda_end_step(struct device *device)
+{
+    if (device->is_recorded)
+        cuda_records_step(UINT32_MAX);
 }
 
 static int cuda_wait(struct device *device, uint32_t *out_failed)
@@ -228,6 +239,26 @@ static int cuda_since_first(struct device *device, uint32_t moment, int64_t *out
     return kernel_cuda_between(device->cuda, 0, moment, out_ns);
 }
 
+static const char *cuda_records_of_run(struct device *device, uint32_t steps)
+{
+    const char *why = cuda_records_begin(device, steps);
+
+    device->is_recorded = !why;
+    return why;
+}
+
+static const char *cuda_spans(struct device *device, const struct device_span **out_spans)
+{
+    device->is_recorded = false;
+    return cuda_records_end(out_spans);
+}
+
+static const char *cuda_recorder(const struct device *device)
+{
+    (void)device;
+    return cuda_records_name();
+}
+
 static int cuda_make_streams(struct device *device, uint32_t count)
 {
     return kernel_cuda_make_streams(device->cuda, count);
@@ -287,6 +318,7 @@ const struct device_backend device_cuda = {
     .upload_end = cuda_upload_end,
     .copy_out = cuda_copy_out,
     .begin_step = cuda_begin_step,
+    .end_step = cuda_end_step,
     .wait = cuda_wait,
     .make_streams = cuda_make_streams,
     .choose = cuda_choose,
@@ -303,6 +335,9 @@ const struct device_backend device_cuda = {
     .note = cuda_note,
     .await = cuda_await,
     .since_first = cuda_since_first,
+    .records_begin = cuda_records_of_run,
+    .records_end = cuda_spans,
+    .records_name = cuda_recorder,
     .record_begin = cuda_record_begin,
     .record_end = cuda_record_end,
     .replay = cuda_replay,

@@ -276,6 +276,13 @@ struct exec_library_facts {
     uint32_t recalled;   /* tasks that were decided by what was timed before */
 };
 
+/** What the moments of steps of a device are by, in runs that somebody observed, in words: "times of the
+ *  device: 3 runs by records of CUPTI 13.5, 1 run by events: ...". False: there were none. Records that a
+ *  library makes of kernels and copies need one that fits the driver and that nobody else has; else it is
+ *  events before and behind each step. */
+enum { EXEC_TIMES_TEXT = 320 };
+bool exec_times_text(const struct exec *exec, char out_text[EXEC_TIMES_TEXT]);
+
 /** What a device does in a run, and has been told so far. */
 struct exec_device_facts {
     const char *name;                              /* "cuda:0"; NULL: there is none */

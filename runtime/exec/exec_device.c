@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Running on a device: its memory, what is copied, when its steps ran, runs as a whole. */
+/* Running on a device: its memory, what is copied, runs as a whole. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -269,7 +269,6 @@ static bool is_observed(const struct exec *exec)
 
 int exec_device_begin(struct exec *exec)
 {
-    const struct device_backend *backend = exec->device_backend;
     int rc = 0;
 
     if (!exec->device)
@@ -279,13 +278,7 @@ int exec_device_begin(struct exec *exec)
         rc = exec_device_put_input(exec, i);
     if (rc < 0 || !is_observed(exec))
         return rc < 0 ? rc : exec_streams_fork(exec);
-    /* Moment 0, and for each step when the one before was done, and when it was. */
-    rc = backend->make_moments(exec->device, 2 * exec->bound->step_count + 1);
-    if (rc == 0)
-        rc = backend->note(exec->device, 0);
-    if (rc == 0)
-        rc = backend->await(exec->device, 0);
-    exec->first_ticks = ot_clock_ticks();
+    rc = exec_times_begin(exec);
     return rc < 0 ? rc : exec_streams_fork(exec);
 }
 
@@ -295,57 +288,15 @@ int exec_device_step(struct exec *exec, uint32_t step, bool is_timed)
     int rc = backend->begin_step(exec->device, step);
 
     if (rc == 0 && is_timed)
-        rc = backend->note(exec->device, 2 * step + 1);
+        rc = exec_times_before(exec, step);
     if (rc == 0)
         rc = bound_step_run(&exec->bound->steps[step]);
+    backend->end_step(exec->device);
     if (rc == 0 && backend->problem(exec->device)[0] != '\0')
         rc = -EIO;
     if (rc == 0 && is_timed)
-        rc = backend->note(exec->device, 2 * step + 2);
+        rc = exec_times_after(exec, step);
     return rc < 0 ? rc : exec_streams_mark(exec, step);
-}
-
-/* A moment of the device as one of this program's clock. */
-static int ticks_of(const struct exec *exec, uint32_t moment, double ticks_per_ns,
-                    uint64_t *out_ticks)
-{
-    int64_t ns = 0;
-    int rc = exec->device_backend->since_first(exec->device, moment, &ns);
-
-    *out_ticks = exec->first_ticks + (uint64_t)(ns > 0 ? (double)ns * ticks_per_ns : 0.0);
-    return rc;
-}
-
-static void tell_moment(const struct exec *exec, enum exec_moment moment, uint32_t step,
-                        uint64_t ticks)
-{
-    for (uint32_t i = 0; i < exec->observer_count; i++)
-        exec->observers[i].moment(exec->observers[i].user, moment, step, ticks);
-}
-
-/* What the events say, in the order of the steps. */
-static int tell_moments(struct exec *exec)
-{
-    struct ot_clock_triple now = ot_clock_read_triple();
-    double ns = (double)(now.monotonic_ns - exec->zero.monotonic_ns);
-    double ticks_per_ns = ns > 0.0 ? (double)(now.ticks - exec->zero.ticks) / ns : 1.0;
-    int rc = 0;
-
-    for (uint32_t i = 0; rc == 0 && i < exec->bound->step_count; i++) {
-        uint64_t start, end = 0;
-
-        if (!exec->bound->steps[i].info.on_device)
-            continue;
-        rc = ticks_of(exec, 2 * i + 1, ticks_per_ns, &start);
-        if (rc == 0)
-            rc = ticks_of(exec, 2 * i + 2, ticks_per_ns, &end);
-        if (rc < 0)
-            return rc;
-        tell_moment(exec, EXEC_DEVICE_START, i, start);
-        tell_moment(exec, EXEC_DEVICE_KERN, i, start);
-        tell_moment(exec, EXEC_DEVICE_END, i, end);
-    }
-    return rc;
 }
 
 int exec_device_finish(struct exec *exec, uint32_t *out_step)
@@ -370,7 +321,7 @@ int exec_device_finish(struct exec *exec, uint32_t *out_step)
     rc = exec->device_backend->wait(exec->device, out_step);
     if (rc == 0 && *out_step != UINT32_MAX)
         return -EINVAL;
-    return rc == 0 && exec->device_pending ? tell_moments(exec) : rc;
+    return rc == 0 && exec->device_pending ? exec_times_tell(exec) : rc;
 }
 
 bool exec_device_replay(struct exec *exec, int *out_failure)

@@ -47,10 +47,16 @@ struct exec {
     struct exec_library_steps library_steps[DEVICE_TASKS];
     void **output_copies; /* by position in graph->outputs: read from the device when asked for */
     bool has_host_steps, offloads;
-    bool is_captured;            /* a run is kept on the device as a whole */
-    bool device_pending;         /* observers are to hear of the device's moments of this run */
-    uint64_t first_ticks;        /* of the device's moment 0 in this run */
-    struct ot_clock_triple zero; /* of the clocks, once */
+    bool is_captured;             /* a run is kept on the device as a whole */
+    bool device_pending;          /* observers are to hear of the device's moments of this run */
+    uint64_t first_ticks;         /* of the device's moment 0 in this run */
+    struct ot_clock_triple begun; /* right after it */
+    struct ot_clock_triple zero;  /* of the clocks, once */
+    struct {
+        uint64_t recorded_runs, event_runs;
+        const char *problem; /* why events; NULL: nothing */
+        bool is_recorded;    /* this run */
+    } times;                 /* see exec_times.c */
 
     struct exec_observer observers[EXEC_OBSERVERS_MAX];
     uint32_t observer_count;
@@ -76,6 +82,13 @@ void exec_device_close(struct exec *exec);
 int exec_device_begin(struct exec *exec);
 /** Around a step of the device. */
 int exec_device_step(struct exec *exec, uint32_t step, bool is_observed);
+/* exec_times.c: of a run that is observed, before its first step; around a step; and once all is done,
+ * observers are told of the device's moments. */
+int exec_times_begin(struct exec *exec);
+int exec_times_before(struct exec *exec, uint32_t step);
+int exec_times_after(struct exec *exec, uint32_t step);
+int exec_times_tell(struct exec *exec);
+
 /* exec_streams.c: where steps are on several streams of a device; else nothing. Number 0 is chosen
  * after a join. */
 int exec_streams_open(struct exec *exec);

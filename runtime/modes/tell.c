@@ -85,6 +85,14 @@ static void tell_library(const struct exec_library_facts *facts, const char *lib
                facts->problem ? facts->problem : "");
 }
 
+void run_tell_times(const struct exec *exec)
+{
+    char text[EXEC_TIMES_TEXT];
+
+    if (exec_times_text(exec, text))
+        text_print(stderr, "load_and_run: --cuda: %s\n", text);
+}
+
 void run_tell_device(const struct exec *exec, uint32_t asked_streams)
 {
     struct exec_device_facts facts = exec_device_facts(exec);

@@ -22,4 +22,7 @@ void run_free_graph(struct session *session, bool is_told);
 /** Where a run computes, and what it copies; nothing without a device. */
 void run_tell_device(const struct exec *exec, uint32_t asked_streams);
 
+/** What times of a device are by, where runs were observed on one. */
+void run_tell_times(const struct exec *exec);
+
 #endif

@@ -773,6 +773,7 @@ void trace_close(struct trace **trace_ptr)
         return;
     if (trace->is_open)
         tell_memory(trace, optrace_free);
+    trace_streams_close(&trace->streams, trace->session->exec);
     free(trace->handed);
     free(trace->inner);
     free(trace->begun);

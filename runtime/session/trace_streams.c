@@ -3,6 +3,7 @@
 #include "runtime/session/trace_streams.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "client/optrace.h"
 
@@ -50,6 +51,14 @@ void trace_streams_define(struct trace_streams *streams, const struct exec *exec
     }
     if (streams->count > 1)
         (void)optrace_op_define(&info, &streams->record);
+}
+
+void trace_streams_close(const struct trace_streams *streams, const struct exec *exec)
+{
+    char text[EXEC_TIMES_TEXT + sizeof("CUDA: ")] = "CUDA: ";
+
+    if (streams->count > 0 && exec_times_text(exec, text + strlen(text)))
+        optrace_mark(optrace_name(OPTRACE_MARK, text));
 }
 
 /* Steps have the numbers from 1 on. */

@@ -21,6 +21,9 @@ struct trace_streams {
 /** number  of the session in the process: lanes of others have other names */
 void trace_streams_define(struct trace_streams *streams, const struct exec *exec, uint32_t number);
 
+/** Marks what times of the device were by. */
+void trace_streams_close(const struct trace_streams *streams, const struct exec *exec);
+
 /** In the unit of optrace_ticks(). */
 void trace_streams_mark(const struct trace_streams *streams, uint32_t step, uint64_t start,
                         uint64_t end);

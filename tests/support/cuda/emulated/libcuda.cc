@@ -9,6 +9,9 @@
  * once (eager). A copy from memory that is not pinned takes what is there at the call; one to such
  * memory waits. A launch that fails, and a kernel that faults, makes every later call fail.
  *
+ * Where the libcupti of tests/support/cuda is in the process it is told of calls and of what they
+ * made the device do (tool.hpp).
+ *
  * Times are scripted: a kernel takes as long as $CUDA_DOUBLE_KERNELS says, on a clock that never
  * stands before the launch; who waits does so until the time has come.
  *
@@ -25,6 +28,8 @@
  *   CUDA_DOUBLE_LEFT     a file that is written at exit: what was never given back, and calls
  */
 #include "tests/support/cuda/emulated/emu.hpp"
+#include "tests/support/cuda/emulated/errors.hpp"
+#include "tests/support/cuda/emulated/tool.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -46,21 +51,6 @@
 #define UNPOISON(p, n) ((void)0)
 #endif
 
-enum {
-    SUCCESS = 0,
-    INVALID_VALUE = 1,
-    OUT_OF_MEMORY = 2,
-    NO_DEVICE = 100,
-    INVALID_DEVICE = 101,
-    INVALID_IMAGE = 200,
-    NO_BINARY = 209,
-    NOT_FOUND = 500,
-    LAUNCH_FAILED = 719,
-    CAPTURE_UNSUPPORTED = 900,
-    CAPTURE_UNJOINED = 904,
-    CAPTURE_ISOLATION = 905,
-};
-
 static constexpr size_t ARENA = (size_t)4 << 30, PAGE = 4096;
 static constexpr uint64_t LAUNCH_NS = 2000, KERNEL_NS = 1000, BYTES_PER_NS = 16;
 
@@ -74,6 +64,7 @@ struct graph {
 struct stream {
     std::deque<std::pair<uint64_t, item>> queue;
     uint64_t clock_ns = 0;
+    uint32_t number = 0; /* for records */
     graph *capture = nullptr;
     bool is_joined = false; /* to the capture of another, by waiting for an event of it */
     size_t captured = 0, followed = 0; /* of such: how much, and what of it others wait for */
@@ -102,6 +93,7 @@ static std::map<std::string, int> &failing = *new std::map<std::string, int>;
 static char *arena;
 static size_t arena_used, allocated, memory_limit = ARENA / 2;
 static int sticky, opened;
+static uint32_t streams_made;
 static bool eager, others_first, skips_waits;
 static long calls, fail_at, copied_in, copied_pinned, copied_out, launched, graphs_launched, waits;
 static size_t most_allocated;
@@ -300,25 +292,6 @@ int cuInit(unsigned)
     return before("cuInit");
 }
 
-int cuGetErrorName(int error, const char **out_name)
-{
-    static const std::map<int, const char *> names = {
-        {INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE"},
-        {OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY"},
-        {NO_DEVICE, "CUDA_ERROR_NO_DEVICE"},
-        {INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE"},
-        {INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE"},
-        {NO_BINARY, "CUDA_ERROR_NO_BINARY_FOR_GPU"},
-        {NOT_FOUND, "CUDA_ERROR_NOT_FOUND"},
-        {LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED"},
-        {999, "CUDA_ERROR_UNKNOWN"},
-    };
-    auto found = names.find(error);
-
-    *out_name = found == names.end() ? nullptr : found->second;
-    return found == names.end() ? INVALID_VALUE : SUCCESS;
-}
-
 int cuDriverGetVersion(int *out_version)
 {
     *out_version = driver_is("old") ? 11040 : 13050;
@@ -471,17 +444,22 @@ int cuMemFreeHost(void *memory)
     return SUCCESS;
 }
 
-static void copy_now(stream *s, void *to, const void *from, size_t bytes, uint64_t pushed_ns)
+static void copy_now(stream *s, void *to, const void *from, size_t bytes, uint64_t pushed_ns,
+                     uint32_t call)
 {
     opening open;
 
     memcpy(to, from, bytes);
     occupy(s, pushed_ns, bytes / BYTES_PER_NS);
+    tool_copy(call, is_device((uint64_t)to, bytes), bytes, s->number, bytes / BYTES_PER_NS,
+              s->clock_ns);
 }
 
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *handle)
 {
     ENTER();
+    tool_call call(277, "cuMemcpyHtoDAsync_v2");
+    uint32_t number = call.number;
     stream *s = (stream *)handle;
 
     if (!is_device(to, bytes))
@@ -489,16 +467,19 @@ int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *hand
     copied_in += (long)bytes;
     copied_pinned += is_pinned(from) ? (long)bytes : 0;
     if (is_pinned(from)) /* read when the copy runs */
-        return push(s, [=](stream *on, uint64_t at) { copy_now(on, (void *)to, from, bytes, at); });
+        return push(
+            s, [=](stream *on, uint64_t at) { copy_now(on, (void *)to, from, bytes, at, number); });
     std::vector<char> staged((const char *)from, (const char *)from + bytes);
     return push(s, [=, staged = std::move(staged)](stream *on, uint64_t at) {
-        copy_now(on, (void *)to, staged.data(), bytes, at);
+        copy_now(on, (void *)to, staged.data(), bytes, at, number);
     });
 }
 
 int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *handle)
 {
     ENTER();
+    tool_call call(279, "cuMemcpyDtoHAsync_v2");
+    uint32_t number = call.number;
     stream *s = (stream *)handle;
     int rc;
 
@@ -507,7 +488,8 @@ int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *handle)
     if (s && s->capture && !is_pinned(to))
         return CAPTURE_UNSUPPORTED;
     copied_out += (long)bytes;
-    rc = push(s, [=](stream *on, uint64_t at) { copy_now(on, to, (void *)from, bytes, at); });
+    rc = push(s,
+              [=](stream *on, uint64_t at) { copy_now(on, to, (void *)from, bytes, at, number); });
     if (rc == SUCCESS && !is_pinned(to))
         drain(s);
     return rc ? rc : sticky;
@@ -516,6 +498,9 @@ int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *handle)
 int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, void *handle)
 {
     ENTER();
+    tool_call call(216, "cuMemsetD8Async");
+    uint32_t number = call.number;
+
     if (!is_device(to, bytes))
         return INVALID_VALUE;
     return push((stream *)handle, [=](stream *on, uint64_t at) {
@@ -523,6 +508,7 @@ int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, void *handle
 
         memset((void *)to, value, bytes);
         occupy(on, at, bytes / BYTES_PER_NS);
+        tool_memset(number, bytes, on->number, bytes / BYTES_PER_NS, on->clock_ns);
     });
 }
 
@@ -530,6 +516,7 @@ int cuStreamCreate(void **out_stream, unsigned)
 {
     ENTER();
     streams.push_back(new stream);
+    streams.back()->number = ++streams_made;
     *out_stream = streams.back();
     left["streams"]++;
     return SUCCESS;
@@ -641,6 +628,8 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
                    unsigned bz, unsigned shared, void *handle, void **arguments, void **)
 {
     ENTER();
+    tool_call call(307, "cuLaunchKernel");
+    uint32_t number = call.number;
     const emu_kernel *k = (const emu_kernel *)function;
     uint64_t ns = script_ns(k->name);
     std::vector<std::vector<char>> kept; /* the caller's variables may change after the launch */
@@ -668,6 +657,7 @@ int cuLaunchKernel(void *function, unsigned gx, unsigned gy, unsigned gz, unsign
             sticky = LAUNCH_FAILED;
         }
         occupy(on, at, ns);
+        tool_kernel(number, k->name, on->number, ns, on->clock_ns);
     });
 }
 
@@ -707,6 +697,8 @@ int cuDoubleWork(void *handle, const char *name, void (*work)(const void *), con
     std::lock_guard<std::recursive_mutex> held(lock);
     std::vector<char> kept((const char *)argument, (const char *)argument + bytes);
     uint64_t ns = script_ns(name);
+    tool_call call(307, "cuLaunchKernel");
+    uint32_t number = call.number;
 
     launched++;
     return push((stream *)handle, [=, kept = std::move(kept)](stream *on, uint64_t at) {
@@ -716,6 +708,7 @@ int cuDoubleWork(void *handle, const char *name, void (*work)(const void *), con
 
         work(kept.data());
         occupy(on, at, ns);
+        tool_kernel(number, name, on->number, ns, on->clock_ns);
     });
 }
 
@@ -767,10 +760,20 @@ int cuGraphLaunch(void *executable, void *handle)
     ENTER();
     graph *g = (graph *)executable;
 
+    tool_call call(514, "cuGraphLaunch");
+    uint32_t number = call.number;
+
     graphs_launched++;
-    for (const item &what : g->items)
-        if (int rc = push((stream *)handle, what))
+    for (const item &what : g->items) {
+        int rc = push((stream *)handle, [=](stream *on, uint64_t at) {
+            tool_replays(number);
+            what(on, at);
+            tool_replays(0);
+        });
+
+        if (rc)
             return rc;
+    }
     return SUCCESS;
 }
 

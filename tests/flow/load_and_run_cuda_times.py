@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""load_and_run --cuda on the emulated device: what times of the device are by, CUPTI's records or events."""
+import pathlib
+import re
+import sqlite3
+import sys
+import tempfile
+
+import emulated
+from emulated import BUILD, EMULATED, is_clean, left_of
+
+CASES = pathlib.Path(emulated.os.environ["OPTRACE_SOURCE_ROOT"]) / "tests" / "graphs" / "cases"
+LINEAR = CASES / "lowered_linear"        # the device does all of it
+TREES = CASES / "lowered_trees"          # the CPU does some, between copies
+CUPTI = BUILD / "tests" / "support" / "libcupti.so.13"
+RUNS = ("--iter", "2", "--warmup-iter", "1")
+PRODUCT_NS = 3000000
+TOOLKITS = ("11.7", "11.8", "12.0", "12.4", "12.8", "12.9", "13.0", "13.1", "13.2", "13.3", "13.4", "13.5")
+failures = []
+
+
+def expect(condition, what):
+    if not condition:
+        failures.append(what)
+
+
+def record(folder, model, *flags, **environment):
+    """Three runs: what it printed, spans of steps on streams, and marks of the session."""
+    store, left = folder / "times.db", folder / "left"
+    for path in (*folder.glob("times.db*"), left):
+        path.unlink(missing_ok=True)
+    words = (BUILD / "client" / "cli" / "optrace", "run", "-o", store, "--",
+             BUILD / "runtime" / "load_and_run", model / "model.onnx", "--cuda", "--trace", *RUNS, *flags)
+    done = emulated.run(words, **{"OPTRACE_CUPTI": str(CUPTI), "CUDA_DOUBLE_KERNELS": f"gemm_f32={PRODUCT_NS}",
+                                  "CUDA_DOUBLE_LEFT": str(left), **environment})
+    expect(done.returncode == 0, f"{model.name} {flags} {environment}: {done.returncode} {done.stdout}{done.stderr}")
+    expect(left.exists() and is_clean(left_of(left)), f"{model.name} {flags} {environment}: something is left")
+    spans, marks = [], []
+    if store.exists():
+        with sqlite3.connect(store) as connection:
+            spans = connection.execute("SELECT op_type, dur_ns, run, start_ns, correlation FROM v_event "
+                                       "WHERE lane_kind = 'stream' AND correlation IS NOT NULL ORDER BY start_ns").fetchall()
+            marks = [row[0] for row in connection.execute("SELECT op_name FROM v_event WHERE op_name LIKE 'CUDA: %'")]
+    told = re.findall(r"load_and_run: --cuda: (times of the device: .*)", done.stderr)
+    expect(len(told) == 1 and marks.count("CUDA: " + told[0]) == 1, f"{flags} {environment}: {told} and {marks}")
+    return told[0] if told else "", spans
+
+
+def products_of(spans):
+    return [span[1] for span in spans if span[0] in ("MatMul", "Gemm")]
+
+
+def are_exact(spans):
+    """As long as the kernel, whatever the device waited for before: an event cannot say that."""
+    products = products_of(spans)
+    return len(products) > 4 and all(abs(time - PRODUCT_NS) <= 100 for time in products)
+
+
+def check_records(folder):
+    told, spans = record(folder, LINEAR)
+    expect(told == "times of the device: 3 runs by records of CUPTI 13.5" and are_exact(spans),
+           f"{told} {products_of(spans)}")
+    alone, by_events = record(folder, LINEAR, OPTRACE_CUPTI="/nowhere")
+    expect(alone == "times of the device: 3 runs by events: there is no libcupti that fits the driver; "
+           "OPTRACE_CUPTI may name one", alone)
+    expect(len(spans) == len(by_events) and not are_exact(by_events) and
+           all(time >= PRODUCT_NS - 1500 for time in products_of(by_events)), f"{products_of(by_events)}")
+    for flags in (("--streams", "3"), ("--enable-offload-copy",), ("--copy-to-host",)):
+        told, others = record(folder, LINEAR, *flags)
+        expect("3 runs by records" in told and are_exact(others) and len(products_of(others)) == len(products_of(spans)),
+               f"{flags}: {told} {products_of(others)}")
+    told, spans = record(folder, TREES)
+    copies = [span[1] for span in spans if span[0] == "CopyToDevice"]
+    expect("3 runs by records" in told and copies and all(time <= 100 for time in copies), f"{told}, copies: {copies}")
+    told, _ = record(folder, LINEAR, OPTRACE_CUPTI="",
+                     LD_LIBRARY_PATH=f"{EMULATED}:{BUILD / 'tests' / 'support'}")
+    expect("3 runs by records of CUPTI 13.5" in told, f"found by its name: {told}")
+
+
+def check_libraries(folder):
+    """Products of cuBLASLt, whose kernels it launches itself."""
+    told, spans = record(folder, LINEAR, CUDA_DOUBLE_KERNELS=",".join(f"cublasLt_algo_{i}=3000000" for i in range(9)),
+                         LD_LIBRARY_PATH=f"{EMULATED}:{BUILD / 'tests/support/cuda/cublaslt'}")
+    expect("3 runs by records" in told and len(products_of(spans)) > 4, f"cuBLASLt: {told} {products_of(spans)}")
+
+
+def check_toolkits(folder):
+    for toolkit in TOOLKITS:
+        told, spans = record(folder, LINEAR, CUDA_DOUBLE_TOOLKIT=toolkit)
+        name = f"CUPTI {toolkit}" if toolkit >= "13" else r"CUPTI \(version \d+\)"
+        expect(re.fullmatch(f"times of the device: 3 runs by records of {name}", told) and are_exact(spans),
+               f"{toolkit}: {told} {products_of(spans)}")
+    told, _ = record(folder, LINEAR, CUDA_DOUBLE_TOOLKIT="ancient")
+    expect(told.endswith("3 runs by events: its libcupti is older than 11.0"), told)
+
+
+def check_errors(folder):
+    """Each function fails with each of some errors: events, and which it was."""
+    answers = {1: "CUPTI refused", 15: "the driver is older than its libcupti", 35: "this user may not trace the device",
+               39: "another tool holds CUPTI", 999: "CUPTI refused"}
+    steps = len(record(folder, LINEAR, OPTRACE_CUPTI="/nowhere")[1])
+    for function in ("cuptiSubscribe", "cuptiActivityRegisterCallbacks", "cuptiEnableCallback", "cuptiActivityEnable",
+                     "cuptiActivityEnable/1", "cuptiActivityEnable/2", "cuptiActivityEnable/10", "cuptiActivityFlushAll"):
+        for answer, meaning in answers.items():
+            told, spans = record(folder, LINEAR, CUDA_DOUBLE_FAIL=f"{function}={answer}")
+            name = function.split("/")[0]
+            expect(told == f"times of the device: 3 runs by events: {meaning} (error {answer} of {name})" and
+                   len(spans) == steps, f"{function}={answer}: {told} {len(spans)}")
+    for function, why in (("cuptiGetVersion", "its libcupti does not answer"),
+                          ("cuptiActivityGetNextRecord", "its libcupti does not say how long its records are"),
+                          ("cuptiActivityGetNumDroppedRecords", "CUPTI dropped records for want of room")):
+        told, spans = record(folder, LINEAR, CUDA_DOUBLE_FAIL=f"{function}=999")
+        expect(told == f"times of the device: 3 runs by events: {why}" and len(spans) == steps, f"{function}: {told}")
+    for function in ("cuptiUnsubscribe", "cuptiEnableDomain", "cuptiActivityDisable", "cuptiActivitySetAttribute"):
+        told, spans = record(folder, LINEAR, CUDA_DOUBLE_FAIL=f"{function}=999")
+        expect("3 runs by records" in told and are_exact(spans), f"{function} is not asked: {told}")
+
+
+def check_bad_records(folder):
+    """Such as CUPTI gets wrong; late ones are waited for."""
+    steps = len(record(folder, LINEAR, OPTRACE_CUPTI="/nowhere")[1])
+    for mode, why in (("zero", "have no times, or end"), ("backwards", "have no times, or end"), ("drop", "dropped"),
+                      ("none", "did not come"), ("garbage", "could not be read"), ("cut", "could not be read")):
+        told, spans = record(folder, LINEAR, "--iter", "20", CUDA_DOUBLE_RECORDS=mode, CUDA_DOUBLE_KERNELS="gemm_f32=1000")
+        expect(re.search(f"runs? by events: .*{why}", told) and len(spans) == 7 * steps, f"{mode}: {told} {len(spans)}")
+    for mode in ("late", "reverse", "unknown", "overhead"):
+        told, spans = record(folder, LINEAR, CUDA_DOUBLE_RECORDS=mode)
+        expect("3 runs by records" in told and are_exact(spans), f"{mode}: {told} {products_of(spans)}")
+
+
+def check_clock(folder):
+    """Somebody sets the wall clock, which CUPTI's times are by: at the latest after so many readings."""
+    kinds = set()
+    for readings in range(20, 400, 20):
+        told, spans = record(folder, LINEAR, "--iter", "6", CUDA_DOUBLE_KERNELS="gemm_f32=100000",
+                             LD_PRELOAD=str(BUILD / "tests/support/libstep_clock.so"), STEP_CLOCK_AFTER=str(readings))
+        kinds.update(re.findall("the wall clock, which CUPTI's times are by, was set|by records", told))
+        expect(all(0 <= span[1] < 500000000 for span in spans), f"{readings}: {told} {spans}")
+    expect(len(kinds) == 2, f"{kinds}")
+
+
+def check_others(folder):
+    """CUPTI has one subscriber; nobody is asked where nobody looks."""
+    told, _ = record(folder, LINEAR, CUDA_INJECTION64_PATH="/opt/tool.so")
+    expect(told.endswith("3 runs by events: CUPTI is left to the tool that CUDA_INJECTION64_PATH names"), told)
+    done = emulated.run((BUILD / "runtime" / "load_and_run", LINEAR / "model.onnx", "--cuda", "--no-trace", *RUNS),
+                        OPTRACE_CUPTI=str(CUPTI))
+    expect(done.returncode == 0 and "times of the device" not in done.stderr, done.stderr)
+    done = emulated.run((BUILD / "runtime" / "load_and_run", LINEAR / "model.onnx", "--cuda", "--no-trace", *RUNS,
+                         "--profile", folder / "profile.json"), OPTRACE_CUPTI=str(CUPTI))
+    expect(done.returncode == 0 and "3 runs by records" in done.stderr, done.stderr)
+
+
+def check_each_failure(folder):
+    """Calls of the driver fail in turn, with CUPTI there: as without, and nothing is left."""
+    left = folder / "left"
+    words = (BUILD / "runtime" / "load_and_run", LINEAR / "model.onnx", "--cuda", "--no-trace", "--iter", "1",
+             "--warmup-iter", "0", "--profile", folder / "profile.json")
+    emulated.run(words, OPTRACE_CUPTI=str(CUPTI), CUDA_DOUBLE_LEFT=str(left))
+    calls = left_of(left)["calls"]
+    expect(calls > 80, f"{calls} calls")
+    statuses = set()
+    for number in range(1, calls + 1, 3):
+        left.unlink(missing_ok=True)
+        done = emulated.run(words, OPTRACE_CUPTI=str(CUPTI), CUDA_DOUBLE_LEFT=str(left), CUDA_DOUBLE_FAIL=f"#{number}=999")
+        statuses.add(done.returncode)
+        expect(left.exists() and is_clean(left_of(left)), f"call {number} leaves {left_of(left)}")
+    expect(statuses == {0, 4}, f"{statuses}")
+
+
+with tempfile.TemporaryDirectory() as name:
+    for check in (check_records, check_libraries, check_toolkits, check_errors, check_bad_records, check_clock,
+                  check_others, check_each_failure):
+        check(pathlib.Path(name))
+for failure in failures:
+    print(failure)
+sys.exit(1 if failures else 0)
