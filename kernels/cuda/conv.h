@@ -116,6 +116,9 @@ int conv_graph_ask(struct conv_library *library, const struct conv_graph *graph,
  *  back then. */
 bool conv_candidate_make(struct conv_library *library, void *configuration,
                          enum conv_rounding allowed, struct conv_candidate *out_candidate);
+/** What tells its configuration from others of its engine. False: it cannot be read. */
+bool conv_candidate_key(struct conv_library *library, const struct conv_candidate *candidate,
+                        uint64_t *out_key);
 void conv_candidate_forget(struct conv_library *library, struct conv_candidate *candidate);
 
 /** The memory that a candidate is run with. NULL where it cannot be had. */

@@ -7,6 +7,8 @@
 
 #include <stdio.h>
 
+#include "kernels/cuda/library.h"
+
 enum { RANK_MAX = KERNEL_SPATIAL + 2, OPERATIONS_MAX = 4 };
 
 /* What a function answers, kept where it is the first that fails; that cuDNN does not do something is no
@@ -402,6 +404,45 @@ static bool look_at_engine(struct conv_library *library, struct conv_candidate *
            get(library, candidate->engine, DNN_ENGINE_NOTES, DNN_TYPE_NOTE, DNN_NOTES_MAX, &count,
                notes) &&
            count <= DNN_NOTES_MAX && is_exact(notes, count, allowed);
+}
+
+static bool add_knob(struct conv_library *library, void *knob, uint64_t *key)
+{
+    int64_t value = 0, one = 0;
+    int type = 0;
+
+    if (!get(library, knob, DNN_KNOB_TYPE, DNN_TYPE_KNOB, 1, &one, &type) ||
+        !get(library, knob, DNN_KNOB_VALUE, DNN_TYPE_INT64, 1, &one, &value))
+        return false;
+    *key += cuda_key_of(cuda_key_of(CUDA_KEY_BEGIN, (uint64_t)type), (uint64_t)value);
+    return true;
+}
+
+/* In whichever order they come. */
+bool conv_candidate_key(struct conv_library *library, const struct conv_candidate *candidate,
+                        uint64_t *out_key)
+{
+    void *knobs[DNN_KNOBS_MAX];
+    int64_t count = 0, given = 0, made = 0;
+    bool is_well = get(library, candidate->configuration, DNN_CONFIGURATION_KNOBS,
+                       DNN_TYPE_DESCRIPTOR, 0, &count, NULL) &&
+                   count <= DNN_KNOBS_MAX;
+
+    *out_key = CUDA_KEY_BEGIN;
+    while (is_well && made < count) {
+        knobs[made] = create(library, DNN_KNOB);
+        is_well = knobs[made] != NULL;
+        made += is_well;
+    }
+    if (is_well && count > 0)
+        is_well = get(library, candidate->configuration, DNN_CONFIGURATION_KNOBS,
+                      DNN_TYPE_DESCRIPTOR, count, &given, (void *)knobs) &&
+                  given == count;
+    for (int64_t i = 0; is_well && i < count; i++)
+        is_well = add_knob(library, knobs[i], out_key);
+    while (made > 0)
+        conv_descriptor_forget(library, knobs[--made]);
+    return is_well;
 }
 
 static bool build(struct conv_library *library, struct conv_candidate *candidate)

@@ -220,12 +220,21 @@ static void write_task(const struct kernel_cuda *cuda, const struct conv_shape *
                        (long long)s->pad_end[i]);
 }
 
-/* Which configuration it is: one of several of an engine, in an order that a version keeps. */
-static void name_way(const struct conv_candidate *candidate, int mode, int i, bool has_end,
-                     char *out)
+/* Which configuration of an engine it is, wherever it is proposed; where that cannot be read, which
+ * proposal, in an order that a version keeps. */
+static void name_way(struct conv_library *library, const struct conv_candidate *candidate, int mode,
+                     int i, bool has_end, char *out)
 {
-    snprintf(out, KERNEL_CUDA_WAY_BYTES, "cudnn:%lld proposal %d of mode %d%s",
-             (long long)candidate->engine_number, i, mode, has_end ? " whole" : "");
+    const char *end = has_end ? " whole" : "";
+    const long long engine = (long long)candidate->engine_number;
+    uint64_t key;
+
+    if (conv_candidate_key(library, candidate, &key))
+        snprintf(out, KERNEL_CUDA_WAY_BYTES, "cudnn:%lld key %016llx%s", engine,
+                 (unsigned long long)key, end);
+    else
+        snprintf(out, KERNEL_CUDA_WAY_BYTES, "cudnn:%lld proposal %d of mode %d%s", engine, i, mode,
+                 end);
 }
 
 /* The fastest so far. */
@@ -287,7 +296,7 @@ static void try_mode(struct kernel_cuda *cuda, const struct conv_call *call, str
 
     for (int i = 0; i < count; i++) {
         struct conv_candidate candidate;
-        char name[KERNEL_CUDA_WAY_BYTES];
+        char name[KERNEL_CUDA_WAY_BYTES] = "";
 
         if (cuda->failure != 0 || (best->is_found && (!cuda->choice.times || best->wanted))) {
             conv_descriptor_forget(library, configurations[i]);
@@ -295,7 +304,8 @@ static void try_mode(struct kernel_cuda *cuda, const struct conv_call *call, str
         }
         if (!conv_candidate_make(library, configurations[i], allowed, &candidate))
             continue;
-        name_way(&candidate, mode, i, has_end, name);
+        if (cuda->choice.memory)
+            name_way(library, &candidate, mode, i, has_end, name);
         if (!is_wanted(best, &candidate, name) || (uint64_t)candidate.workspace_bytes > limit ||
             !cuda_workspaces_take(cuda, (size_t)candidate.workspace_bytes))
             conv_candidate_forget(library, &candidate);
@@ -327,7 +337,7 @@ static void try_graphs(struct kernel_cuda *cuda, const struct conv_call *call,
         try_graph(cuda, call, plan, false, best);
 }
 
-/* By what was timed before. False: it is not known, or not proposed like this any more. */
+/* By what was timed before. False: it is not known, or not proposed any more. */
 static bool recall(struct kernel_cuda *cuda, const struct conv_call *call, struct conv_plan *plan,
                    const char *task, struct best *best)
 {

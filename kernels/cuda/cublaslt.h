@@ -33,11 +33,19 @@ enum {
     LT_REDUCTION_COMPUTE = 2,    /* in the type that is summed in; bits */
     LT_REDUCTION_OUTPUT = 4,     /* in the type of the result */
     LT_PREFERENCE_ALIGNMENT = 5, /* of a's address; then b's, c's and d's */
-    LT_ALGORITHM_ID = 0,         /* of an algorithm */
-    LT_TRANSPOSED = 1,           /* an operation; 0: as it is */
-    LT_EPILOGUE_RELU = 2,        /* what is below 0 becomes 0 */
-    LT_EPILOGUE_BIAS = 4,        /* a number per row of d is added */
-    LT_EPILOGUE_RELU_BIAS = 6,   /* first this, then that */
+    LT_ALGORITHM_ID = 0,         /* of an algorithm; the others say in which of its ways: */
+    LT_ALGORITHM_TILE = 1,
+    LT_ALGORITHM_PARTS = 2, /* of each sum */
+    LT_ALGORITHM_REDUCTION = 3,
+    LT_ALGORITHM_SWIZZLING = 4,
+    LT_ALGORITHM_OPTION = 5,
+    LT_ALGORITHM_STAGES = 6,
+    LT_ALGORITHM_INNER_SHAPE = 7, /* 16 bits, as what comes after it */
+    LT_ALGORITHM_CLUSTER = 8,
+    LT_TRANSPOSED = 1,         /* an operation; 0: as it is */
+    LT_EPILOGUE_RELU = 2,      /* what is below 0 becomes 0 */
+    LT_EPILOGUE_BIAS = 4,      /* a number per row of d is added */
+    LT_EPILOGUE_RELU_BIAS = 6, /* first this, then that */
 };
 
 struct lt_algorithm {

@@ -29,6 +29,7 @@ enum {
     DNN_NOTE_WINOGRAD_6 = 7,
     DNN_NOTE_WINOGRAD_13 = 8,
     DNN_NOTES_MAX = 32,
+    DNN_KNOBS_MAX = 64,
 };
 
 /* Kinds of descriptors. */
@@ -39,6 +40,7 @@ enum dnn_kind {
     DNN_CONFIGURATION = 3,
     DNN_HEURISTICS = 4,
     DNN_PLAN = 5,
+    DNN_KNOB = 7, /* a number by which an engine is set */
     DNN_FORWARD = 10,
     DNN_BACKWARD_DATA = 12,
     DNN_APPLY = 13, /* a DNN_POINTWISE to tensors */
@@ -58,6 +60,7 @@ enum dnn_type {
     DNN_TYPE_POINTER = 6,
     DNN_TYPE_CONVOLUTION_MODE = 7,
     DNN_TYPE_HEURISTICS_MODE = 8,
+    DNN_TYPE_KNOB = 9,
     DNN_TYPE_NOTE = 11,
     DNN_TYPE_POINTWISE_MODE = 14,
     DNN_TYPE_DESCRIPTOR = 15,
@@ -82,10 +85,13 @@ enum dnn_attribute {
     DNN_HEURISTICS_RESULTS = 202,
     DNN_HEURISTICS_DEVICE = 204,
     DNN_CONFIGURATION_ENGINE = 300,
+    DNN_CONFIGURATION_KNOBS = 302,
     DNN_PLAN_HANDLE = 400,
     DNN_PLAN_CONFIGURATION = 401,
     DNN_PLAN_WORKSPACE = 402,
     DNN_PLAN_DEVICE = 407,
+    DNN_KNOB_TYPE = 600,
+    DNN_KNOB_VALUE = 601,
     DNN_FORWARD_ALPHA = 700,
     DNN_FORWARD_BETA = 701,
     DNN_FORWARD_CONVOLUTION = 702,

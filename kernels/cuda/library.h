@@ -29,7 +29,8 @@ struct cuda_ways {
     int count;
 };
 
-/** Add one; of more than there is room for the last are left out. */
+/** Add one; of more than there is room for the last are left out, and of those of one name and one
+ *  workspace the slower. */
 void cuda_ways_add(struct cuda_ways *ways, const char *name, float ms, size_t workspace_bytes);
 
 /** Hands them to whoever keeps them. */
@@ -38,6 +39,15 @@ void cuda_ways_keep(const struct kernel_cuda *cuda, const char *task, const stru
 /** The fastest way that is known of a task, of those within the limit for workspaces. False: none. */
 bool cuda_ways_recall(const struct kernel_cuda *cuda, const char *task,
                       struct kernel_cuda_way *out_way);
+
+/** A key of numbers, begun with CUDA_KEY_BEGIN. */
+#define CUDA_KEY_BEGIN UINT64_C(0xcbf29ce484222325)
+static inline uint64_t cuda_key_of(uint64_t key, uint64_t number)
+{
+    for (int i = 0; i < 8; i++)
+        key = (key ^ (number >> 8 * i & 0xff)) * UINT64_C(0x100000001b3);
+    return key;
+}
 
 /** The name of the own kernel among ways. */
 #define CUDA_OWN_WAY "own"

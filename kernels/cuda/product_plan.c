@@ -393,16 +393,28 @@ static int32_t id_of(const struct cuda_products *products, const struct lt_algor
                : -1;
 }
 
-/* Which proposal it is: one of several of an algorithm, in an order that a version keeps. */
+/* Which way of an algorithm it is, wherever it is proposed. What an older version does not know of it
+ * is always the same there. */
 static void name_way(const struct cuda_products *products, const struct lt_proposal *proposal,
-                     int i, char *out)
+                     char *out)
 {
-    snprintf(out, KERNEL_CUDA_WAY_BYTES, "cublasLt:%d proposal %d",
-             (int)id_of(products, &proposal->algorithm), i);
+    uint64_t key = CUDA_KEY_BEGIN;
+
+    for (int i = LT_ALGORITHM_TILE; i <= LT_ALGORITHM_CLUSTER; i++) {
+        const size_t bytes = i < LT_ALGORITHM_INNER_SHAPE ? sizeof(uint32_t) : sizeof(uint16_t);
+        uint32_t value = 0;
+        size_t written = 0;
+        int status = products->library->cublasLtMatmulAlgoConfigGetAttribute(
+            &proposal->algorithm, i, &value, bytes, &written);
+
+        key = cuda_key_of(key, status == 0 ? value : UINT64_MAX);
+    }
+    snprintf(out, KERNEL_CUDA_WAY_BYTES, "cublasLt:%d key %016llx",
+             (int)id_of(products, &proposal->algorithm), (unsigned long long)key);
 }
 
 /* The proposal that was the fastest when they were timed; -1: the own kernel was; -2: it is not known,
- * or not proposed like this any more. */
+ * or not proposed any more. */
 static int recalled(struct kernel_cuda *cuda, const char *task, const struct lt_proposal *proposals,
                     int count)
 {
@@ -414,7 +426,7 @@ static int recalled(struct kernel_cuda *cuda, const char *task, const struct lt_
     if (strcmp(way.name, CUDA_OWN_WAY) == 0)
         return -1;
     for (int i = 0; i < count; i++) {
-        name_way(cuda->products, &proposals[i], i, name);
+        name_way(cuda->products, &proposals[i], name);
         if (strcmp(name, way.name) == 0 && proposals[i].status == 0 &&
             proposals[i].workspace_bytes == way.workspace_bytes &&
             cuda_workspaces_take(cuda, proposals[i].workspace_bytes))
@@ -450,7 +462,7 @@ static int fastest(struct kernel_cuda *cuda, const struct product_call *call,
         if (proposals[i].status != 0 || !cuda_workspaces_take(cuda, proposals[i].workspace_bytes) ||
             !time_one(cuda, call, plan, &proposals[i], &ms))
             continue;
-        name_way(cuda->products, &proposals[i], i, name);
+        name_way(cuda->products, &proposals[i], name);
         cuda_ways_add(&ways, name, ms, proposals[i].workspace_bytes);
         if (has_time && ms >= least)
             continue;

@@ -74,7 +74,7 @@ def check_kept(model, place):
     expect(re.search(r"^machine emulated device, compute capability 9.0, .*optrace ", text, re.M), text)
     expect(len(re.findall(r"^op cuBLASLt 13.2 product ", text, re.M)) == 2 and
            len(re.findall(r"^op cuDNN 9.28 convolution ", text, re.M)) == 2, text)
-    expect(re.search(r"^time \d+ 1024 cublasLt:2 proposal 2$", text, re.M), text)
+    expect(re.search(r"^time \d+ 1024 cublasLt:2 key [0-9a-f]{16}$", text, re.M), text)
     # Other times now, but nothing is timed: with and without --fast-run.
     for flags in (words, words[1:], (*words, "--streams", "2")):
         found, told = chosen(model, place, *flags, CUDA_DOUBLE_KERNELS=script(gemm_f32=1000000, conv_f32=1000000))
@@ -99,8 +99,11 @@ def check_changed(model, other, place):
     found, told = chosen(model, place, *words, "--workspace-limit", "0")
     expect("cublasLt:2" not in found and "cudnn:2" not in found and told.count("as the policy says") == 2,
            f"the next that fits: {found} {told}")
-    found, told = chosen(model, place, *words, CUDA_DOUBLE_KERNELS=times, CUBLASLT_DOUBLE_PROPOSALS="2,0")
-    expect("cublasLt:2" in found and "chosen among 6 ways that were timed" in told, f"in another order: {told}")
+    for order, engines in (("2,0", "2,0"), ("0,1,2", "5,4,1,2"), ("3,2", "6,2")):
+        found, told = chosen(model, place, *words, CUDA_DOUBLE_KERNELS=times, CUBLASLT_DOUBLE_PROPOSALS=order,
+                             CUDNN_DOUBLE_ENGINES=engines)
+        expect(found == ["cublasLt:2", "cudnn:2"] and told.count(", 2 of them as the policy says") == 2 and
+               "timed" not in told, f"in another order, {order}: {found} {told}")
     found, told = chosen(model, place, *words, "--tf32", CUDA_DOUBLE_KERNELS=times)
     expect("chosen among 8 ways that were timed" in told and "as the policy says" not in told, f"TF32: {told}")
     entries = policy.read_text().count("\nop ")
@@ -109,6 +112,24 @@ def check_changed(model, other, place):
     text = policy.read_text()
     found, told = chosen(model, place, "--fast-run-algo-policy", policy, LD_LIBRARY_PATH=str(EMULATED))
     expect(found == [] and "as the policy says" not in told and policy.read_text() == text, f"without libraries: {told}")
+
+
+def check_configurations(model, place):
+    """Several ways of one algorithm and one engine: known by what they are set to, wherever they are proposed."""
+    policy = place / "ways.policy"
+    words = ("--fast-run", "--fast-run-algo-policy", policy)
+    ways = {"CUBLASLT_DOUBLE_PROPOSALS": "2,2,2", "CUDNN_DOUBLE_ENGINES": "2,2,2", "CUDNN_DOUBLE_FALLBACK": "none",
+            "CUDA_DOUBLE_KERNELS": script(cublasLt_2=1000000, cudnn_2=1000000)}
+    chosen(model, place, *words, **ways, CUBLASLT_DOUBLE_TILES="5,6,5", CUDNN_DOUBLE_TILES="5,6,5")
+    text = policy.read_text()
+    for library in ("cublasLt", "cudnn"):
+        keys = re.findall(rf"^time \d+ \d+ ({library}:2 key [0-9a-f]{{16}}(?: whole)?)$", text, re.M)
+        expect(len(set(keys)) in (2, 4) and all(keys.count(key) <= 2 for key in keys), f"{library}: {keys}")
+    for tiles in ("9,6,5", "6,5,9", "5,9,6"):
+        found, told = chosen(model, place, *words, **ways, CUBLASLT_DOUBLE_TILES=tiles, CUDNN_DOUBLE_TILES=tiles)
+        expect("timed" not in told and found == ["cublasLt:2", "cudnn:2"], f"{tiles}: {found} {told}")
+    found, told = chosen(model, place, *words, **ways, CUBLASLT_DOUBLE_TILES="7,8,9", CUDNN_DOUBLE_TILES="7,8,9")
+    expect(told.count("ways that were timed") == 2 and "as the policy says" not in told, f"none of them: {told}")
 
 
 def check_files(model, place):
@@ -137,6 +158,7 @@ with tempfile.TemporaryDirectory() as name:
     small, large = make_model(folder / "small"), make_model(folder / "large", 12)
     check_kept(small, folder)
     check_changed(small, large, folder)
+    check_configurations(small, folder)
     check_files(small, folder)
 for failure in failures:
     print(failure)

@@ -11,6 +11,7 @@
  *
  * Environment:
  *   CUBLASLT_DOUBLE_PROPOSALS  "1,0,2": which it proposes, in this order; "none": none
+ *   CUBLASLT_DOUBLE_TILES      "3,7": the tile of each of them, in this order; 0
  *   CUBLASLT_DOUBLE_NO_RELU    it has nothing for products with an activation
  * CUDA_DOUBLE_FAIL and CUDA_DOUBLE_KERNELS as for the device; what is not given back is counted there.
  */
@@ -71,7 +72,7 @@ struct preference {
 
 /* An algorithm's data: what it is, and what for. */
 struct proposed {
-    uint32_t magic, id;
+    uint32_t magic, id, tile;
     uint64_t workspace_bytes, problem;
     uint32_t alignment[4];
 };
@@ -341,13 +342,24 @@ static bool can(uint32_t id, const struct work *work, const struct preference *p
            (id != 3 || (preference->reductions & LT_REDUCTION_OUTPUT));
 }
 
+/* Of a list with commas. */
+static uint32_t number_at(const char *list, int place)
+{
+    for (; list && place > 0; place--) {
+        list = strchr(list, ',');
+        list += list != NULL;
+    }
+    return list ? (uint32_t)strtoul(list, NULL, 10) : 0;
+}
+
 int cublasLtMatmulAlgoGetHeuristic(void *handle, void *product, void *a, void *b, void *c, void *d,
                                    void *object, int wanted, struct lt_proposal *out_proposals,
                                    int *out_count)
 {
-    const char *order = getenv("CUBLASLT_DOUBLE_PROPOSALS");
+    const char *order = getenv("CUBLASLT_DOUBLE_PROPOSALS"),
+               *tiles = getenv("CUBLASLT_DOUBLE_TILES");
     const struct preference *preference = object;
-    int status = before(__func__), count = 0;
+    int status = before(__func__), count = 0, place = 0;
     struct work work;
 
     if (status != 0)
@@ -361,9 +373,12 @@ int cublasLtMatmulAlgoGetHeuristic(void *handle, void *product, void *a, void *b
         (work.d.rows % 4 != 0 || work.a.line % 4 != 0 || work.b.line % 4 != 0))
         return LT_NOT_SUPPORTED;
     for (order = order ? order : "1,0,2"; *order && count < wanted; order++) {
-        struct proposed proposed = {.magic = MAGIC, .id = (uint32_t)(*order - '0')};
+        struct proposed proposed = {.magic = MAGIC,
+                                    .id = (uint32_t)(*order - '0'),
+                                    .tile = tiles ? number_at(tiles, place) : 0};
         struct lt_proposal *proposal = &out_proposals[count];
 
+        place += proposed.id < ALGORITHMS;
         if (proposed.id >= ALGORITHMS || !can(proposed.id, &work, preference))
             continue;
         proposed.workspace_bytes = workspace_of(proposed.id, &work);
@@ -387,10 +402,13 @@ int cublasLtMatmulAlgoConfigGetAttribute(const struct lt_algorithm *algorithm, i
     if (status != 0)
         return status;
     memcpy(&proposed, algorithm, sizeof(proposed));
-    if (proposed.magic != MAGIC || attribute != LT_ALGORITHM_ID || bytes < sizeof(proposed.id))
+    *out_written = attribute < LT_ALGORITHM_INNER_SHAPE ? sizeof(uint32_t) : sizeof(uint16_t);
+    if (proposed.magic != MAGIC || attribute < LT_ALGORITHM_ID ||
+        attribute > LT_ALGORITHM_CLUSTER || bytes != *out_written)
         return INVALID_VALUE;
-    memcpy(value, &proposed.id, sizeof(proposed.id));
-    *out_written = sizeof(proposed.id);
+    memset(value, 0, bytes);
+    if (attribute <= LT_ALGORITHM_TILE)
+        memcpy(value, attribute == LT_ALGORITHM_ID ? &proposed.id : &proposed.tile, bytes);
     return 0;
 }
 

@@ -16,6 +16,8 @@
  * rounds nothing.
  *
  * Environment:
+ *   CUDNN_DOUBLE_TILES     "3,7": a knob of each of them, in this order; 0. They come the other way round each
+ *                          time that they are asked for
  *   CUDNN_DOUBLE_ENGINES   "1,0,2": which its heuristics propose, in this order; "4,3,5,1,0,2"
  *   CUDNN_DOUBLE_FALLBACK  likewise, of the mode that is asked last; "0"
  *   CUDNN_DOUBLE_FUSES     "none": a convolution is all that it computes
@@ -43,6 +45,8 @@ enum {
     MAGIC = 0x63756e39,
     SMALL_WORKSPACE = 1024,
     ENGINES = 7,
+    TILE_KNOB = 2,
+    STAGES_KNOB = 14,
     VALUES_MAX = 8,
     ATTRIBUTES_MAX = 10,
 };
@@ -81,7 +85,7 @@ struct attribute {
 };
 
 struct descriptor {
-    int magic, kind, count, engine;
+    int magic, kind, count, engine, tile, knob;
     bool is_final;
     struct attribute attributes[ATTRIBUTES_MAX];
     struct graph_problem problem; /* of a graph, and of all that stand for it */
@@ -483,6 +487,35 @@ int cudnnBackendFinalize(void *object)
     return status;
 }
 
+/* Of a list with commas. */
+static int number_at(const char *list, int place)
+{
+    for (; list && place > 0; place--) {
+        list = strchr(list, ',');
+        list += list != NULL;
+    }
+    return list ? atoi(list) : 0;
+}
+
+/* An engine has two: its tile, and one that is always 4. */
+static int give_knobs(const struct descriptor *d, int64_t wanted, int64_t *out_count, void **knobs)
+{
+    static int asked;
+    const int first = asked++ % 2;
+
+    *out_count = 2;
+    for (int64_t i = 0; i < 2 && i < wanted; i++) {
+        struct descriptor *knob = knobs[i];
+
+        if (knob->kind != DNN_KNOB)
+            return BAD_PARAM;
+        knob->knob = (int)(i + first) % 2;
+        knob->tile = knob->knob == 0 ? d->tile : 4;
+        knob->is_final = true;
+    }
+    return 0;
+}
+
 static int propose(const struct descriptor *heuristics, int64_t wanted, int64_t *out_count,
                    void **configurations)
 {
@@ -490,20 +523,25 @@ static int propose(const struct descriptor *heuristics, int64_t wanted, int64_t 
         find(heuristics, DNN_HEURISTICS_MODE)->values[0].number == DNN_MODE_FALLBACK;
     const char *order = getenv(is_last ? "CUDNN_DOUBLE_FALLBACK" : "CUDNN_DOUBLE_ENGINES");
 
+    const char *tiles = is_last ? NULL : getenv("CUDNN_DOUBLE_TILES");
+    int places = 0;
+
     *out_count = 0;
     for (order = order     ? order
                  : is_last ? "0"
                            : "4,3,5,1,0,2";
          *order && *out_count < wanted; order++) {
         struct descriptor *configuration = configurations[*out_count];
-        int engine = *order - '0';
+        int engine = *order - '0', place = places;
 
+        places += engine >= 0 && engine < ENGINES;
         if (engine < 0 || engine >= ENGINES)
             continue;
         if (configuration->kind != DNN_CONFIGURATION)
             return BAD_PARAM;
         configuration->problem = heuristics->problem;
         configuration->engine = engine;
+        configuration->tile = tiles ? number_at(tiles, place) : 0;
         configuration->is_final = true;
         ++*out_count;
     }
@@ -537,9 +575,16 @@ int cudnnBackendGetAttribute(void *object, int name, int type, int64_t wanted, i
 
     if (status != 0)
         return status;
-    if (d->magic != MAGIC || !d->is_final || wanted < 1)
+    if (d->magic != MAGIC || !d->is_final || wanted < (name == DNN_CONFIGURATION_KNOBS ? 0 : 1))
         return NOT_FINALIZED;
     *out_count = 1;
+    if (d->kind == DNN_CONFIGURATION && name == DNN_CONFIGURATION_KNOBS &&
+        type == DNN_TYPE_DESCRIPTOR)
+        return give_knobs(d, wanted, out_count, values);
+    if (d->kind == DNN_KNOB && name == DNN_KNOB_TYPE && type == DNN_TYPE_KNOB) {
+        *(int *)values = d->knob == 0 ? TILE_KNOB : STAGES_KNOB;
+        return 0;
+    }
     if (d->kind == DNN_HEURISTICS && name == DNN_HEURISTICS_RESULTS && type == DNN_TYPE_DESCRIPTOR)
         return propose(d, wanted, out_count, values);
     if (d->kind == DNN_CONFIGURATION && name == DNN_CONFIGURATION_ENGINE &&
@@ -555,6 +600,8 @@ int cudnnBackendGetAttribute(void *object, int name, int type, int64_t wanted, i
         return ATTRIBUTE_TYPE;
     if (d->kind == DNN_ENGINE && name == DNN_ENGINE_NUMBER)
         *(int64_t *)values = d->engine;
+    else if (d->kind == DNN_KNOB && name == DNN_KNOB_VALUE)
+        *(int64_t *)values = d->tile;
     else if (d->kind == DNN_PLAN && name == DNN_PLAN_WORKSPACE)
         *(int64_t *)values = workspace_of(d->engine, &d->problem);
     else

@@ -2,7 +2,7 @@
 /*
  * cudnn_plans FILE: what NVIDIA's cuDNN proposes for convolutions like those of the tests, on the device
  * whose properties FILE has; no GPU is needed. A line for each: its name, whether what comes behind it is
- * a part of the graph, its numbers, and the engine with its workspace, or "none". Numbers: f32, tf32 (which
+ * a part of the graph, its numbers, and the engine with its workspace and whether its knobs can be read, or "none". Numbers: f32, tf32 (which
  * is allowed), f16 and bf16; f16_bias has a bias of float32, f16_wide a result of float32, too.
  */
 #include <stdio.h>
@@ -109,6 +109,7 @@ static void show(struct conv_library *library, const struct row *row, bool has_e
     struct conv_candidate candidate = {.configuration = NULL};
     struct conv_shape shape;
     struct conv_graph graph;
+    uint64_t key;
     int found = 0;
 
     fill(row, numbers, &shape);
@@ -119,8 +120,9 @@ static void show(struct conv_library *library, const struct row *row, bool has_e
         found = first_of(library, &graph, modes[i], conv_rounding_of(&shape, numbers->allows_tf32),
                          &candidate);
     if (found)
-        printf("cudnn:%lld %lld", (long long)candidate.engine_number,
-               (long long)candidate.workspace_bytes);
+        printf("cudnn:%lld %lld %s", (long long)candidate.engine_number,
+               (long long)candidate.workspace_bytes,
+               conv_candidate_key(library, &candidate, &key) ? "key" : "no key");
     else
         printf("%s", graph.graph ? "none" : "no graph");
     printf("%s%s\n", library->problem[0] ? "  " : "", library->problem);
