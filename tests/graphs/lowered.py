@@ -445,6 +445,77 @@ def ensembles():
     return g
 
 
+def body(name, nodes, inputs, outputs, constants=()):
+    """A graph of an If, a Loop or a SequenceMap; outputs: element types by name."""
+    infos = [helper.make_value_info(n, t) for n, t in inputs.items()]
+    return helper.make_graph(nodes, name, infos, [helper.make_tensor_value_info(n, t, None) if isinstance(t, int) else
+                                                  helper.make_value_info(n, t) for n, t in outputs.items()], list(constants))
+
+
+def carried():
+    """Sequences into bodies and out of them, and splits whose sizes the model computes."""
+    g = Group()
+    node, real, list_type = helper.make_node, helper.make_tensor_type_proto(1, None), helper.make_sequence_type_proto(helper.make_tensor_type_proto(1, None))
+    whole, truth = helper.make_tensor_type_proto(7, []), helper.make_tensor_type_proto(9, [])
+    x, y, count = g.feed(g.real(2, 3)), g.feed(g.real(4)), g.feed(np.array(3, np.int64))
+    zero, one, minus = (g.constant(n, np.int64) for n in (0, 1, -1))
+    yes, axis = g.constant(True, bool), g.constant([1], np.int64)
+    made = g.chain("SequenceConstruct", [x, y])
+    # A body for each part, with one inside of it, and a tensor for all.
+    row = body("row", [node("Reshape", ["p", axis_all := g.constant([-1], np.int64)], ["r"])], {}, {"r": 1})
+    same = body("same", [node("Mul", ["p", "q"], ["s"])], {}, {"s": 1})
+    each = body("each", [node("Constant", [], ["k"], value_float=0.5), node("Size", ["p"], ["n"]),
+                         node("Greater", ["n", g.constant(4, np.int64)], ["large"]),
+                         node("If", ["large"], ["t"], then_branch=row, else_branch=same), node("Add", ["t", "k"], ["u"])],
+                {"p": real, "q": real}, {"u": 1, "n": 7})
+    mapped = g.chain("SequenceMap", [made, g.constant(2.0)], 2, body=each)
+    g.add("SequenceAt", [mapped[0], zero], domain="")
+    g.add("ConcatFromSequence", [mapped[0]], domain="", axis=0)
+    g.add("ConcatFromSequence", [mapped[1]], (7,), domain="", axis=0, new_axis=1)
+    # A sequence from outside, two bodies deep.
+    join = body("join", [node("ConcatFromSequence", [pair := g.chain("SequenceConstruct", [x, x]), ], ["j"], axis=1)], {}, {"j": 1})
+    take = body("take", [node("SequenceAt", [pair, one], ["a"])], {}, {"a": 1})
+    deep = body("deep", [node("If", ["always"], ["d"], then_branch=take, else_branch=take), node("Identity", ["d"], ["e"])], {}, {"e": 1},
+                [numpy_helper.from_array(np.asarray(True), "always")])
+    small = g.chain("Less", [count, one])
+    g.add("If", [small], domain="", then_branch=take, else_branch=join)
+    g.add("If", [small], domain="", then_branch=join, else_branch=deep)
+    # A loop whose turns are counted adds parts of different sizes, one that is fed its count collects.
+    empty = g.chain("SequenceEmpty", [])
+    grow = body("grow", [node("Add", ["i", one], ["to0"]), node("Reshape", ["to0", axis_all], ["to"]),
+                         node("Slice", [x, g.constant([0], np.int64), "to", axis], ["part"]), node("SequenceInsert", ["s", "part"], ["s2"]),
+                         node("Identity", ["go"], ["gone"]), node("Add", ["t", "t"], ["t2"])],
+                {"i": whole, "go": truth, "s": list_type, "t": real}, {"gone": 9, "s2": list_type, "t2": 1})
+    grown = g.chain("Loop", [g.constant(3, np.int64), yes, empty, y], 2, body=grow)
+    g.add("ConcatFromSequence", [grown[0]], domain="", axis=1)
+    g.add("SequenceAt", [g.chain("SequenceInsert", [grown[0], y]), minus], domain="")
+    g.add("Identity", [grown[1]], domain="")
+    fill = body("fill", [node("Cast", ["i"], ["f"], to=1), node("Mul", [x, "f"], ["part"]), node("SequenceInsert", ["s", "part"], ["s2"]),
+                         node("Add", ["t", "t"], ["t2"]), node("Identity", ["go"], ["gone"]), node("Neg", ["f"], ["scan"])],
+                {"i": whole, "go": truth, "t": real, "s": list_type}, {"gone": 9, "t2": 1, "s2": list_type, "scan": 1})
+    filled = g.chain("Loop", [count, yes, y, empty], 3, body=fill)
+    g.add("ConcatFromSequence", [filled[1]], domain="", axis=0)
+    g.add("ConcatFromSequence", [filled[1]], domain="", axis=0, new_axis=1)
+    g.add("SequenceAt", [filled[1], minus], domain="")
+    g.add("SequenceLength", [filled[1]], (7,), domain="")
+    g.add("Add", [g.chain("Identity", [filled[2]]), g.chain("ReduceSum", [filled[0]], keepdims=0)], domain="")
+    # Sizes from a shape, one size from a shape, and an axis whose length is not known.
+    shape = g.chain("Shape", [x])
+    sizes = g.chain("Concat", [g.chain("Sub", [g.chain("Gather", [shape, axis]), axis]), axis], axis=0)
+    split = g.chain("SplitToSequence", [x, sizes], axis=-1)
+    for place in (zero, one, minus):
+        g.add("SequenceAt", [split, place], domain="")
+    g.add("SequenceLength", [split], (7,), domain="")
+    g.add("ConcatFromSequence", [split], domain="", axis=-1)
+    other = g.chain("Reshape", [x, g.chain("Concat", [axis_all], axis=0)])
+    for keeps in (0, 1):
+        ones = g.chain("SplitToSequence", [other], axis=0, keepdims=keeps)
+        g.add("SequenceAt", [ones, minus], domain="")
+        g.add("ConcatFromSequence", [ones], domain="", axis=0, new_axis=1 - keeps)
+        g.add("SequenceLength", [ones], (7,), domain="")
+    return g
+
+
 def labels():
     """Classifiers whose labels are texts, and what moves, compares and replaces texts."""
     g = Group(learning=4, opset=19)
@@ -493,7 +564,7 @@ def mappers():
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    makers = (layers, attention, quantised, linear, grouped, sequences, scans, learning, trees, ensembles, drawn, labels, mappers)
+    makers = (layers, attention, quantised, linear, grouped, sequences, scans, learning, trees, ensembles, drawn, labels, mappers, carried)
     for make in makers:
         make().write(pathlib.Path(sys.argv[1]) / f"lowered_{make.__name__}")
 

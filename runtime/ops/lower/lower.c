@@ -7,8 +7,9 @@
 #include "runtime/ops/lower/rules.h"
 
 static const struct lower_rule *const books[] = {
-    lower_layers, lower_attentions, lower_quantised, lower_linear,    lower_groups,  lower_learning,
-    lower_scans,  lower_sequences,  lower_trees,     lower_ensembles, lower_signals, lower_windows};
+    lower_layers,   lower_attentions, lower_quantised, lower_linear, lower_groups,
+    lower_learning, lower_scans,      lower_sequences, lower_trees,  lower_ensembles,
+    lower_signals,  lower_windows,    lower_carriers};
 enum { BOOKS = sizeof(books) / sizeof(books[0]) };
 
 const struct lower_facts *lower_facts_at(size_t index)
@@ -71,10 +72,50 @@ static int lower_node(struct graph *graph, struct node *node, const struct lower
     return l.rc;
 }
 
-int lower_graph(struct graph *graph, struct diag *diag)
+/* What bodies read of sequences. */
+static int lower_bodies(struct lower *l)
+{
+    for (uint32_t i = 0; l->rc == 0 && i < l->node->attribute_count; i++) {
+        struct graph *body = l->node->attributes[i].graph;
+
+        if (l->node->attributes[i].type != ATTRIBUTE_GRAPH || !lower_reads_sequence(l, body))
+            continue;
+        if (l->rc == 0)
+            l->rc = lower_graph(body, l->diag);
+        lower_prune(body);
+        if (l->rc == 0)
+            l->rc = graph_sort(body, l->diag);
+    }
+    return l->rc;
+}
+
+/* Loops and bodies before the rules of what they make. */
+static int lower_carriers_of(struct graph *graph, struct diag *diag)
 {
     uint32_t i = 0;
     int rc = 0;
+
+    while (rc == 0 && i < graph->node_count) {
+        struct lower l = {
+            .graph = graph, .node = graph->nodes[i], .diag = diag, .first = graph->node_count};
+
+        i++;
+        if (l.node->captured_count > 0)
+            rc = lower_bodies(&l);
+        if (rc == 0 && node_graph(l.node, "body") && lower_carried(&l)) {
+            rc = l.rc;
+            if (rc == 0)
+                graph_remove_node(graph, l.node);
+            i--;
+        }
+    }
+    return rc;
+}
+
+int lower_graph(struct graph *graph, struct diag *diag)
+{
+    uint32_t i = 0;
+    int rc = lower_carriers_of(graph, diag);
 
     /* New nodes go to the end, and are none that have rules. */
     while (rc >= 0 && i < graph->node_count) {
@@ -89,5 +130,5 @@ int lower_graph(struct graph *graph, struct diag *diag)
 
 bool lower_takes_body(const struct node *node)
 {
-    return node->domain[0] == '\0' && strcmp(node->op_type, "Scan") == 0;
+    return node->domain[0] == '\0' && lower_is_listed("Scan SequenceMap", node->op_type);
 }

@@ -144,7 +144,7 @@ static int copy_tensor(struct node *node, const char *name, const struct tensor_
     return node_set_tensor(node, name, &copy);
 }
 
-static int copy_attribute(struct node *node, const char *name, const struct attribute *a)
+int lower_copy_attribute(struct node *node, const char *name, const struct attribute *a)
 {
     switch (a->type) {
     case ATTRIBUTE_INT:
@@ -173,7 +173,7 @@ void lower_copy(struct lower *l, const char *names)
         const struct attribute *a = &l->node->attributes[i];
 
         if (lower_is_listed(names, a->name))
-            check(l, copy_attribute(l->made, a->name, a));
+            check(l, lower_copy_attribute(l->made, a->name, a));
     }
 }
 
@@ -182,7 +182,7 @@ void lower_copy_as(struct lower *l, const char *from, const char *to)
     const struct attribute *a = node_attribute(l->node, from);
 
     if (l->rc == 0 && a)
-        check(l, copy_attribute(l->made, to, a));
+        check(l, lower_copy_attribute(l->made, to, a));
 }
 
 void *lower_data(struct lower *l, enum dtype dtype, const struct shape *shape,

@@ -33,7 +33,7 @@ struct lower_rule {
 /** Ends with one whose type is NULL. */
 extern const struct lower_rule lower_layers[], lower_attentions[], lower_quantised[],
     lower_linear[], lower_groups[], lower_learning[], lower_scans[], lower_sequences[],
-    lower_trees[], lower_ensembles[], lower_signals[], lower_windows[];
+    lower_trees[], lower_ensembles[], lower_signals[], lower_windows[], lower_carriers[];
 
 /** Whether a word stands in a list with spaces between its words. */
 bool lower_is_listed(const char *list, const char *word);
@@ -62,6 +62,8 @@ void lower_string(struct lower *l, const char *name, const char *s);
 void lower_strings(struct lower *l, const char *name, const char *const *strings, size_t count);
 /** Those of the old node, of these names, with spaces between them. */
 void lower_copy(struct lower *l, const char *names);
+/** Set an attribute to a copy of another, which is no body. */
+int lower_copy_attribute(struct node *node, const char *name, const struct attribute *from);
 /** One of them under another name. */
 void lower_copy_as(struct lower *l, const char *from, const char *to);
 /** Scores of classes or targets, a row each, as the attribute post_transform wants them; of ai.onnx.ml. */
@@ -96,6 +98,28 @@ bool lower_content(const struct value *value, struct tensor_view *out_view);
 
 /** What it takes to know how many axes a value has before shapes are inferred; -1: not known. */
 int lower_rank(const struct value *value);
+
+/** The nodes of a body of the node, copied. inputs: its own; outputs: as many as the body has. */
+void lower_inline(struct lower *l, const struct graph *body, struct value *const *inputs,
+                  struct value **outputs);
+
+/* Sequences. */
+
+/** The tensors in one; the caller frees items. */
+struct lower_parts {
+    struct value **items;
+    size_t count;
+};
+
+/** Whether a value is made by what makes sequences, before those are lowered. */
+bool lower_holds_sequence(const struct value *value);
+/** What stands in a sequence; false, with nothing to free, where it is not known. */
+bool lower_find_parts(struct lower *l, struct value *value, struct lower_parts *out_parts);
+/** Replace the node if it is a Loop that carries sequences. Returns false where it is none. */
+bool lower_carried(struct lower *l);
+/** Let a body of the node read the parts of sequences where it reads sequences from outside. Returns
+ *  whether there were any: its nodes are to be lowered again, and sorted. */
+bool lower_reads_sequence(struct lower *l, struct graph *body);
 
 /** `value` (NULL: nothing) takes the place of output i. */
 void lower_done(struct lower *l, uint32_t i, struct value *value);

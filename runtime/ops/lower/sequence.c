@@ -10,14 +10,26 @@
 
 enum { PARTS_MAX = 4096, DEPTH_MAX = 4096 };
 
-struct parts {
-    struct value **items;
-    size_t count;
-};
-
 static bool is_op(const struct node *node, const char *type)
 {
     return node && node->domain[0] == '\0' && strcmp(node->op_type, type) == 0;
+}
+
+static bool makes_sequence(const struct node *node)
+{
+    return node->domain[0] == '\0' &&
+           (strncmp(node->op_type, "Sequence", strlen("Sequence")) == 0 ||
+            strncmp(node->op_type, "Optional", strlen("Optional")) == 0 ||
+            is_op(node, "SplitToSequence"));
+}
+
+bool lower_holds_sequence(const struct value *value)
+{
+    const struct node *node = value ? value->producer : NULL;
+
+    return node && node->domain[0] == '\0' &&
+           (strncmp(node->op_type, "Sequence", strlen("Sequence")) == 0 ||
+            is_op(node, "SplitToSequence"));
 }
 
 /* One whole number that is known, `fallback` where there is no input. */
@@ -37,7 +49,7 @@ static bool find_number(const struct value *value, int64_t fallback, int64_t *ou
     return view.dtype == DTYPE_I64 || view.dtype == DTYPE_I32;
 }
 
-static int add_part(struct lower *l, struct parts *parts, size_t at, struct value *part)
+static int add_part(struct lower *l, struct lower_parts *parts, size_t at, struct value *part)
 {
     struct value **grown;
 
@@ -68,7 +80,7 @@ static bool find_place(const struct value *value, int64_t fallback, int64_t coun
 }
 
 /* The parts of the axis, each as a value; a Split makes them. */
-static bool split_parts(struct lower *l, const struct node *node, struct parts *parts)
+static bool split_parts(struct lower *l, const struct node *node, struct lower_parts *parts)
 {
     struct value *x = node_input(node, 0), *outputs[256];
     int64_t axis = node_int(node, "axis", 0), length, each = 1, count;
@@ -105,7 +117,7 @@ static bool split_parts(struct lower *l, const struct node *node, struct parts *
 }
 
 /* What stands in a sequence; false: not known. Follows who made it, up to where it is listed. */
-static bool find_parts(struct lower *l, struct value *value, struct parts *parts, int depth)
+static bool find_parts(struct lower *l, struct value *value, struct lower_parts *parts, int depth)
 {
     struct node *node = value ? value->producer : NULL;
     int64_t at;
@@ -138,23 +150,156 @@ static bool find_parts(struct lower *l, struct value *value, struct parts *parts
     return true;
 }
 
-static bool take_parts(struct lower *l, struct parts *parts)
+bool lower_find_parts(struct lower *l, struct value *value, struct lower_parts *out_parts)
 {
-    *parts = (struct parts){NULL, 0};
-    if (find_parts(l, lower_input(l, 0), parts, 0) && l->rc == 0)
+    *out_parts = (struct lower_parts){NULL, 0};
+    if (find_parts(l, value, out_parts, 0) && l->rc == 0)
         return true;
-    free(parts->items);
-    parts->items = NULL;
-    lower_refuse(l, "which tensors are in its sequence is not known before the model runs");
+    free(out_parts->items);
+    *out_parts = (struct lower_parts){NULL, 0};
+    return false;
+}
+
+/* Sequences of another graph, which the body that stands here reads: known once that is lowered. */
+static bool is_from_outside(const struct value *value)
+{
+    for (int step = 0; step < DEPTH_MAX && value && value->producer; step++)
+        value = makes_sequence(value->producer) || is_op(value->producer, "Identity")
+                    ? node_input(value->producer, 0)
+                    : NULL;
+    return value && !value->producer && !value->data;
+}
+
+/* Parts of a split that is known only when the model runs */
+
+/* The SplitToSequence that makes it; NULL: something else does. */
+static const struct node *split_of(const struct lower *l)
+{
+    const struct value *value = lower_input(l, 0);
+
+    for (int step = 0; step < DEPTH_MAX && value && is_op(value->producer, "Identity"); step++)
+        value = node_input(value->producer, 0);
+    return value && is_op(value->producer, "SplitToSequence") && node_input(value->producer, 0)
+               ? value->producer
+               : NULL;
+}
+
+static struct value *flat(struct lower *l, struct value *x)
+{
+    int64_t all = -1;
+
+    return lower_reshape(l, lower_cast(l, x, DTYPE_I64), &all, 1);
+}
+
+static struct value *scalar(struct lower *l, struct value *x)
+{
+    int64_t none = 0;
+
+    return lower_reshape(l, x, &none, 0);
+}
+
+/* From where to where a part goes. */
+static struct value *slice_part(struct lower *l, const struct node *split, struct value *at)
+{
+    int64_t axis = node_int(split, "axis", 0), first;
+    struct value *sizes = flat(l, split->inputs[1]), *inputs[4], *number;
+    int64_t *data;
+
+    if (lower_rank(split->inputs[1]) == 0) {
+        if (!find_number(lower_input(l, 1), 0, &first) || first < 0)
+            lower_refuse(l, "its position is not known, or counts from an end that is not");
+        inputs[1] = lower_two(l, "Mul", at, sizes);
+        inputs[2] = lower_two(l, "Add", inputs[1], sizes);
+    } else {
+        data = lower_data(l, DTYPE_I64, &(struct shape){.rank = 0}, &number);
+        if (data)
+            *data = 0;
+        inputs[2] = lower_two(l, "Gather", lower_two(l, "CumSum", sizes, number), at);
+        inputs[1] = lower_two(l, "Sub", inputs[2], lower_two(l, "Gather", sizes, at));
+    }
+    inputs[0] = split->inputs[0];
+    inputs[3] = lower_list(l, &axis, 1);
+    return lower_op(l, "Slice", inputs, 4);
+}
+
+static void lower_at_split(struct lower *l, const struct node *split)
+{
+    struct value *at = flat(l, lower_input(l, 1)), *y;
+
+    if (node_input(split, 1)) {
+        lower_done(l, 0, slice_part(l, split, at));
+        return;
+    }
+    if (node_int(split, "keepdims", 1) == 0)
+        at = scalar(l, at);
+    y = lower_two(l, "Gather", split->inputs[0], at);
+    lower_int(l, "axis", node_int(split, "axis", 0));
+    lower_done(l, 0, y);
+}
+
+/* As many as there are sizes, or as the axis is long. */
+static void lower_length_of_split(struct lower *l, const struct node *split)
+{
+    int64_t axis = node_int(split, "axis", 0);
+    struct value *y;
+
+    if (node_input(split, 1) && lower_rank(split->inputs[1]) == 0)
+        lower_refuse(l, "how many parts its sequence has is not known before the model runs");
+    y = node_input(split, 1) ? lower_one(l, "Size", split->inputs[1])
+                             : lower_two(l, "Gather", lower_one(l, "Shape", split->inputs[0]),
+                                         lower_list(l, &axis, 1));
+    lower_done(l, 0, scalar(l, y));
+}
+
+/* All parts again: with an axis of their own they are the tensor; in a row its first two axes are one. */
+static void lower_joined_split(struct lower *l, const struct node *split)
+{
+    int64_t axis = node_int(l->node, "axis", 0), of = node_int(split, "axis", 0), all = -1;
+    bool has_axis = node_int(l->node, "new_axis", 0) != 0;
+    bool keeps = node_input(split, 1) || node_int(split, "keepdims", 1) != 0;
+    struct value *x = split->inputs[0], *inputs[4];
+
+    if (axis == of && keeps != has_axis) {
+        lower_done(l, 0, x);
+        return;
+    }
+    if (axis != 0 || of != 0 || keeps) {
+        lower_refuse(l, "which tensors are in its sequence is not known before the model runs");
+        return;
+    }
+    inputs[0] = lower_one(l, "Shape", x);
+    inputs[1] = lower_list(l, &(int64_t){2}, 1);
+    inputs[2] = lower_list(l, &(int64_t){INT64_MAX}, 1);
+    inputs[1] = lower_op(l, "Slice", inputs, 3);
+    inputs[0] = lower_list(l, &all, 1);
+    inputs[0] = lower_op(l, "Concat", inputs, 2);
+    lower_int(l, "axis", 0);
+    lower_done(l, 0, lower_two(l, "Reshape", x, inputs[0]));
+}
+
+/* Returns false where the parts are not known: then it is up to on_split, to another graph, or refused. */
+static bool take_parts(struct lower *l, struct lower_parts *parts,
+                       void (*on_split)(struct lower *l, const struct node *split))
+{
+    const struct node *split = split_of(l);
+
+    if (lower_find_parts(l, lower_input(l, 0), parts))
+        return true;
+    if (l->rc == 0 && split)
+        on_split(l, split);
+    else if (l->rc == 0 && is_from_outside(lower_input(l, 0)))
+        lower_keep(l);
+    else
+        lower_refuse(l, "which tensors are in its sequence is not known before the model runs");
     return false;
 }
 
 static void lower_at(struct lower *l)
 {
-    struct parts parts;
+    struct lower_parts parts;
     int64_t at;
 
-    if (!take_parts(l, &parts))
+    if (!take_parts(l, &parts, lower_at_split))
         return;
     if (find_place(lower_input(l, 1), 0, (int64_t)parts.count, &at) && at < (int64_t)parts.count)
         lower_done(l, 0, parts.items[at]);
@@ -165,11 +310,11 @@ static void lower_at(struct lower *l)
 
 static void lower_length(struct lower *l)
 {
-    struct parts parts;
+    struct lower_parts parts;
     struct value *value;
     int64_t *data;
 
-    if (!take_parts(l, &parts))
+    if (!take_parts(l, &parts, lower_length_of_split))
         return;
     data = lower_data(l, DTYPE_I64, &(struct shape){.rank = 0}, &value);
     if (data)
@@ -182,10 +327,10 @@ static void lower_length(struct lower *l)
 static void lower_joined(struct lower *l)
 {
     int64_t axis = node_int(l->node, "axis", 0);
-    struct parts parts;
+    struct lower_parts parts;
     struct value *y;
 
-    if (!take_parts(l, &parts))
+    if (!take_parts(l, &parts, lower_joined_split))
         return;
     if (parts.count == 0)
         lower_refuse(l, "its sequence is empty");
@@ -210,15 +355,6 @@ static void lower_has(struct lower *l)
     lower_done(l, 0, value);
 }
 
-static bool holds_sequence(const struct value *value)
-{
-    const struct node *node = value ? value->producer : NULL;
-
-    return node && node->domain[0] == '\0' &&
-           (strncmp(node->op_type, "Sequence", strlen("Sequence")) == 0 ||
-            is_op(node, "SplitToSequence"));
-}
-
 /* Of a tensor it is that tensor; of a sequence it stays until nobody takes of it. */
 static void lower_element(struct lower *l)
 {
@@ -228,7 +364,7 @@ static void lower_element(struct lower *l)
         x = node_input(x->producer, 0);
     if (!x)
         lower_refuse(l, "its optional is empty");
-    else if (holds_sequence(x))
+    else if (lower_holds_sequence(x))
         lower_keep(l);
     else
         lower_done(l, 0, x);
@@ -242,14 +378,6 @@ const struct lower_rule lower_sequences[] = {
     {{"SequenceLength", "a constant"}, 1, 1, 1, "", lower_length},
     {{NULL, NULL}, 0, 0, 0, NULL, NULL},
 };
-
-static bool makes_sequence(const struct node *node)
-{
-    return node->domain[0] == '\0' &&
-           (strncmp(node->op_type, "Sequence", strlen("Sequence")) == 0 ||
-            strncmp(node->op_type, "Optional", strlen("Optional")) == 0 ||
-            is_op(node, "SplitToSequence"));
-}
 
 static bool is_unread(const struct node *node)
 {
@@ -269,7 +397,7 @@ void lower_prune(struct graph *graph)
         for (uint32_t i = graph->node_count; i-- > 0;) {
             struct node *node = graph->nodes[i];
             bool is_copy =
-                is_op(node, "Identity") && node->inputs[0] && holds_sequence(node->inputs[0]);
+                is_op(node, "Identity") && node->inputs[0] && lower_holds_sequence(node->inputs[0]);
 
             if ((makes_sequence(node) || is_copy) && is_unread(node))
                 graph_remove_node(graph, node);

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operators that become others: what of them is refused, with which sentence. */
+#include "runtime/ops/lower/lower.h"
+#include "tests/support/check.h"
+#include "tests/support/graph_build.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void refuse(struct graph *graph, const char *text)
+{
+    struct diag diag = {0};
+
+    assert_int_equal(lower_graph(graph, &diag), -ENOTSUP);
+    CHECK_CONTAINS(diag.text, text);
+    graph_destroy(&graph);
+}
+
+/* Attributes of other lengths than each other, of none, of other types. */
+static void learned_models_are_checked(void **state)
+{
+    static const struct {
+        const char *type, *inputs, *attributes, *text;
+    } cases[] = {
+        {"LinearClassifier", "x:f32 2,3", "classlabels_strings=['a','b'] coefficients=[0.5]",
+         "a label and an intercept for each"},
+        {"LinearClassifier", "x:f32 2,3", "coefficients=[0.5] intercepts=[0.5]",
+         "a label and an intercept for each"},
+        {"LinearClassifier", "x:f32 2,3", "classlabels_strings='a' intercepts=[0.5]",
+         "a label and an intercept for each"},
+        {"SVMClassifier", "x:f32 2,3",
+         "classlabels_strings=['a','b','c'] vectors_per_class=[1,1] rho=[0.5] coefficients=[0.5]",
+         "for each of two or more labels"},
+        {"TreeEnsembleClassifier", "x:f32 2,3", "classlabels_strings=['a','b']", "no weights"},
+        {"LabelEncoder", "x:i64 2", "keys_int64s=[1,2] values_strings=['a']",
+         "a value for each of its keys"},
+        {"LabelEncoder", "x:i64 2", "keys_int64s=[1,2]", "a value for each of its keys"},
+        {"LabelEncoder", "x:i64 2", "keys_int64s=[1] values_strings=['a'] default_tensor=1",
+         "its default_tensor is no element"},
+        {"CategoryMapper", "x:i64 2", "cats_int64s=[1,2] cats_strings=['a']", "for each of its"},
+        {"CategoryMapper", "x:i64 2", "cats_int64s=[1,2]", "for each of its texts"},
+        {"OneHotEncoder", "x:i64 2", "zeros=1", "no categories"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct graph *graph = build_graph(17);
+        struct node *node =
+            build_node(graph, cases[i].type, cases[i].inputs, cases[i].attributes, "y");
+
+        free(node->domain);
+        node->domain = strdup("ai.onnx.ml");
+        build_output(graph, "y");
+        refuse(graph, cases[i].text);
+    }
+}
+
+/* `nodes` Negs one after the other. */
+static struct graph *make_body(int inputs, int nodes)
+{
+    static const struct shape unknown = {.rank = -1};
+    struct graph *body = build_graph(17);
+    struct value *value = NULL;
+    char name[16];
+
+    for (int i = inputs; i-- > 0;) {
+        snprintf(name, sizeof(name), "in%d", i);
+        value = graph_add_value(body, name, DTYPE_NONE, &unknown, NULL);
+    }
+    for (int i = 0; i < inputs; i++) {
+        snprintf(name, sizeof(name), "in%d", i);
+        CHECK_OK(graph_add_input(body, graph_find_value(body, name)));
+    }
+    for (int i = 0; i < nodes; i++) {
+        struct value *next = graph_add_value(body, NULL, DTYPE_NONE, &unknown, NULL);
+
+        assert_non_null(graph_add_node(body, "Neg", "", NULL, &value, 1, &next, 1));
+        value = next;
+    }
+    CHECK_OK(graph_add_output(body, value));
+    return body;
+}
+
+static struct graph *mapped(const char *sequences, struct graph *body)
+{
+    struct graph *graph = build_graph(17);
+    struct node *node;
+
+    build_node(graph, "SequenceConstruct", "x:f32 2; y:f32 3", "", "a");
+    build_node(graph, "SequenceConstruct", "x", "", "b");
+    build_node(graph, "SequenceEmpty", "", "", "none");
+    node = build_node(graph, "SequenceMap", sequences, "", "s");
+    if (body)
+        CHECK_OK(node_set_graph(node, "body", body));
+    build_node(graph, "SequenceAt", "s; at:i64=0", "", "z");
+    build_output(graph, "z");
+    return graph;
+}
+
+static void maps_are_checked(void **state)
+{
+    struct graph *graph = mapped("a", make_body(1, 2));
+    struct diag diag = {0};
+
+    CHECK_OK(lower_graph(graph, &diag));
+    lower_prune(graph);
+    CHECK_OK(graph_sort(graph, &diag));
+    assert_string_equal(graph_find_value(graph, "z")->producer->op_type, "Identity");
+    graph_destroy(&graph);
+    refuse(mapped("a", NULL), "its body does not fit");
+    refuse(mapped("a", make_body(2, 1)), "its body does not fit");
+    refuse(mapped("a; b", make_body(2, 1)), "of different lengths");
+    refuse(mapped("none", make_body(1, 1)), "its sequences are empty");
+    refuse(mapped("x", make_body(1, 1)), "which tensors are in its sequence is not known");
+    refuse(mapped("a", make_body(1, 2048)), "its body is too large for each of 2 parts");
+}
+
+/* A Loop whose turns do with their sequence something else than to add to it. */
+static struct graph *looped(const char *op_type, const char *trips)
+{
+    static const struct shape unknown = {.rank = -1};
+    struct graph *graph = build_graph(17), *body = make_body(3, 0);
+    struct value *inputs[] = {graph_find_value(body, "in2"), graph_find_value(body, "in0")};
+    struct value *result = graph_add_value(body, "result", DTYPE_NONE, &unknown, NULL);
+    struct value *condition = graph_add_value(body, "goes", DTYPE_NONE, &unknown, NULL);
+    struct node *node;
+
+    build_node(graph, "SequenceEmpty", "", "", "none");
+    node = build_node(graph, "Loop", trips, "", "s");
+    body->output_count = 0;
+    graph_find_value(body, "in2")->is_output = false;
+    assert_non_null(graph_add_node(body, "Not", "", NULL, &body->inputs[1], 1, &condition, 1));
+    assert_non_null(graph_add_node(body, op_type, "", NULL, inputs, 2, &result, 1));
+    CHECK_OK(graph_add_output(body, condition));
+    CHECK_OK(graph_add_output(body, result));
+    CHECK_OK(node_set_graph(node, "body", body));
+    build_node(graph, "SequenceAt", "s; at:i64=0", "", "z");
+    build_output(graph, "z");
+    return graph;
+}
+
+static void loops_over_sequences_are_checked(void **state)
+{
+    struct graph *graph = looped("SequenceInsert", "m:i64; c:bool; none");
+    struct diag diag = {0};
+
+    CHECK_OK(lower_graph(graph, &diag));
+    assert_string_equal(graph_find_value(graph, "z")->producer->op_type, "Gather");
+    graph_destroy(&graph);
+    refuse(looped("SequenceErase", "m:i64; c:bool; none"),
+           "how a sequence changes from turn to turn");
+    refuse(looped("SequenceInsert", "m:i64; c:bool; none; x:f32 1"), "its body does not fit");
+    refuse(looped("SequenceInsert", "m:i64; c:bool; none; -"), "is left out");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(learned_models_are_checked),
+        cmocka_unit_test(maps_are_checked),
+        cmocka_unit_test(loops_over_sequences_are_checked),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
