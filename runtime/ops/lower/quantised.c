@@ -125,89 +125,6 @@ static void lower_quanta(struct lower *l)
     lower_done(l, 0, y);
 }
 
-/* Weights of 4 or 8 bits in blocks of a row, each with a scale and a zero point of its own: they
- * become numbers once. */
-
-struct blocks {
-    int64_t rows, columns, bits, size, count; /* count: of a row */
-    const uint8_t *quanta, *zeros;            /* zeros NULL: the middle */
-    const float *scales;
-};
-
-static int64_t quantum_at(const uint8_t *bytes, int64_t bits, int64_t i)
-{
-    return bits == 8 ? bytes[i] : bytes[i / 2] >> (i % 2 * 4) & 15;
-}
-
-static void widen_row(float *y, const struct blocks *b, int64_t row)
-{
-    int64_t bytes = b->size * b->bits / 8, zero_bytes = (b->count * b->bits + 7) / 8;
-
-    for (int64_t block = 0; block < b->count; block++) {
-        const uint8_t *quanta = b->quanta + (row * b->count + block) * bytes;
-        int64_t zero = b->zeros ? quantum_at(b->zeros + row * zero_bytes, b->bits, block)
-                                : (int64_t)1 << (b->bits - 1);
-        int64_t first = block * b->size, left = b->columns - first;
-
-        for (int64_t i = 0; i < (left < b->size ? left : b->size); i++)
-            y[first + i] =
-                b->scales[row * b->count + block] * (float)(quantum_at(quanta, b->bits, i) - zero);
-    }
-}
-
-static bool has_bytes(const struct value *value, enum dtype dtype, int64_t bytes)
-{
-    return value && value->data && value->dtype == dtype &&
-           shape_bytes(&value->shape, dtype) == bytes;
-}
-
-static bool read_blocks(struct lower *l, struct blocks *b)
-{
-    const struct value *quanta = lower_input(l, 1), *scales = lower_input(l, 2);
-    const struct value *zeros = lower_input(l, 3);
-
-    b->columns = node_int(l->node, "K", 0);
-    b->rows = node_int(l->node, "N", 0);
-    b->bits = node_int(l->node, "bits", 4);
-    b->size = node_int(l->node, "block_size", 0);
-    if (b->columns < 1 || b->rows < 1 || (b->bits != 4 && b->bits != 8) || b->size < 16 ||
-        b->columns >= TENSOR_MAX_BYTES / 8 / b->rows || b->size > TENSOR_MAX_BYTES ||
-        (b->size & (b->size - 1)) != 0)
-        return false;
-    b->count = (b->columns + b->size - 1) / b->size;
-    if (!has_bytes(quanta, DTYPE_U8, b->rows * b->count * (b->size * b->bits / 8)) ||
-        !has_bytes(scales, DTYPE_F32, b->rows * b->count * (int64_t)sizeof(float)) ||
-        (zeros && !has_bytes(zeros, DTYPE_U8, b->rows * ((b->count * b->bits + 7) / 8))))
-        return false;
-    b->quanta = quanta->data;
-    b->scales = scales->data;
-    b->zeros = zeros ? zeros->data : NULL;
-    return true;
-}
-
-static void lower_product_of_blocks(struct lower *l)
-{
-    static const int64_t swap[] = {1, 0};
-    struct blocks b = {0};
-    struct value *weights, *y;
-    float *data;
-
-    if (lower_input(l, 4))
-        lower_refuse(l, "its groups have an order of their own (g_idx)");
-    if (!read_blocks(l, &b))
-        lower_refuse(l,
-                     "its weights are not constant blocks of 4 or 8 bits with scales of float32");
-    if (l->rc < 0)
-        return;
-    data = lower_data(l, DTYPE_F32, &(struct shape){2, {b.rows, b.columns}}, &weights);
-    for (int64_t row = 0; data && row < b.rows; row++)
-        widen_row(data + row * b.columns, &b, row);
-    weights = lower_one(l, "Transpose", weights);
-    lower_ints(l, "perm", swap, 2);
-    y = lower_two(l, "MatMul", lower_input(l, 0), weights);
-    lower_done(l, 0, lower_input(l, 5) ? lower_two(l, "Add", y, lower_input(l, 5)) : y);
-}
-
 #define AROUND(op) "DequantizeLinear, " op ", QuantizeLinear"
 
 /* Of each direction, or of each of its columns: as an operand beside [directions, inputs, columns]. */
@@ -274,12 +191,6 @@ const struct lower_rule lower_quantised[] = {
      1,
      "",
      lower_product_to_float},
-    {{"com.microsoft.MatMulNBits", "MatMul, Add"},
-     3,
-     6,
-     1,
-     "K N accuracy_level bits block_size",
-     lower_product_of_blocks},
     {{"com.microsoft.QGemm", AROUND("Gemm")}, 6, 9, 1, "alpha transA transB", lower_gemm},
     {{"com.microsoft.QLinearAdd", AROUND("Add")}, 7, 8, 1, "", lower_binary},
     {{"com.microsoft.QLinearAveragePool", AROUND("AveragePool")},

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Weights of a few bits in blocks, each with a scale of its own: those of products become numbers
+ * once, of tables only the rows that are gathered. Bits lie in a byte from the lowest on, but for
+ * MatMulBnb4, whose first number of two is in the upper half. */
+#include <string.h>
+
+#include "runtime/graph/element.h"
+#include "runtime/ops/lower/rules.h"
+
+static int64_t quantum_at(const uint8_t *bytes, int64_t bits, int64_t i)
+{
+    int64_t each = 8 / bits;
+
+    return bytes[i / each] >> (i % each * bits) & ((1 << bits) - 1);
+}
+
+static int64_t packed_bytes(int64_t count, int64_t bits)
+{
+    return (count * bits + 7) / 8;
+}
+
+static bool is_constant(const struct value *value, enum dtype dtype, int64_t count)
+{
+    return value && value->data && value->dtype == dtype && shape_elements(&value->shape) == count;
+}
+
+/* A product of input 0 with the transposed rows. */
+static void finish_product(struct lower *l, struct value *rows, struct value *bias)
+{
+    static const int64_t swap[] = {1, 0};
+    struct value *y, *weights = lower_one(l, "Transpose", rows);
+
+    lower_ints(l, "perm", swap, 2);
+    y = lower_two(l, "MatMul", lower_input(l, 0), weights);
+    lower_done(l, 0, bias ? lower_two(l, "Add", y, bias) : y);
+}
+
+/* --- MatMulNBits --- */
+
+struct blocks {
+    int64_t rows, columns, bits, size, count; /* count: of a row */
+    const uint8_t *quanta;
+    const struct value *scales;
+    const struct value
+        *zeros;           /* packed as quanta are, or numbers as scales are; NULL: the middle */
+    const int32_t *order; /* which block's scale a column has; NULL: its own */
+};
+
+static float zero_of(const struct blocks *b, int64_t row, int64_t block)
+{
+    if (!b->zeros)
+        return (float)((int64_t)1 << (b->bits - 1));
+    if (b->zeros->dtype == DTYPE_U8)
+        return (float)quantum_at((const uint8_t *)b->zeros->data +
+                                     row * packed_bytes(b->count, b->bits),
+                                 b->bits, block);
+    return (float)element_get(b->zeros->data, b->zeros->dtype, row * b->count + block);
+}
+
+static void widen_row(float *y, const struct blocks *b, int64_t row)
+{
+    const uint8_t *quanta = b->quanta + row * b->count * (b->size * b->bits / 8);
+    float scale = 0.0f, zero = 0.0f;
+    int64_t last = -1;
+
+    for (int64_t i = 0; i < b->columns; i++) {
+        int64_t block = b->order ? b->order[i] : i / b->size;
+
+        if (block != last) {
+            scale = (float)element_get(b->scales->data, b->scales->dtype, row * b->count + block);
+            zero = zero_of(b, row, block);
+            last = block;
+        }
+        y[i] = scale * ((float)quantum_at(quanta, b->bits, i) - zero);
+    }
+}
+
+static bool read_sizes(struct lower *l, struct blocks *b)
+{
+    b->columns = node_int(l->node, "K", 0);
+    b->rows = node_int(l->node, "N", 0);
+    b->bits = node_int(l->node, "bits", 4);
+    b->size = node_int(l->node, "block_size", 0);
+    if (b->columns < 1 || b->rows < 1 || (b->bits != 2 && b->bits != 4 && b->bits != 8) ||
+        b->size < 16 || b->columns >= TENSOR_MAX_BYTES / 8 / b->rows ||
+        b->size > TENSOR_MAX_BYTES || (b->size & (b->size - 1)) != 0)
+        return false;
+    b->count = (b->columns + b->size - 1) / b->size;
+    return true;
+}
+
+static bool read_order(struct lower *l, struct blocks *b)
+{
+    const struct value *order = lower_input(l, 4);
+
+    if (!order)
+        return true;
+    if (!order->data || order->dtype != DTYPE_I32 || shape_elements(&order->shape) < b->columns)
+        return false;
+    b->order = order->data;
+    for (int64_t i = 0; i < b->columns; i++)
+        if (b->order[i] < 0 || b->order[i] >= b->count)
+            return false;
+    return true;
+}
+
+static bool read_blocks(struct lower *l, struct blocks *b)
+{
+    const struct value *quanta = lower_input(l, 1);
+
+    if (!read_sizes(l, b) || !read_order(l, b))
+        return false;
+    b->scales = lower_input(l, 2);
+    b->zeros = lower_input(l, 3);
+    if (!is_constant(quanta, DTYPE_U8, b->rows * b->count * (b->size * b->bits / 8)) ||
+        !b->scales || !element_is_float(b->scales->dtype) || b->scales->dtype == DTYPE_F64 ||
+        !is_constant(b->scales, b->scales->dtype, b->rows * b->count))
+        return false;
+    if (b->zeros && !is_constant(b->zeros, DTYPE_U8, b->rows * packed_bytes(b->count, b->bits)) &&
+        !is_constant(b->zeros, b->scales->dtype, b->rows * b->count))
+        return false;
+    b->quanta = quanta->data;
+    return true;
+}
+
+static void lower_nbits(struct lower *l)
+{
+    struct blocks b = {0};
+    struct value *rows;
+    float *data;
+
+    if (!read_blocks(l, &b))
+        lower_refuse(l, "its weights are not constant blocks of 2, 4 or 8 bits with their scales");
+    if (l->rc < 0)
+        return;
+    data = lower_data(l, DTYPE_F32, &(struct shape){2, {b.rows, b.columns}}, &rows);
+    for (int64_t row = 0; data && row < b.rows; row++)
+        widen_row(data + row * b.columns, &b, row);
+    if (b.scales->dtype != DTYPE_F32)
+        rows = lower_cast(l, rows, b.scales->dtype);
+    finish_product(l, rows, lower_input(l, 5));
+}
+
+/* --- MatMulBnb4 --- */
+
+/* What the four bits mean, as bitsandbytes has them: a sign and three bits of floating point, or
+ * quantiles of a normal distribution ("QLoRA", Dettmers and others 2023, appendix E). */
+static const float bnb4_numbers[2][16] = {
+    {0.0f, 5.208333333e-03f, 0.66666667f, 1.0f, 0.33333333f, 0.5f, 0.16666667f, 0.25f, -0.0f,
+     -5.208333333e-03f, -0.66666667f, -1.0f, -0.33333333f, -0.5f, -0.16666667f, -0.25f},
+    {-1.0f, -0.6961928009986877f, -0.5250730514526367f, -0.39491748809814453f,
+     -0.28444138169288635f, -0.18477343022823334f, -0.09105003625154495f, 0.0f,
+     0.07958029955625534f, 0.16093020141124725f, 0.24611230194568634f, 0.33791524171829224f,
+     0.44070982933044434f, 0.5626170039176941f, 0.7229568362236023f, 1.0f},
+};
+
+static void lower_bnb4(struct lower *l)
+{
+    int64_t columns = node_int(l->node, "K", 0), rows = node_int(l->node, "N", 0);
+    int64_t size = node_int(l->node, "block_size", 0), kind = node_int(l->node, "quant_type", -1);
+    const struct value *quanta = lower_input(l, 1), *largest = lower_input(l, 2);
+    struct value *weights;
+    int64_t count;
+    float *data;
+
+    if (columns < 1 || rows < 1 || columns >= TENSOR_MAX_BYTES / 8 / rows || size < 1 ||
+        (kind != 0 && kind != 1) || node_int(l->node, "transB", 1) != 1) {
+        lower_refuse(l, "its attributes make no matrix of blocks");
+        return;
+    }
+    count = rows * columns;
+    if (!is_constant(quanta, DTYPE_U8, (count + 1) / 2) || !largest ||
+        !element_is_float(largest->dtype) ||
+        !is_constant(largest, largest->dtype, (count - 1) / size + 1)) {
+        lower_refuse(l, "its weights are not constant blocks of 4 bits with their scales");
+        return;
+    }
+    data = lower_data(l, DTYPE_F32, &(struct shape){2, {rows, columns}}, &weights);
+    for (int64_t i = 0; data && i < count; i++) {
+        int bits = ((const uint8_t *)quanta->data)[i / 2] >> (i % 2 ? 0 : 4) & 15;
+
+        data[i] =
+            bnb4_numbers[kind][bits] * (float)element_get(largest->data, largest->dtype, i / size);
+    }
+    if (largest->dtype != DTYPE_F32)
+        weights = lower_cast(l, weights, largest->dtype);
+    finish_product(l, weights, NULL);
+}
+
+/* --- GatherBlockQuantized --- */
+
+/* Rows of packed bytes, each as `length` quanta. */
+static struct value *unpack(struct lower *l, const struct value *packed, int64_t bits,
+                            int64_t length)
+{
+    struct shape shape = packed->shape;
+    int64_t bytes = shape.dims[shape.rank - 1], rows;
+    struct value *y;
+    uint8_t *data;
+
+    shape.dims[shape.rank - 1] = length;
+    data = lower_data(l, DTYPE_U8, &shape, &y);
+    rows = bytes ? shape_elements(&packed->shape) / bytes : 0;
+    for (int64_t row = 0; data && row < rows; row++)
+        for (int64_t i = 0; i < length; i++)
+            data[row * length + i] =
+                (uint8_t)quantum_at((const uint8_t *)packed->data + row * bytes, bits, i);
+    return y;
+}
+
+static struct value *middles(struct lower *l, const struct shape *shape, int64_t bits)
+{
+    struct value *y;
+    uint8_t *data = lower_data(l, DTYPE_U8, shape, &y);
+
+    if (data)
+        memset(data, 1 << (bits - 1), (size_t)shape_elements(shape));
+    return y;
+}
+
+/* Quanta and zero points of bytes that hold several; of other types they stay. */
+static void unpack_table(struct lower *l, int64_t bits, struct value **quanta,
+                         const struct value *scales, struct value **zeros)
+{
+    const struct value *packed = *quanta, *packed_zeros = *zeros;
+    int64_t bytes = packed->shape.dims[packed->shape.rank - 1];
+    int64_t blocks = scales->shape.dims[scales->shape.rank - 1];
+
+    if (packed_zeros &&
+        (!packed_zeros->data || packed_zeros->dtype != DTYPE_U8 ||
+         packed_zeros->shape.rank != scales->shape.rank ||
+         packed_zeros->shape.dims[scales->shape.rank - 1] != packed_bytes(blocks, bits))) {
+        lower_refuse(l, "its zero points are not those of its scales");
+        return;
+    }
+    *quanta = unpack(l, packed, bits, bytes * (8 / bits));
+    *zeros =
+        packed_zeros ? unpack(l, packed_zeros, bits, blocks) : middles(l, &scales->shape, bits);
+}
+
+static struct value *gather(struct lower *l, struct value *table, int64_t axis)
+{
+    struct value *y = lower_two(l, "Gather", table, lower_input(l, 1));
+
+    lower_int(l, "axis", axis);
+    return y;
+}
+
+static void lower_gather(struct lower *l)
+{
+    struct value *quanta = lower_input(l, 0), *scales = lower_input(l, 2);
+    struct value *zeros = lower_input(l, 3), *inputs[3], *y;
+    int64_t bits = node_int(l->node, "bits", 4), rank = quanta ? quanta->shape.rank : 0;
+    int64_t axis = node_int(l->node, "gather_axis", 0), of_blocks;
+
+    of_blocks = node_int(l->node, "quantize_axis", 1);
+    axis += axis < 0 ? rank : 0;
+    of_blocks += of_blocks < 0 ? rank : 0;
+    if (!quanta || !quanta->data || !scales || !scales->data || rank < 2 ||
+        scales->shape.rank != rank || axis < 0 || axis >= rank || of_blocks < 0 ||
+        of_blocks >= rank || axis == of_blocks ||
+        (quanta->dtype == DTYPE_U8 && bits != 2 && bits != 4 && bits != 8)) {
+        lower_refuse(l, "it gathers from no constant table of blocks with scales");
+        return;
+    }
+    if (quanta->dtype == DTYPE_U8)
+        unpack_table(l, bits, &quanta, scales, &zeros);
+    inputs[0] = gather(l, quanta, axis);
+    inputs[1] = gather(l, scales, axis);
+    inputs[2] = zeros ? gather(l, zeros, axis) : NULL;
+    y = lower_op(l, "DequantizeLinear", inputs, 3);
+    lower_int(l, "axis", of_blocks < axis ? of_blocks : of_blocks - rank);
+    lower_int(l, "block_size", node_int(l->node, "block_size", 128));
+    lower_done(l, 0, y);
+}
+
+const struct lower_rule lower_blocks[] = {
+    {{"com.microsoft.GatherBlockQuantized", "Gather, DequantizeLinear"},
+     3,
+     4,
+     1,
+     "bits block_size gather_axis quantize_axis",
+     lower_gather},
+    {{"com.microsoft.MatMulBnb4", "MatMul"},
+     3,
+     3,
+     1,
+     "K N block_size quant_type training_mode transB",
+     lower_bnb4},
+    {{"com.microsoft.MatMulNBits", "MatMul, Add"},
+     3,
+     6,
+     1,
+     "K N accuracy_level bits block_size",
+     lower_nbits},
+    {{NULL, NULL}, 0, 0, 0, NULL, NULL},
+};
