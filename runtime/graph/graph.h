@@ -202,6 +202,8 @@ struct graph {
     char
         *notice; /* what is wrong with the model, though it can be run: a sentence; NULL: nothing */
     int64_t ir_version;
+    int64_t
+        channel_block; /* channels in a block, where weights are laid out so; 0: not yet asked */
     struct opset *opsets;
     uint32_t opset_count;
     struct value **values;

@@ -143,6 +143,17 @@ static void fused_products_are_products(void **state)
         "const c f32 = 3\nnode MatMul a,b -> q\nnode Mul q,c -> z\n",
         "input a f32 32,9\nconst b f32 32,24\nnode com.microsoft.FusedMatMul a,b -> y transA=1\n"
         "node Transpose a -> s perm=[1,0]\nnode MatMul s,b -> z\n",
+        /* weights of bits whose scales, 0.5 and 0.25, are of half precision */
+        "input v f32 3,16\nconst w u8 2,1,8 = 33 67 101 135 169 203 237 15 9 8 7 6 90 91 92 254\n"
+        "const s f16 2 = 14336 13312\nconst s4 f32 2,1 = 0.5 0.25\nnode Cast v -> x to=10\n"
+        "node com.microsoft.MatMulNBits x,w,s -> h K=16 N=2 block_size=16\n"
+        "node Cast h -> y to=1\nnode Cast x -> u to=1\nconst flat i64 2 = 2 16\n"
+        "const bytes i64 3 = 2 8 1\nconst sixteen i32 = 16\nconst eight f32 = 8\n"
+        "node Cast w -> w4 to=6\nnode Reshape w4,bytes -> w5\nnode Mod w5,sixteen -> low\n"
+        "node Div w5,sixteen -> high\nnode Concat low,high -> q axis=2\n"
+        "node Reshape q,flat -> rows\nnode Cast rows -> numbers to=1\n"
+        "node Sub numbers,eight -> centred\nnode Mul centred,s4 -> weights\n"
+        "node Transpose weights -> columns perm=[1,0]\nnode MatMul u,columns -> z\n",
         "const a f32 9,32\nconst b f32 24,32\ninput x f32 1\n"
         "node com.microsoft.FusedMatMul a,b -> p transB=1\nnode Add p,x -> y\n"
         "node Transpose b -> t perm=[1,0]\nnode MatMul a,t -> q\nnode Add q,x -> z\n",
@@ -170,6 +181,68 @@ static void what_does_not_fit_is_refused(void **state)
     write_model("opset 13\nopset 1 other\ninput a f32 3,4\ninput b f32 4,6\n"
                 "node other.FusedMatMul a,b -> y\noutput y\n");
     expect(RUN("--iter", "1"), EXIT_INPUT, "operator other.FusedMatMul (opset 1)");
+}
+
+/* Sizes that do not go together, and blocks that lie outside. */
+static void hostile_blocks_are_refused(void **state)
+{
+    static const struct {
+        const char *lines, *sentence;
+    } cases[] = {
+        {"input x f32 2,32\nconst w u8 3,2,8\nconst s f32 6\n"
+         "node com.microsoft.MatMulNBits x,w,s -> y K=32 N=4 block_size=16\n",
+         "not constant blocks of 2, 4 or 8 bits"},
+        {"input x f32 2,32\nconst w u8 3,2,8\nconst s f32 6\n"
+         "node com.microsoft.MatMulNBits x,w,s -> y K=32 N=3 block_size=16 bits=3\n",
+         "not constant blocks of 2, 4 or 8 bits"},
+        {"input x f32 2,16\nconst w u8 3,1,8\nconst s f32 3\nconst o i32 16 = 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1\n"
+         "node com.microsoft.MatMulNBits x,w,s,-,o -> y K=16 N=3 block_size=16\n",
+         "not constant blocks of 2, 4 or 8 bits"},
+        {"input x f32 2,32\nconst w u8 3,2,8\nconst s f32 6\nconst z i64 6 = 1 1 1 1 1 1\n"
+         "node com.microsoft.MatMulNBits x,w,s,z -> y K=32 N=3 block_size=16\n",
+         "not constant blocks of 2, 4 or 8 bits"},
+        {"input x f32 2,32\nconst w u8 47\nconst s f32 6\n"
+         "node com.microsoft.MatMulBnb4 x,w,s -> y K=32 N=3 block_size=16 quant_type=1\n",
+         "not constant blocks of 4 bits"},
+        {"input x f32 2,32\nconst w u8 48\nconst s f32 6\n"
+         "node com.microsoft.MatMulBnb4 x,w,s -> y K=32 N=3 block_size=0 quant_type=1\n",
+         "make no matrix of blocks"},
+        {"input x f32 2,32\nconst w u8 48\nconst s f32 6\n"
+         "node com.microsoft.MatMulBnb4 x,w,s -> y K=32 N=3 block_size=16 quant_type=2\n",
+         "make no matrix of blocks"},
+        {"input x i64 2\nconst w u8 3,8\nconst s f32 3\n"
+         "node com.microsoft.GatherBlockQuantized w,x,s -> y block_size=16\n",
+         "no constant table of blocks"},
+        {"input x i64 2\nconst w u8 3,8\nconst s f32 3,1\n"
+         "node com.microsoft.GatherBlockQuantized w,x,s -> y block_size=16 quantize_axis=0\n",
+         "no constant table of blocks"},
+        {"input x i64 2\nconst w u8 3,8\nconst s f32 3,1\nconst z u8 3,2\n"
+         "node com.microsoft.GatherBlockQuantized w,x,s,z -> y block_size=16\n",
+         "not those of its scales"},
+        {"input x i64 2\nconst w u8 3,8\nconst s f32 3,2\n"
+         "node com.microsoft.GatherBlockQuantized w,x,s -> y block_size=16\n",
+         "has not one scale for each block of 16"},
+        {"input x f32 1,3,4,4\nconst w f32 7,3,3,3\nnode com.microsoft.nchwc.Conv x,w -> y\n",
+         "no constant blocks of 8 channels"},
+        {"input x f32 1,9,4,4\nconst w f32 8,9,3,3\nnode com.microsoft.nchwc.Conv x,w -> y\n",
+         "no constant blocks of 8 channels"},
+        {"input x f32 1,3,4,4\nconst w f32 = 1\nnode com.microsoft.nchwc.Conv x,w -> y\n",
+         "no constant blocks of"},
+        {"input x f32 1,3,4,4\nnode com.microsoft.nchwc.Upsample x -> y\n", "attribute scales"},
+        {"input x u8 1,3,4,4\nnode com.microsoft.NhwcMaxPool x -> y\n", "how many axes"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char *text;
+
+        assert_true(asprintf(&text,
+                             "opset 21\nopset 1 com.microsoft\nopset 1 com.microsoft.nchwc\n"
+                             "%soutput y\n",
+                             cases[i].lines) > 0);
+        write_model(text);
+        expect(RUN("--iter", "1"), EXIT_INPUT, cases[i].sentence);
+        free(text);
+    }
 }
 
 static void functions_are_their_nodes(void **state)
@@ -319,6 +392,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(fused_products_are_products),
         cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(hostile_blocks_are_refused),
         cmocka_unit_test(functions_are_their_nodes),
         cmocka_unit_test(hostile_functions_are_refused),
         cmocka_unit_test(functions_that_grow_without_end_are_refused),

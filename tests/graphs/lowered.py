@@ -15,7 +15,7 @@ import onnx
 import onnxruntime
 from onnx import helper, numpy_helper
 
-MICROSOFT, LEARNING = "com.microsoft", "ai.onnx.ml"
+MICROSOFT, BLOCKED, LEARNING = "com.microsoft", "com.microsoft.nchwc", "ai.onnx.ml"
 OPSET = 17
 
 
@@ -27,6 +27,7 @@ class Group:
         self.learning = learning  # the version of ai.onnx.ml
         self.random = np.random.default_rng(11)
         self.nodes, self.constants, self.feeds, self.inputs, self.outputs = [], [], {}, [], []
+        self.twins = []  # what ONNX Runtime is to run in place of the nodes
 
     def real(self, *shape):
         return self.random.standard_normal(shape).astype(np.float32)
@@ -65,18 +66,24 @@ class Group:
         inner = helper.make_map_type_proto(key, helper.make_tensor_type_proto(1, None))
         self.outputs.append(helper.make_value_info("maps", helper.make_sequence_type_proto(inner)))
 
+    def model(self, nodes):
+        read = {name for node in nodes for name in node.input} if self.twins else {c.name for c in self.constants}
+        graph = helper.make_graph(nodes, "lowered", self.inputs, self.outputs, [c for c in self.constants if c.name in read])
+        opsets = [helper.make_opsetid(d, v) for d, v in (("", self.opset), (MICROSOFT, 1), (BLOCKED, 1), (LEARNING, self.learning))
+                  if d != BLOCKED or any(node.domain == d for node in nodes)]
+        return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
     @staticmethod
     def columns(result):
         """A list of maps is a column for each label."""
         return np.array([list(row.values()) for row in result], np.float32) if isinstance(result, list) else result
 
     def write(self, folder):
-        graph = helper.make_graph(self.nodes, "lowered", self.inputs, self.outputs, self.constants)
-        opsets = [helper.make_opsetid(d, v) for d, v in (("", self.opset), (MICROSOFT, 1), (LEARNING, self.learning))]
-        model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+        model = self.model(self.nodes)
         wishes = onnxruntime.SessionOptions()
         wishes.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        session = onnxruntime.InferenceSession(model.SerializeToString(), wishes, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(self.model(self.twins or self.nodes).SerializeToString(), wishes,
+                                               providers=["CPUExecutionProvider"])
         results = [self.columns(result) for result in session.run(None, self.feeds)]
         results = [result.astype(object) if result.dtype.kind in "OU" else result for result in results]
         data = folder / "test_data_set_0"
@@ -175,17 +182,131 @@ def quantised():
     g.add("MatMulIntegerToFloat", [rows[0], flat, rows[1], g.constant(0.02), rows[2], g.constant(0, np.int8), g.constant(g.real(5))])
     g.add("QuantizeLinear", [real, *y], (2,))
     g.add("DequantizeLinear", x)
-    wide = g.feed(g.real(2, 40))
-    for bits, zeros in ((4, False), (4, True), (8, False)):
-        inputs = [wide, g.constant(g.quanta(6, 2, 32 * bits // 8), np.uint8), g.constant(g.random.random((6, 2)) / 20)]
-        inputs += [g.constant(g.quanta(6, 1), np.uint8)] if zeros else []
-        g.add("MatMulNBits", inputs, K=40, N=6, bits=bits, block_size=32)
     steps = g.feed(g.real(1, 3, 6))  # one alone: of further ones ONNX Runtime rounds the state, too
     for ways, scales, dtype in ((1, (1, 20), np.int8), (2, (2,), np.uint8)):
         weights, zero = (g.constant(g.quanta(ways, n, 20, dtype=dtype), dtype) for n in (6, 5)), g.constant(np.full(scales, 3 if ways == 2 else 0), dtype)
         some = g.constant(g.random.random(scales) / 100 + 0.01)
         g.add("DynamicQuantizeLSTM", [steps, *weights, g.constant(g.real(ways, 40)), "", "", "", "", some, zero, some, zero], (1, 1, 1),
               hidden_size=5, direction="bidirectional" if ways == 2 else "forward")
+    return g
+
+
+def blocks():
+    """Weights in blocks of a few bits."""
+    g = Group()
+    wide = g.feed(g.real(2, 40))
+    for bits, zeros in ((2, None), (2, np.uint8), (4, None), (4, np.uint8), (4, np.float32), (8, None), (8, np.uint8)):
+        inputs = [wide, g.constant(g.quanta(6, 2, 32 * bits // 8), np.uint8), g.constant(g.random.random((6, 2)) / 20)]
+        packed = (2 * bits + 7) // 8
+        inputs += [g.constant(g.quanta(6, packed), np.uint8)] if zeros is np.uint8 else [g.constant(g.real(6, 2))] if zeros else []
+        g.add("MatMulNBits", inputs, K=40, N=6, bits=bits, block_size=32)
+    order = g.constant(g.random.permutation(64) % 2, np.int32)
+    four, scales = g.constant(g.quanta(6, 2, 16), np.uint8), g.constant(g.random.random((6, 2)) / 20)
+    g.add("MatMulNBits", [g.feed(g.real(2, 64)), four, scales, "", order], K=64, N=6, bits=4, block_size=32)
+    for kind, size in ((0, 16), (1, 32)):
+        inputs = [wide, g.constant(g.quanta(100), np.uint8), g.constant(g.random.random(-(-200 // size)) / 20)]
+        g.add("MatMulBnb4", inputs, K=40, N=5, block_size=size, quant_type=kind)
+    ids = g.feed(g.random.integers(0, 7, (2, 3)))
+    for bits, zeros in ((4, False), (4, True), (8, False), (8, True)):
+        inputs = [g.constant(g.quanta(7, 48 * bits // 8), np.uint8), ids, g.constant(g.random.random((7, 3)) / 20)]
+        inputs += [g.constant(g.quanta(7, (3 * bits + 7) // 8), np.uint8)] if zeros else []
+        g.add("GatherBlockQuantized", inputs, bits=bits, block_size=16)
+    return g
+
+
+def last():
+    """Quanta whose channels are the last axis, in chains and with others between them."""
+    g = Group()
+    scale = [g.constant(0.0217), g.constant(120, np.uint8)]
+    other = [g.constant(0.0371), g.constant(110, np.uint8)]
+    image = g.feed(g.quanta(1, 6, 5, 4))
+
+    def conv(x, outputs, **attributes):
+        weights = g.quanta(outputs, 4 // attributes.get("group", 1), 3, 3, dtype=np.int8)
+        some = [g.constant(weights, np.int8), g.constant(g.random.random(outputs) / 99), g.constant(np.zeros(outputs), np.int8)]
+        bias = g.constant(g.random.integers(-999, 999, outputs), np.int32)
+        return g.add("QLinearConv", [x, *scale, *some, *other, bias], (2,), channels_last=1, pads=[1] * 4, **attributes)[0]
+
+    one, two = conv(image, 4), conv(image, 4, group=4)
+    more = g.add("QLinearAdd", [one, *other, two, *other, *scale], (2,))[0]
+    more = g.add("QLinearLeakyRelu", [more, *scale, *other], (2,), alpha=0.2)[0]
+    g.add("QLinearConcat", [*scale, more, *other, two, *other], (2,), axis=3)
+    g.add("QLinearMul", [more, *other, image, *scale, *scale], (2,))
+    g.add("QLinearSigmoid", [conv(more, 3, strides=[2, 2]), *other, g.constant(1 / 256), g.constant(0, np.uint8)], (2,))
+    g.add("NhwcMaxPool", [more], (2,), kernel_shape=[2, 3], strides=[2, 1])
+    g.add("QLinearAveragePool", [two, *other, *scale], (2,), kernel_shape=[2, 2], channels_last=1)
+    g.add("QLinearGlobalAveragePool", [more, *other, *scale], (2,), channels_last=1)
+    return g
+
+
+def lay_in_blocks(weights, block=8):
+    """As ONNX Runtime lays weights out whose results are a multiple of the block."""
+    outputs, inputs, height, width = weights.shape
+    if inputs < block:
+        return weights.reshape(-1, block, inputs, height, width).transpose(0, 2, 3, 4, 1)
+    return weights.reshape(-1, block, inputs // block, block, height, width).transpose(0, 2, 4, 5, 3, 1)
+
+
+def channels():
+    """Channels in blocks of eight, which no results that are a multiple of 16 tell from blocks of 16. ONNX
+    Runtime runs standard operators in their place: its own blocks are those of the processor."""
+    g = Group()
+
+    def whole(array, axis):
+        rest = [(0, 0)] * array.ndim
+        rest[axis] = (0, -array.shape[axis] % 8)
+        return np.pad(array, rest)
+
+    def both(op, inputs, want=False, twin=None, twin_inputs=None, twin_attributes=None, **attributes):
+        name = f"n{len(g.nodes)}"
+        g.nodes.append(helper.make_node(op, inputs, [name], f"{op}_{name}", domain=BLOCKED, **attributes))
+        g.twins.append(helper.make_node(twin or op, twin_inputs or inputs, [name], **(attributes if twin_attributes is None else twin_attributes)))
+        return name
+
+    def conv(x, outputs, inputs, activation=None, more=None, group=1):
+        weights, bias = g.real(outputs, inputs, 3, 3) / 3, g.real(outputs)
+        padded = whole(whole(weights, 0), 1) if inputs > 3 and group == 1 else whole(weights, 0)
+        laid = [g.constant(lay_in_blocks(padded).reshape(padded.shape)), g.constant(whole(bias, 0))]
+        plain = [g.constant(padded), laid[1]]
+        name = f"n{len(g.nodes)}"
+        rest = {"group": group, "pads": [1] * 4}
+        named = {"activation": activation} if activation else {}
+        g.nodes.append(helper.make_node("Conv", [x, *laid, *([more] if more else [])], [name], f"Conv_{name}", domain=BLOCKED, **rest, **named))
+        g.twins.append(helper.make_node("Conv", [x, *plain], [name + "_c"], **rest))
+        sum_of = name + "_c"
+        if more:
+            g.twins.append(helper.make_node("Add", [sum_of, more], [name + "_a"]))
+            sum_of = name + "_a"
+        g.twins.append(helper.make_node(activation or "Identity", [sum_of], [name]))
+        return name
+
+    def reorder_output(x, count, last=0):
+        name = f"y{len(g.nodes)}"
+        g.nodes.append(helper.make_node("ReorderOutput", [x], [name], f"ReorderOutput_{name}", domain=BLOCKED, channels=count, channels_last=last))
+        ends = [g.constant([n], np.int64) for n in (0, count, 1)]
+        g.twins.append(helper.make_node("Slice", [x, *ends], [name + "_s"]))
+        g.twins.append(helper.make_node("Transpose", [name + "_s"], [name], perm=[0, 2, 3, 1] if last else [0, 1, 2, 3]))
+        g.outputs.append(helper.make_tensor_value_info(name, 1, None))
+
+    x = conv(g.feed(g.real(1, 3, 8, 6)), 5, 3, "Relu")
+    y = conv(x, 24, 5)
+    y = conv(y, 24, 1, "Sigmoid", group=24)
+    z = conv(y, 24, 8, more=y, group=3)
+    reorder_output(x, 5)
+    reorder_output(z, 24, 1)
+    reorder_output(both("MaxPool", [z], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]), 24)
+    reorder_output(both("AveragePool", [z], kernel_shape=[2, 2], count_include_pad=1, pads=[1, 0, 0, 1]), 24)
+    reorder_output(both("GlobalMaxPool", [z]), 24)
+    reorder_output(both("GlobalAveragePool", [z]), 20)
+    for mode, place in (("nearest", "asymmetric"), ("linear", "half_pixel")):
+        scales = g.constant([1, 1, 2, 3])
+        reorder_output(both("Upsample", [x], twin="Resize", twin_inputs=[x, "", scales], scales=[1, 1, 2, 3], mode=mode, coordinate_transformation_mode=place,
+                            twin_attributes={"mode": mode, "coordinate_transformation_mode": place, "nearest_mode": "floor"}), 5)
+    pads = g.constant([0, 0, 0, 0, 0, 3, 0, 0], np.int64)
+    plain = g.feed(g.real(1, 5, 4, 4))
+    reorder_output(conv(both("ReorderInput", [plain], twin="Pad", twin_inputs=[plain, pads], twin_attributes={}), 8, 5), 8)
+    turned = g.feed(g.real(1, 4, 4, 8))
+    reorder_output(conv(both("ReorderInput", [turned], twin="Transpose", twin_attributes={"perm": [0, 3, 1, 2]}, channels_last=1), 8, 8), 8)
     return g
 
 
@@ -564,7 +685,8 @@ def mappers():
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    makers = (layers, attention, quantised, linear, grouped, sequences, scans, learning, trees, ensembles, drawn, labels, mappers, carried)
+    makers = (layers, attention, quantised, blocks, last, channels, linear, grouped, sequences, scans, learning, trees, ensembles,
+              drawn, labels, mappers, carried)
     for make in makers:
         make().write(pathlib.Path(sys.argv[1]) / f"lowered_{make.__name__}")
 

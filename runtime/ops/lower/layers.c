@@ -151,10 +151,10 @@ static struct value *activate(struct lower *l, struct value *x, const float para
     return x;
 }
 
-static void lower_conv(struct lower *l)
+void lower_conv_of(struct lower *l, struct value *weights)
 {
     const struct attribute *list = node_attribute(l->node, "activation_params");
-    struct value *inputs[] = {lower_input(l, 0), lower_input(l, 1), lower_input(l, 2)}, *y;
+    struct value *inputs[] = {lower_input(l, 0), weights, lower_input(l, 2)}, *y;
     float params[2] = {0.0f, 0.0f};
 
     for (size_t i = 0; list && list->floats && i < list->count && i < 2; i++)
@@ -164,6 +164,11 @@ static void lower_conv(struct lower *l)
     if (lower_input(l, 3))
         y = lower_two(l, "Add", y, lower_input(l, 3));
     lower_done(l, 0, activate(l, y, params));
+}
+
+static void lower_conv(struct lower *l)
+{
+    lower_conv_of(l, lower_input(l, 1));
 }
 
 static void lower_gemm(struct lower *l)

@@ -338,7 +338,20 @@ bool lower_content(const struct value *value, struct tensor_view *out_view)
 static bool keeps_rank(const struct node *node)
 {
     return node && node->domain[0] == '\0' &&
-           lower_is_listed("Add Cast Div Identity Mul Sub", node->op_type);
+           lower_is_listed("Add Cast Concat DequantizeLinear Div Identity LeakyRelu Mul Pad "
+                           "QuantizeLinear Relu Sigmoid Softmax Sub",
+                           node->op_type);
+}
+
+/* -1: its attributes do not say. */
+static int rank_by_attributes(const struct node *node)
+{
+    const struct attribute *perm = node_attribute(node, "perm");
+    const struct attribute *kernel = node_attribute(node, "kernel_shape");
+
+    if (perm && strcmp(node->op_type, "Transpose") == 0)
+        return perm->count <= SHAPE_MAX_RANK ? (int)perm->count : -1;
+    return kernel && kernel->count + 2 <= SHAPE_MAX_RANK ? (int)kernel->count + 2 : -1;
 }
 
 /* Not too far back: nobody has looked for circles yet. */
@@ -346,6 +359,8 @@ static int find_rank(const struct value *value, int *steps)
 {
     int rank = value ? value->shape.rank : -1;
 
+    if (value && rank < 0 && value->producer)
+        rank = rank_by_attributes(value->producer);
     if (!value || rank >= 0 || !keeps_rank(value->producer) || --*steps < 0)
         return rank;
     for (uint32_t i = 0; i < value->producer->input_count; i++) {

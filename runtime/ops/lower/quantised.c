@@ -5,67 +5,118 @@
 
 #include "runtime/ops/lower/rules.h"
 
-/* What stands at inputs i, i + 1, i + 2: quanta, scale, zero point. */
-static struct value *numbers(struct lower *l, uint32_t i)
+/* Quanta x, whose scale and zero point are inputs i and i + 1. */
+static struct value *numbers_of(struct lower *l, struct value *x, uint32_t i)
 {
-    struct value *inputs[] = {lower_input(l, i), lower_input(l, i + 1), lower_input(l, i + 2)};
+    struct value *inputs[] = {x, lower_input(l, i), lower_input(l, i + 1)};
 
     return lower_op(l, "DequantizeLinear", inputs, 3);
 }
 
-static void to_quanta(struct lower *l, struct value *x, struct value *scale, struct value *zero)
+/* What stands at inputs i, i + 1, i + 2: quanta, scale, zero point. */
+static struct value *numbers(struct lower *l, uint32_t i)
 {
-    struct value *inputs[] = {x, scale, zero};
+    return numbers_of(l, lower_input(l, i), i + 1);
+}
 
-    lower_done(l, 0, lower_op(l, "QuantizeLinear", inputs, 3));
+/* rank: of what has its channels last again; 0: of what never had. */
+static void to_quanta(struct lower *l, struct value *x, uint32_t i, int rank)
+{
+    struct value *inputs[] = {x, lower_input(l, i), lower_input(l, i + 1)};
+    struct value *y = lower_op(l, "QuantizeLinear", inputs, 3);
+
+    lower_done(l, 0, rank > 0 ? lower_channels_last(l, y, rank) : y);
+}
+
+/* Quanta that were given channels last, before that: their rank, 0 where one was not. So a chain of
+ * such operators computes as the standard ones have it, and goes there and back once. */
+static int before_channels_last(struct value **quanta, uint32_t count)
+{
+    struct value *before[LOWER_PARTS];
+    int rank = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        int other;
+
+        before[i] = lower_before_channels_last(quanta[i], &other);
+        if (!before[i] || (i > 0 && other != rank))
+            return 0;
+        rank = other;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        quanta[i] = before[i];
+    return rank;
 }
 
 static void lower_binary(struct lower *l)
 {
     const char *op = strcmp(l->node->op_type, "QLinearAdd") == 0 ? "Add" : "Mul";
-    struct value *y = lower_two(l, op, numbers(l, 0), numbers(l, 3));
+    struct value *quanta[] = {lower_input(l, 0), lower_input(l, 3)};
+    int rank = before_channels_last(quanta, 2);
+    struct value *a = numbers_of(l, quanta[0], 1), *b = numbers_of(l, quanta[1], 4);
 
-    to_quanta(l, y, lower_input(l, 6), lower_input(l, 7));
+    to_quanta(l, lower_two(l, op, a, b), 6, rank);
+}
+
+/* Of what has its channels last: by its kernel where it has one. */
+static int rank_of_unary(const struct lower *l)
+{
+    const struct attribute *kernel = node_attribute(l->node, "kernel_shape");
+
+    return kernel && kernel->count < SHAPE_MAX_RANK - 2 ? (int)kernel->count + 2
+                                                        : lower_rank(lower_input(l, 0));
 }
 
 static void lower_unary(struct lower *l)
 {
     const char *op = l->node->op_type + strlen("QLinear");
-    struct value *y = lower_one(l, op, numbers(l, 0));
+    bool has_axes = strcmp(op, "LeakyRelu") != 0 && strcmp(op, "Sigmoid") != 0;
+    bool is_last = node_int(l->node, "channels_last", 0) != 0;
+    struct value *x = lower_input(l, 0), *y;
+    int rank = is_last ? rank_of_unary(l) : has_axes ? 0 : before_channels_last(&x, 1);
 
-    if (node_int(l->node, "channels_last", 0) != 0)
-        lower_refuse(l, "attribute channels_last is set");
+    if (is_last)
+        x = lower_channels_second(l, x, rank);
+    y = lower_one(l, op, numbers_of(l, x, 1));
     if (strcmp(op, "LeakyRelu") == 0)
         lower_float(l, "alpha", node_float(l->node, "alpha", 0.01f));
     if (strcmp(op, "Softmax") == 0 &&
         (node_int(l->node, "opset", 13) < 13) != (graph_opset(l->graph, "") < 13))
         lower_refuse(l, "attribute opset means another Softmax than the model's");
     lower_copy(l, "auto_pad axis ceil_mode count_include_pad kernel_shape pads strides");
-    to_quanta(l, y, lower_input(l, 3), lower_input(l, 4));
+    to_quanta(l, y, 3, rank);
 }
 
 static void lower_concat(struct lower *l)
 {
-    enum { PARTS = 256 };
-    struct value *parts[PARTS], *y;
+    struct value *parts[LOWER_PARTS], *y;
     uint32_t count = (l->node->input_count - 2) / 3;
+    int64_t axis = node_int(l->node, "axis", 0);
+    int rank;
 
-    if (count > PARTS || l->node->input_count != 2 + 3 * count) {
+    if (count > LOWER_PARTS || l->node->input_count != 2 + 3 * count) {
         lower_refuse(l, "it has %u inputs", l->node->input_count);
         return;
     }
     for (uint32_t i = 0; i < count; i++)
-        parts[i] = numbers(l, 2 + 3 * i);
+        parts[i] = lower_input(l, 2 + 3 * i);
+    rank = before_channels_last(parts, count);
+    for (uint32_t i = 0; i < count; i++)
+        parts[i] = numbers_of(l, parts[i], 3 + 3 * i);
     y = lower_op(l, "Concat", parts, count);
-    lower_copy(l, "axis");
-    to_quanta(l, y, lower_input(l, 0), lower_input(l, 1));
+    if (rank > 0) {
+        axis += axis < 0 ? rank : 0;
+        axis = axis == rank - 1 ? 1 : axis > 0 ? axis + 1 : axis;
+    }
+    lower_int(l, "axis", axis);
+    to_quanta(l, y, 0, rank);
 }
 
 static void lower_where(struct lower *l)
 {
     struct value *inputs[] = {lower_input(l, 0), numbers(l, 1), numbers(l, 4)};
 
-    to_quanta(l, lower_op(l, "Where", inputs, 3), lower_input(l, 7), lower_input(l, 8));
+    to_quanta(l, lower_op(l, "Where", inputs, 3), 7, 0);
 }
 
 /* C's quanta are those of the products of A's and B's. */
@@ -83,7 +134,7 @@ static void lower_gemm(struct lower *l)
     y = lower_op(l, "Gemm", inputs, 3);
     lower_copy(l, "alpha transA transB");
     if (lower_input(l, 7))
-        to_quanta(l, y, lower_input(l, 7), lower_input(l, 8));
+        to_quanta(l, y, 7, 0);
     else
         lower_done(l, 0, y);
 }

@@ -21,7 +21,10 @@ struct lower {
 
 typedef void lower_fn(struct lower *l);
 
-enum { LOWER_ANY = 1 << 20 };
+enum {
+    LOWER_ANY = 1 << 20, /* inputs */
+    LOWER_PARTS = 256,   /* that a rule takes at once */
+};
 
 struct lower_rule {
     struct lower_facts facts;
@@ -34,7 +37,7 @@ struct lower_rule {
 extern const struct lower_rule lower_layers[], lower_attentions[], lower_quantised[],
     lower_linear[], lower_groups[], lower_learning[], lower_scans[], lower_sequences[],
     lower_trees[], lower_ensembles[], lower_signals[], lower_windows[], lower_carriers[],
-    lower_blocks[];
+    lower_blocks[], lower_channels[];
 
 /** Whether a word stands in a list with spaces between its words. */
 bool lower_is_listed(const char *list, const char *word);
@@ -69,6 +72,14 @@ int lower_copy_attribute(struct node *node, const char *name, const struct attri
 void lower_copy_as(struct lower *l, const char *from, const char *to);
 /** Scores of classes or targets, a row each, as the attribute post_transform wants them; of ai.onnx.ml. */
 struct value *lower_post_transform(struct lower *l, struct value *scores);
+/** A convolution of inputs 0 and 2 with these weights, input 3 added, and the activation that the
+ *  node's attributes name. */
+void lower_conv_of(struct lower *l, struct value *weights);
+/** x, whose channels are its last axis, with them as its second, and the other way round. */
+struct value *lower_channels_second(struct lower *l, struct value *x, int rank);
+struct value *lower_channels_last(struct lower *l, struct value *x, int rank);
+/** What lower_channels_last() was given to make x, and its rank; NULL where x was not made so. */
+struct value *lower_before_channels_last(const struct value *x, int *out_rank);
 
 /* Constants. */
 struct value *lower_number(struct lower *l, float number);

@@ -1,0 +1,1 @@
+By3_0Jxn°`Ωq`§mmΩf`Å``ΩhΩπ`jΩ`bÉav`jΩ`mk``l~è`haù`m`Ñ`mo`cxr``o`ΩcÖ`j`•`eym``ΩfΩΩ`wª≤`l``Ωf∂Ωtk∏`ëz`Ωc|```n}`Ωkh§ΩÖ`l`o∂`ΩuÖΩÆ
