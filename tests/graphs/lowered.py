@@ -115,6 +115,7 @@ def layers():
     tables = [g.constant(g.real(n, 8)) for n in (5, 4, 2)]
     g.add("EmbedLayerNormalization", [ids, segments, *tables, scale, bias, mask], (1, 6, 1), epsilon=1e-5)
     g.add("EmbedLayerNormalization", [ids, "", tables[0], tables[1], "", scale, bias], (1, 0))
+    g.add("EmbedLayerNormalization", [ids, "", tables[0], tables[1], "", scale, bias], (1, 6))
     image, filters, more = g.feed(g.real(1, 2, 5, 5)), g.constant(g.real(3, 2, 3, 3)), g.feed(g.real(1, 3, 5, 5))
     three = g.constant(g.real(3))
     for name, params in (("Relu", None), ("LeakyRelu", [0.2]), ("Clip", [-0.5, 1.5]), ("HardSigmoid", [0.2, 0.5])):

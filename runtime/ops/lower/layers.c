@@ -63,6 +63,16 @@ static void lower_skip(struct lower *l)
     lower_done(l, 3, sum);
 }
 
+/* A zero for each row, as ONNX Runtime has it where there is no mask. */
+static struct value *count_nothing(struct lower *l)
+{
+    int64_t zero = 0;
+    struct value *shape = lower_one(l, "Shape", lower_input(l, 0));
+    struct value *rows = lower_two(l, "Gather", shape, lower_list(l, &zero, 1));
+
+    return lower_cast(l, lower_one(l, "ConstantOfShape", rows), DTYPE_I32);
+}
+
 /* How many elements of each row of the mask are 1. */
 static struct value *count_mask(struct lower *l, struct value *mask)
 {
@@ -70,10 +80,8 @@ static struct value *count_mask(struct lower *l, struct value *mask)
     struct value *count;
     int64_t one = 1;
 
-    if (!mask) {
-        lower_refuse(l, "mask_index is wanted without a mask");
-        return NULL;
-    }
+    if (!mask)
+        return count_nothing(l);
     count = is_input ? lower_two(l, "ReduceSum", mask, lower_list(l, &one, 1))
                      : lower_one(l, "ReduceSum", mask);
     if (!is_input)
