@@ -2,7 +2,8 @@
 /*
  * Contract of the recurrent layers RNN, GRU and LSTM over reals. What is common to all contracts
  * stands in kernels.h, which includes this. The reference computes in f64 from beginning to end and
- * rounds once where it is stored; the versions compute f32 in f32.
+ * rounds once where it is stored; the versions compute f32 in f32, and f64 in
+ * f64.
  */
 #ifndef OPTRACE_KERNELS_RECURRENT_H
 #define OPTRACE_KERNELS_RECURRENT_H
@@ -75,11 +76,13 @@ size_t kernel_recurrent_room(const struct kernel_recurrent *shape);
 /** The same of a device's kernel, which has all sequences at work at once. */
 static inline size_t kernel_recurrent_device_room(const struct kernel_recurrent *shape)
 {
-    return (size_t)(5 * shape->directions * shape->batch * shape->hidden + 1) / 2;
+    size_t numbers = (size_t)(5 * shape->directions * shape->batch * shape->hidden);
+
+    return shape->dtype == KERNEL_F64 ? numbers : (numbers + 1) / 2;
 }
 
 /** Returns 0, or -1 when a length is not within [0, steps]. The versions agree with the reference to
- *  1e-5 where a step does not enlarge differences. */
+ *  1e-5, of f64 to 1e-12, where a step does not enlarge differences. */
 typedef int recurrent_fn(const struct kernel_recurrent_data *data,
                          const struct kernel_recurrent *shape);
 

@@ -77,6 +77,8 @@
     X(resample_any)                                                                                \
     X(recurrent_step)                                                                              \
     X(recurrent_states)                                                                            \
+    X(recurrent_step_f64)                                                                          \
+    X(recurrent_states_f64)                                                                        \
     X(cache_write_any)                                                                             \
     X(quantize_dynamic_u8)                                                                         \
     X(peak_copy)                                                                                   \

@@ -14,7 +14,9 @@ static void take_step(const struct kernel_recurrent_data *data,
     int gates = kernel_cell_gates(shape->cell);
     int64_t units = shape->directions * shape->batch * shape->hidden;
 
-    cuda_launch_lines(CUDA_KERNEL_recurrent_step, (units + UNITS_EACH - 1) / UNITS_EACH,
+    cuda_launch_lines(shape->dtype == KERNEL_F64 ? CUDA_KERNEL_recurrent_step_f64
+                                                 : CUDA_KERNEL_recurrent_step,
+                      (units + UNITS_EACH - 1) / UNITS_EACH,
                       (void *[]){&pointers, &given, &index, &is_second, &gates, &units, &fault});
 }
 
@@ -25,8 +27,9 @@ static void move_states(const struct kernel_recurrent_data *data,
     struct kernel_recurrent given = *shape;
     int64_t units = shape->directions * shape->batch * shape->hidden;
 
-    cuda_launch_elements(CUDA_KERNEL_recurrent_states, units,
-                         (void *[]){&pointers, &given, &is_end, &units});
+    cuda_launch_elements(shape->dtype == KERNEL_F64 ? CUDA_KERNEL_recurrent_states_f64
+                                                    : CUDA_KERNEL_recurrent_states,
+                         units, (void *[]){&pointers, &given, &is_end, &units});
 }
 
 static int recurrent_cuda(const struct kernel_recurrent_data *data,

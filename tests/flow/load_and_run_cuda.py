@@ -10,6 +10,10 @@ import subprocess
 import sys
 import tempfile
 
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
 import emulated
 from emulated import BUILD, EMULATED, is_clean, left_of
 
@@ -227,6 +231,37 @@ def check_memory(folder):
     expect("does not dispatch kernel on cuda:0" in done.stderr, done.stderr)
 
 
+def check_float64_cells(folder):
+    """RNN, GRU and LSTM of float64, both ways through sequences of several lengths: as on the CPU."""
+    random = np.random.default_rng(4)
+    for op, gates in (("RNN", 1), ("GRU", 3), ("LSTM", 4)):
+        place = folder / op
+        constants = {"w": random.standard_normal((2, gates * 9, 5)), "r": random.standard_normal((2, gates * 9, 9)) / 3,
+                     "b": random.standard_normal((2, 2 * gates * 9)), "x": random.standard_normal((6, 4, 5)),
+                     "l": np.array([6, 1, 0, 4], np.int32)}
+        info = lambda name, dims: helper.make_tensor_value_info(name, TensorProto.DOUBLE, dims)
+        # What is read is no constant: it would be computed before the run.
+        nodes = [helper.make_node("Add", ["x", "z"], ["s"]),
+                 helper.make_node(op, ["s", "w", "r", "b", "l"], ["y", "h"], hidden_size=9, direction="bidirectional")]
+        graph = helper.make_graph(nodes, op, [info("z", (1,))], [info("y", (6, 2, 4, 9)), info("h", (2, 4, 9))],
+                                  [numpy_helper.from_array(value, name) for name, value in constants.items()])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)])
+        model.ir_version = 8
+        for made in (place, place / "device", place / "cpu"):
+            made.mkdir()
+        onnx.save(model, str(place / "model.onnx"))
+        np.save(place / "z.npy", np.full(1, 0.25))
+        words = ("--no-trace", "--iter", "1", "--warmup-iter", "0", "--input", f"z:{place / 'z.npy'}", "--bin-out-dump")
+        done = run(place, *words, place / "device")
+        other = emulated.run([BUILD / "runtime" / "load_and_run", place / "model.onnx", *words, place / "cpu"])
+        expect(done.returncode == 0 and other.returncode == 0 and re.search(": [1-9] operators on it, 0 on the CPU", done.stderr),
+               f"{op}: {done.stderr}{other.stderr}")
+        expect(len(list((place / "cpu").glob("run0-*"))) >= 2, f"{op}: nothing was dumped")
+        for path in (place / "cpu").glob("run0-*"):
+            got, want = (np.frombuffer(file.read_bytes()[-2 * 4 * 9 * 8:], np.float64) for file in (place / "device" / path.name, path))
+            expect(np.abs(want).max() > 0.01 and np.abs(got - want).max() <= 1e-12, f"{op} {path.name}: {np.abs(got - want).max()}")
+
+
 def check_upload(folder):
     """Parameters come by way of pinned memory; where there is none, by other."""
     path = folder / "left"
@@ -249,6 +284,7 @@ with tempfile.TemporaryDirectory() as name:
     check_devices()
     check_memory(pathlib.Path(name))
     check_upload(pathlib.Path(name))
+    check_float64_cells(pathlib.Path(name))
     check_each_failure(pathlib.Path(name))
 for failure in failures:
     print(failure)

@@ -303,6 +303,45 @@ static void random_functions(struct test *test, struct kernel_recurrent *s,
                 0.25};
 }
 
+static void widen(struct test *test, const void **numbers, int64_t count)
+{
+    const float *from = *numbers;
+    double *to = from ? test_output(test, (size_t)count * sizeof(*to)) : NULL;
+
+    for (int64_t i = 0; from && i < count; i++)
+        to[i] = (double)from[i];
+    *numbers = to;
+}
+
+/* The same layer, of f64. */
+static void widen_cells(struct test *test, struct kernel_recurrent *s,
+                        struct kernel_recurrent_data *data, int64_t states, int64_t rows)
+{
+    s->dtype = KERNEL_F64;
+    widen(test, &data->x, s->steps * s->batch * s->inputs);
+    widen(test, &data->w, rows * s->inputs);
+    widen(test, &data->r, rows * s->hidden);
+    widen(test, &data->b, 2 * rows);
+    widen(test, &data->p, 3 * s->directions * s->hidden);
+    widen(test, &data->initial_h, states);
+    widen(test, &data->initial_c, states);
+}
+
+static void compare_cells(struct test *test, const struct kernel_recurrent *s, const void *got,
+                          const void *want, size_t count)
+{
+    const double *a = got, *b = want;
+
+    if (s->dtype == KERNEL_F32)
+        test_compare(test, got, want, count,
+                     &(struct test_tolerance){.absolute = 1e-5, .relative = 1e-5});
+    for (size_t i = 0; s->dtype == KERNEL_F64 && i < count; i++)
+        if (!(fabs(a[i] - b[i]) <= 1e-12 * (1.0 + fabs(b[i])))) {
+            test_fail(test, "f64 %zu is %.17g, not %.17g", i, a[i], b[i]);
+            return;
+        }
+}
+
 /* Cells with their usual functions, of every length and direction, held to the reference. */
 static void check_cells(struct test *test, const struct kernel_table *table)
 {
@@ -321,7 +360,9 @@ static void check_cells(struct test *test, const struct kernel_table *table)
     };
     int64_t states = s.directions * s.batch * s.hidden,
             rows = s.directions * gates[s.cell] * s.hidden;
-    float *out[3][3], *r, *w, *packed;
+    void *out[3][3];
+    float *r, *w, *packed;
+    size_t bytes = sizeof(float);
     struct kernel_recurrent_data data = {0};
     int32_t *lengths = test_output(test, 17 * sizeof(*lengths));
     int rc = 0;
@@ -347,10 +388,13 @@ static void check_cells(struct test *test, const struct kernel_table *table)
     data.lengths = test_chance(test, 2) ? lengths : NULL;
     if (test_chance(test, 3))
         random_functions(test, &s, &data);
+    if (test_chance(test, 3)) {
+        widen_cells(test, &s, &data, states, rows);
+        bytes = sizeof(double);
+    }
     for (int side = 0; side < 3; side++) { /* the third: by one thread */
         for (int i = 0; i < 3; i++)
-            out[side][i] =
-                test_output(test, (size_t)(states * (i == 0 ? s.steps : 1)) * sizeof(float));
+            out[side][i] = test_output(test, (size_t)(states * (i == 0 ? s.steps : 1)) * bytes);
         data.y = out[side][0];
         data.last_h = out[side][1];
         data.last_c = s.cell == CELL_LSTM ? out[side][2] : NULL;
@@ -365,8 +409,8 @@ static void check_cells(struct test *test, const struct kernel_table *table)
             continue;
         }
         packed = test_output(test, kernel_recurrent_packed(&s));
-        if (test_chance(test, 2)) {
-            kernel_pack_recurrent(packed, r, &s);
+        if (s.dtype == KERNEL_F32 && test_chance(test, 2)) {
+            kernel_pack_recurrent(packed, data.r, &s);
             data.packed = packed;
         }
         TEST_RUN(test, TEST_NEW, rc |= table->recurrent.fn(&data, &s));
@@ -376,9 +420,8 @@ static void check_cells(struct test *test, const struct kernel_table *table)
     for (int i = 0; i < (s.cell == CELL_LSTM ? 3 : 2); i++) {
         size_t count = (size_t)(states * (i == 0 ? s.steps : 1));
 
-        test_compare(test, out[1][i], out[0][i], count,
-                     &(struct test_tolerance){.absolute = 1e-5, .relative = 1e-5});
-        test_compare_bytes(test, out[2][i], out[1][i], count * sizeof(float));
+        compare_cells(test, &s, out[1][i], out[0][i], count);
+        test_compare_bytes(test, out[2][i], out[1][i], count * bytes);
     }
 }
 

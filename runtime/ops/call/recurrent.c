@@ -182,8 +182,6 @@ int call_bind_recurrent(const struct call_request *request, struct call *call)
         p->has[i] = call_input(request, i) != NULL;
     for (uint32_t i = 0; i < 3; i++)
         p->makes[i] = call_is_read(request->node, i);
-    if (request->on_device && s->dtype == KERNEL_F64)
-        return call_refuse(request, -ENOTSUP, "no kernel of a device for float64");
     call->workspace_bytes =
         (request->on_device ? kernel_recurrent_device_room(s) : kernel_recurrent_room(s)) *
         sizeof(double);
