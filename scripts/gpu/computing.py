@@ -38,14 +38,15 @@ def calibrate(place):
     return json.loads(done.stdout)
 
 
-def infer(place, model, steps, store=None, level=None, options=("--fast-run",)):
-    """The median of a run in ms; recorded into a store: its own times, or with a level CUPTI's."""
+def infer(place, model, steps, store=None, level=None, options=("--fast-run",), extra=()):
+    """The median of a run in ms; recorded into a store: its own times, by CUPTI's records or events, or with a level
+    those that optrace takes from CUPTI."""
     command = [program_of(place), model, "--cuda", *options, "--iter", steps, "--warmup-iter", WARM_UPS, "--json",
                "--no-trace" if level or not store else "--trace"]
     if store:
         command = [place.paths["optrace"], "run", "--quiet", *(("--gpu", level) if level else ()), "-o", store, "--",
                    *command]
-    done = place.run(command, 600, place.computing())
+    done = place.run(command, 600, {**place.computing(), **dict(extra)})
     if done.returncode != 0:
         raise Failed(f"{model.name}: exit status {done.returncode}: {done.stderr.strip()[-200:]}")
     summary = json.loads(done.stdout)["threads"][0]["summary"]
@@ -58,26 +59,39 @@ def peer_text(place, way, net, batch, model, steps):
     return f"{way} {found['median_ms']:.3g}" if "median_ms" in found else f"{way}: {found['why_not']}"
 
 
-def sums_off(place, model, name, steps):
-    """How far CUPTI's sum of a run's kernels is from that of its operators' events; None: CUPTI is not there."""
-    stores = place.store(f"{name}-own"), place.store(f"{name}-cupti")
-    infer(place, model, steps, stores[0], options=())
-    infer(place, model, steps, stores[1], "graph", options=())
-    own_ns, runs = ask_all(stores[0], "SELECT coalesce(sum(dur_ns), 0), count(DISTINCT run) FROM v_event"
-                                      " WHERE lane_kind = 'stream' AND run IS NOT NULL")[0]
-    if own_ns == 0:
+def own_sum(place, model, name, steps, extra=()):
+    """ns of a run's operators on the device as load_and_run has them, and whether records of CUPTI say so."""
+    store = place.store(name)
+    infer(place, model, steps, store, options=(), extra=extra)
+    sum_ns, runs = ask_all(store, "SELECT coalesce(sum(dur_ns), 0), count(DISTINCT run) FROM v_event"
+                                  " WHERE lane_kind = 'stream' AND run IS NOT NULL")[0]
+    if sum_ns == 0:
         raise Failed(f"{name}: no operator has times of the device")
-    kernels_ns = ask(stores[1], "SELECT sum(dur_ns) FROM v_event WHERE op_type = 'kernel'")
-    return kernels_ns / (steps + WARM_UPS) / (own_ns / runs) - 1 if kernels_ns else None
+    said_so = ask(store, "SELECT count(*) FROM v_event WHERE op_name LIKE 'CUDA: times of the device: % by records of %'"
+                         " AND op_name NOT LIKE '% by events%'")
+    return sum_ns / runs, bool(said_so)
 
 
-def judge(name, is_large, recording, off):
+def sums_off(place, model, name, steps):
+    """How far CUPTI's sum of a run's kernels is from that of its operators' events, as optrace records it and as
+    load_and_run does itself; None: CUPTI is not there, or its records are not whole."""
+    events_ns, _ = own_sum(place, model, f"{name}-events", steps, {"OPTRACE_CUPTI": "none"})
+    own_ns, is_recorded = own_sum(place, model, f"{name}-own", steps)
+    store = place.store(f"{name}-cupti")
+    infer(place, model, steps, store, "graph", options=())
+    kernels_ns = ask(store, "SELECT sum(dur_ns) FROM v_event WHERE op_type = 'kernel'")
+    return (kernels_ns / (steps + WARM_UPS) / events_ns - 1 if kernels_ns else None,
+            own_ns / events_ns - 1 if is_recorded else None)
+
+
+def judge(name, is_large, recording, offs):
     """What of a network is not as it has to be."""
     problems = []
     if recording > RECORDING_MOST:
         problems.append(f"{name}: recording costs {recording:.1%}, more than {RECORDING_MOST:.0%}")
-    if is_large and off is not None and abs(off) > SUMS_MOST:
-        problems.append(f"{name}: CUPTI's sums are {off:+.1%} off those of events, not within {SUMS_MOST:.0%}")
+    for whose, off in zip(("CUPTI's sums", "sums of its own records"), offs):
+        if is_large and off is not None and abs(off) > SUMS_MOST:
+            problems.append(f"{name}: {whose} are {off:+.1%} off those of events, not within {SUMS_MOST:.0%}")
     return problems
 
 
@@ -91,14 +105,15 @@ def try_network(place, sizes, net, batch, options):
         recorded.append(infer(place, model, sizes.steps, store))
         store.unlink()
     ms, recording = statistics.median(plain), statistics.median(recorded) / statistics.median(plain) - 1
-    off = sums_off(place, model, f"{net}-{batch}", sizes.steps)
+    offs = sums_off(place, model, f"{net}-{batch}", sizes.steps)
     half = infer(place, model, sizes.steps, options=("--fast-run", "--fp16"))
     ways = ("eager16", "compiled16") + (("cudnn",) if net == "attention" else ())
     others, beside_half = (", ".join(peer_text(place, way, net, batch, model, sizes.steps) for way in names)
                            for names in (("eager", "compiled", "onnxruntime"), ways))
-    sums = "CUPTI absent" if off is None else f"CUPTI's sums {off:+.1%}"
+    sums = "CUPTI absent" if offs[0] is None else f"CUPTI's sums {offs[0]:+.1%}"
+    sums += ", its own by events" if offs[1] is None else f", own records' {offs[1]:+.1%}"
     return (f"{name}: {ms:.3g} ms ({others}), in float16 {half:.3g} ms ({beside_half}), recorded {recording:+.1%}, {sums}",
-            judge(name, batch >= sizes.judged_from, recording, off))
+            judge(name, batch >= sizes.judged_from, recording, offs))
 
 
 def judge_bandwidth(rates, peak):

@@ -75,8 +75,12 @@ def check_emulated(script, folder):
            f"an emulated device is as fast as its copies: {text}")
     text = computing.try_network(place, Small, *Small.networks[0])[0]
     expect(re.fullmatch(r"encoder x1: \S+ ms \(eager:? .*, compiled:? .*, onnxruntime:? .*\), in float16 \S+ ms "
-                        r"\(eager16:? .*, compiled16:? .*\), recorded \S+%, CUPTI absent", text),
+                        r"\(eager16:? .*, compiled16:? .*\), recorded \S+%, CUPTI absent, its own by events", text),
            f"a network: {text}")
+    os.environ["OPTRACE_CUPTI"] = str(BUILD / "tests/support/libcupti.so.13")
+    text = computing.try_network(place, Small, *Small.networks[0])[0]
+    expect(re.search(r", own records' [+-]\d+\.\d%$", text), f"with a CUPTI: {text}")
+    del os.environ["OPTRACE_CUPTI"]
     os.environ["CUDA_DOUBLE_FAIL"] = "cuLaunchKernel=719"
     text = refusal(computing.check_networks, place, Small)
     expect(text and "LAUNCH_FAILED" in text, f"a launch fails: {text}")
@@ -85,29 +89,38 @@ def check_emulated(script, folder):
 
 def check_judgements(script, folder):
     import computing
-    expect(computing.judge("n", True, 0.009, -0.009) == [], "within 1 %")
-    expect(computing.judge("n", True, 0.011, None) == ["n: recording costs 1.1%, more than 1%"], "recording")
-    expect(len(computing.judge("n", True, 0, -0.02)) == 1 and computing.judge("n", False, 0, -0.02) == [], "sums")
+    expect(computing.judge("n", True, 0.009, (-0.009, 0.009)) == [], "within 1 %")
+    expect(computing.judge("n", True, 0.011, (None, None)) == ["n: recording costs 1.1%, more than 1%"], "recording")
+    for offs in ((-0.02, None), (None, 0.02), (0.001, -0.02)):
+        expect(len(computing.judge("n", True, 0, offs)) == 1 and computing.judge("n", False, 0, offs) == [], f"sums {offs}")
     text, problems = computing.judge_bandwidth({"Add": 85.0, "Relu": 79.0}, 100.0)
     expect(text.endswith("Add 85%, Relu 79%") and problems == ["Relu reaches 79% of what copies do, not 80%"],
            f"bandwidth: {text} {problems}")
 
-    def infer(_place, _model, steps, store, level=None, options=()):
-        """Runs of 100 ns by events, of 103 by CUPTI, which sees those that warm up, too."""
+    def infer(_place, _model, steps, store, level=None, options=(), extra=()):
+        """Runs of 100 ns by events, of 98 by load_and_run's own records, of 103 by CUPTI, which sees those that warm
+        up, too."""
+        by_events = "OPTRACE_CUPTI" in dict(extra) or not level and not has_own[0]
         with sqlite3.connect(store) as connection:
-            connection.execute("CREATE TABLE v_event (lane_kind, run, op_type, dur_ns)")
+            connection.execute("CREATE TABLE v_event (lane_kind, run, op_type, dur_ns, op_name)")
             runs = steps + computing.WARM_UPS if level else steps
-            connection.executemany("INSERT INTO v_event VALUES ('stream', ?, ?, ?)",
-                                   [(None, "kernel", 103)] * runs if level else [(run, "Add", 100) for run in range(runs)])
+            connection.executemany("INSERT INTO v_event VALUES ('stream', ?, ?, ?, NULL)",
+                                   [(None, "kernel", 103)] * runs if level else
+                                   [(run, "Add", 100 if by_events else 98) for run in range(runs)])
+            connection.execute("INSERT INTO v_event VALUES ('thread', NULL, 'mark', 0, ?)",
+                               ("CUDA: times of the device: 7 runs by " + ("events: why" if by_events else "records of CUPTI 13.5"),))
         expect(options == (), "what chooses kernels runs others before")
 
-    place, kept = script.Place(BUILD, False, folder, None), computing.infer
+    place, kept, has_own = script.Place(BUILD, False, folder, None), computing.infer, [True]
     computing.infer = infer
     try:
-        off = computing.sums_off(place, "m", "known", 7)
+        offs = computing.sums_off(place, "m", "known", 7)
+        has_own[0] = False
+        others = computing.sums_off(place, "m", "others", 7)
     finally:
         computing.infer = kept
-    expect(abs(off - 0.03) < 1e-9, f"sums that are 3 % off: {off}")
+    expect(abs(offs[0] - 0.03) < 1e-9 and abs(offs[1] + 0.02) < 1e-9, f"sums that are 3 and -2 % off: {offs}")
+    expect(abs(others[0] - 0.03) < 1e-9 and others[1] is None, f"its own by events: {others}")
 
 
 def main():
