@@ -254,7 +254,7 @@ static int add_time(struct run_samples_parts *parts, const struct spans_answer *
         *ns += own_ns;
     if (span->start_ns < row->first_ns)
         row->first_ns = span->start_ns;
-    row->calls++;
+    row->calls += span->frame != SPAN_FRAME_AGAIN;
     return 0;
 }
 

@@ -409,9 +409,9 @@ static int find_limits(struct store *store, const struct row_ranges *ranges, str
 {
     int rc = query_row_limits(store, ranges, &taking->limits, taking->diag);
 
-    if (rc == 0 && taking->parts->takes_frames)
-        rc = frames_find(store, taking->scan, taking->answer, &taking->limits, &taking->frames,
-                         taking->diag);
+    if (rc == 0 && taking->parts->frames)
+        rc = frames_find(store, taking->scan, taking->answer, &taking->limits,
+                         taking->parts->frames, &taking->frames, taking->diag);
     for (size_t i = 0; i < taking->frames.items.count && rc == 0; i++) {
         struct frame *frame = &taking->frames.items.items[i];
 

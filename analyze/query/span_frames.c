@@ -2,8 +2,10 @@
 /* Few batches are read twice, or there are no frames. */
 #include "analyze/query/span_frames.h"
 
+#include "analyze/query/op_class.h"
+
 enum {
-    FRAMES_MAX = 64,
+    FRAMES_MAX = 128,
     EARLY_MAX = 64,
     BEHIND = 2,      /* a batch is late that begins before one so far in front of it */
     READ_AT_MOST = 8 /* this part of all rows is read for them */
@@ -12,9 +14,18 @@ enum {
 struct finding {
     const struct scan *scan;
     const struct spans_answer *answer;
+    enum span_frames_taken taken;
     struct frames *frames;
     ARRAY_OF(struct span) early; /* that began before the batches in front, and are no frames */
 };
+
+static bool is_op_frame(const struct finding *finding, uint32_t op)
+{
+    const struct op_row *row = &finding->answer->ops.items[op];
+
+    return finding->taken == SPAN_FRAMES_OPS && finding->answer->op_kinds[op] == SPAN_OP &&
+           op_class_of(row) == OP_CLASS_WORK && !op_asks_for_collective(row);
+}
 
 static bool is_frame(const struct finding *finding, uint32_t lane, uint32_t op,
                      const struct event_row *row)
@@ -22,8 +33,8 @@ static bool is_frame(const struct finding *finding, uint32_t lane, uint32_t op,
     const struct scan_lane *on = &finding->scan->lanes[lane];
 
     return on->side == SCAN_HOST && !finding->scan->sessions[on->session].flat &&
-           finding->answer->op_kinds[op] == SPAN_LABEL && row->correlation == STORE_NULL &&
-           row->bytes == STORE_NULL;
+           (finding->answer->op_kinds[op] == SPAN_LABEL || is_op_frame(finding, op)) &&
+           row->correlation == STORE_NULL && row->bytes == STORE_NULL;
 }
 
 /* A row that begins before `until_ns`. Returns whether it is a frame. */
@@ -33,6 +44,7 @@ static int look_at(struct finding *finding, const struct event_row *row)
     const uint32_t op = id_map_find(&finding->scan->op_map, row->event.op_id);
     const struct frame frame = {.rowid = row->rowid,
                                 .run = row->event.run,
+                                .is_op = finding->answer->op_kinds[op] == SPAN_OP,
                                 .span = {
                                     .start_ns = row->event.start_ns,
                                     .dur_ns = row->event.dur_ns,
@@ -133,9 +145,10 @@ static int find(struct finding *finding, struct store *store, struct row_limits 
 }
 
 int frames_find(struct store *store, const struct scan *scan, const struct spans_answer *answer,
-                struct row_limits *limits, struct frames *frames, struct diag *diag)
+                struct row_limits *limits, enum span_frames_taken taken, struct frames *frames,
+                struct diag *diag)
 {
-    struct finding finding = {.scan = scan, .answer = answer, .frames = frames};
+    struct finding finding = {.scan = scan, .answer = answer, .taken = taken, .frames = frames};
     ARRAY_OF(int64_t) starts = {0};
     int rc = array_reserve(&starts, limits->count + 1);
 
@@ -159,7 +172,8 @@ void frames_restart(struct frames *frames)
     frames->reached = 0;
     for (size_t i = 0; i < frames->items.count; i++) {
         frames->items.items[i].is_handed = false;
-        frames->items.items[i].self_ns = 0;
+        frames->items.items[i].self_ns = frames->items.items[i].own_ns = 0;
+        frames->items.items[i].holds = false;
     }
 }
 
@@ -184,17 +198,35 @@ int frames_put(struct frames *frames, int64_t from_ns, int64_t until_ns, struct 
     return count;
 }
 
+static struct frame *find_frame(struct frames *frames, const struct span *span)
+{
+    for (size_t i = 0; i < frames->items.count && span->frame; i++) {
+        struct frame *frame = &frames->items.items[i];
+
+        if (span_is_at(span, frame->span.lane, frame->span.start_ns, frame->span.dur_ns))
+            return frame;
+    }
+    return NULL;
+}
+
 void frames_add_self(struct frames *frames, const struct spans_answer *part)
 {
+    const struct span *items = part->spans.items;
+
     for (size_t i = 0; i < part->spans.count; i++) {
-        const struct span *span = &part->spans.items[i];
+        struct frame *frame = find_frame(frames, &items[i]);
+        const uint8_t kind = part->op_kinds[items[i].op];
 
-        for (size_t k = 0; k < frames->items.count && span->frame; k++) {
-            struct frame *frame = &frames->items.items[k];
-
-            if (span_is_at(span, frame->span.lane, frame->span.start_ns, frame->span.dur_ns))
-                frame->self_ns += span->self_ns;
+        if (frame) {
+            frame->self_ns += items[i].self_ns;
+            frame->own_ns += span_own_ns(part, &items[i]);
         }
+        if (items[i].parent == SPAN_NONE || !items[items[i].parent].frame || items[i].dur_ns == 0 ||
+            (kind != SPAN_OP && kind != SPAN_PHASE))
+            continue;
+        frame = find_frame(frames, &items[items[i].parent]);
+        if (frame)
+            frame->holds = true;
     }
 }
 
@@ -202,8 +234,11 @@ bool frames_are_sound(const struct frames *frames)
 {
     bool is_sound = frames->reached == frames->items.count;
 
-    for (size_t i = 0; i < frames->items.count; i++)
-        is_sound &= frames->items.items[i].self_ns >= 0;
+    for (size_t i = 0; i < frames->items.count; i++) {
+        const struct frame *frame = &frames->items.items[i];
+
+        is_sound &= frame->self_ns >= 0 && (!frame->is_op || (frame->own_ns >= 0 && frame->holds));
+    }
     return is_sound;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Labels around much of a recording. A store tells of a span when it ends: one that was open from
+ * Labels and ops around much of a recording. A store tells of a span when it ends: one that was open from
  * the beginning would keep all else from being cut into parts. They are found before, in the few
  * batches that begin before the ones in front of them, and put into each part that they reach into.
  */
@@ -15,6 +15,9 @@ struct frame {
     struct span span;   /* without run and order */
     bool is_handed;     /* to some part */
     int64_t self_ns;    /* in the parts so far */
+    int64_t own_ns;     /* the same of the time of an op */
+    bool is_op;
+    bool holds; /* an op or a phase that takes time */
 };
 
 struct frames {
@@ -26,11 +29,13 @@ struct frames {
  * Finds them, and moves the start_ns of their batches behind them.
  *
  * answer  has ops and lanes
+ * taken   which of them
  *
  * Returns 0 or a negative errno with a sentence; frames_deinit() is right after either.
  */
 int frames_find(struct store *store, const struct scan *scan, const struct spans_answer *answer,
-                struct row_limits *limits, struct frames *frames, struct diag *diag);
+                struct row_limits *limits, enum span_frames_taken taken, struct frames *frames,
+                struct diag *diag);
 /** As before the first part. */
 void frames_restart(struct frames *frames);
 
@@ -46,8 +51,8 @@ static inline bool frames_is_next(const struct frames *frames, int64_t rowid)
 int frames_put(struct frames *frames, int64_t from_ns, int64_t until_ns, struct spans_answer *part);
 /** Once the part's tree is built. */
 void frames_add_self(struct frames *frames, const struct spans_answer *part);
-/** After the last part: whether all came as rows, and what is in them did not take longer than they
- *  did. Else parts were not what they should be. */
+/** After the last part: whether all came as rows, what is in them did not take longer than they did,
+ *  and there is some in ops. Else parts were not what they should be. */
 bool frames_are_sound(const struct frames *frames);
 void frames_deinit(struct frames *frames);
 

@@ -119,8 +119,10 @@ static int find_own(struct spans_answer *answer)
         bool is_op = answer->op_kinds[span->op] == SPAN_OP;
         uint32_t around = is_op ? op_around(answer, span) : SPAN_NONE;
 
-        answer->own_ns[i] = is_op ? span->dur_ns : span->self_ns;
-        if (around != SPAN_NONE)
+        answer->own_ns[i] = !is_op                            ? span->self_ns
+                            : span->frame == SPAN_FRAME_AGAIN ? 0
+                                                              : span->dur_ns;
+        if (around != SPAN_NONE && span->frame != SPAN_FRAME_AGAIN)
             answer->own_ns[around] -= span->dur_ns;
     }
     for (size_t i = 0; i < answer->spans.count; i++)

@@ -29,9 +29,10 @@ enum span_kind {
     SPAN_MARK,  /* a point in time */
 };
 
-/* A label that lasts for longer than a part: each part that it reaches into has it, so that what lies
- * in it nests in it. Its self_ns is its duration in the first of them and 0 in the others, without
- * what lies in it in that part; over all parts these add up to what it is. */
+/* A label, or an op of a thread, that lasts for longer than a part: each part that it reaches into has
+ * it, so that what lies in it nests in it. Its self_ns and span_own_ns() are its duration in the first of
+ * them and 0 in the others, without what lies in it in that part; over all parts these add up to what
+ * it is. Such an op has ops or phases in it, in some part. */
 enum span_frame {
     SPAN_NO_FRAME,
     SPAN_FRAME_FIRST,
@@ -113,6 +114,12 @@ void spans_answer_deinit(struct spans_answer *answer);
 /* What a consumer of parts says when it has to see all spans at once. */
 enum { SPAN_PARTS_WHOLE = 1 };
 
+enum span_frames_taken {
+    SPAN_FRAMES_NONE,
+    SPAN_FRAMES_LABELS,
+    SPAN_FRAMES_OPS, /* and ops of threads that do work themselves: no copies, waits, collectives */
+};
+
 /* Where spans go part by part. */
 struct span_parts {
     void *user;
@@ -126,10 +133,10 @@ struct span_parts {
      *  time. Returns 0, SPAN_PARTS_WHOLE, or a negative errno. Here is no place for SQL. */
     int (*take)(void *user, struct spans_answer *spans);
 
-    bool is_whole;     /* all in one part, whatever there is */
-    size_t span_count; /* about so many in a part; 0: as many as are handled best */
-    bool takes_frames; /* spans may be in several parts, by enum span_frame: else labels around all
-                          are reason for one part */
+    bool is_whole;                 /* all in one part, whatever there is */
+    size_t span_count;             /* about so many in a part; 0: as many as are handled best */
+    enum span_frames_taken frames; /* which spans may be in several parts, by enum span_frame: else
+                                      such around all are reason for one part */
 };
 
 /**

@@ -422,7 +422,7 @@ static int emit(const struct report *report, void *user, struct spans_answer *sp
 static int run(const struct report *report, struct diag *diag)
 {
     struct measuring measuring = {.recording = {.report = report, .diag = diag}};
-    const struct report_parts parts = {&measuring, begin, take, true};
+    const struct report_parts parts = {&measuring, begin, take, SPAN_FRAMES_OPS};
     int rc = report_on_span_parts(report, &parts, emit, diag);
 
     overhead_parts_deinit(&measuring.overhead);

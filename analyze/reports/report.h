@@ -206,7 +206,7 @@ struct report_parts {
     void *user;
     int (*begin)(void *user, const struct spans_answer *spans); /* as of struct span_parts */
     int (*take)(void *user, struct spans_answer *spans);        /* is_shown is set */
-    bool takes_frames;                                          /* as of struct span_parts */
+    enum span_frames_taken frames;                              /* as of struct span_parts */
 };
 
 /** As report_query_spans(), the spans to `parts` and none in *out_answer. What begin() and take()

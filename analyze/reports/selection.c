@@ -196,7 +196,7 @@ int report_query_span_parts(const struct report *report, struct report_selection
     const struct span_parts to = {.user = &filtering,
                                   .begin = begin_filtering,
                                   .take = take_filtered,
-                                  .takes_frames = parts->takes_frames};
+                                  .frames = parts->frames};
     int rc = query_span_parts(report->source->store, &selection->question, &to, out_answer, diag);
 
     if (rc == 0)
@@ -264,7 +264,7 @@ int report_query_ops(const struct report *report, struct report_selection *selec
 {
     const struct ops_question *question = &selection->question;
     struct ops_sums sums = {0};
-    const struct report_parts parts = {&sums, begin_sums, add_sums, true};
+    const struct report_parts parts = {&sums, begin_sums, add_sums, SPAN_FRAMES_LABELS};
     struct spans_answer spans;
     int rc;
 

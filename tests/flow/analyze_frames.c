@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What reports say of a recording that labels lie around does not depend on how it is cut: where it
+/* What reports say of a recording that labels and ops lie around does not depend on how it is cut: where it
  * is told in short batches, such labels are in many parts, where it is one batch, all is one part. */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "tests/support/store_support.h"
 #include "tests/support/temp.h"
 
-enum { SEEDS = 6, ALL = 7, HALF = 4 };
+enum { SEEDS = 12, ALL = 7, HALF = 4 };
 
 /* The scene several times over, one after the other. */
 static const char longer_sql[] =
@@ -46,12 +46,22 @@ static const char *const one_batch =
     "INSERT INTO event_batch SELECT min(rowid), max(rowid), min(start_ns),"
     " max(start_ns + dur_ns), max(dur_ns), 1, 1, '[1,2,3]' FROM event";
 
-/* Names of the two labels that lie around much. */
+/* The two labels, or ops, that lie around much. */
 static const struct names {
-    const char *all, *half;
+    const char *all, *half, *type_of_all, *type_of_half;
 } names[SEEDS] = {
-    {"all", "half"}, {"all", "half"},         {"ProfilerStep#1", "half"},
-    {"all", "all"},  {"Synchronize", "half"}, {"short", "all"},
+    {"all", "half", "label", "label"},
+    {"all", "half", "label", "label"},
+    {"ProfilerStep#1", "half", "label", "label"},
+    {"all", "all", "label", "label"},
+    {"Synchronize", "half", "label", "label"},
+    {"short", "all", "label", "label"},
+    {"all", "half", "block", "block"},
+    {"all", "half", "label", "block"},
+    {"all", "half", "cpu_op", "label"},
+    {"all", "all", "block", "block"},
+    {"cudaDeviceSynchronize", "half", "cuda_runtime", "cpu_op"},
+    {"c10d::allreduce_", "backward", "cpu_op", "cpu_op"},
 };
 
 struct fixture {
@@ -95,7 +105,7 @@ static void add_label(const char *path, int op, int lane, int from, int until)
 static void make_store(const struct fixture *fixture, uint64_t seed)
 {
     struct span_scene *scene = malloc(sizeof(*scene));
-    char *path = temp_path(fixture->dir, "parts.db"), sql[256];
+    char *path = temp_path(fixture->dir, "parts.db"), sql[512];
     const struct names *named = &names[seed % SEEDS];
     const bool has_runs = seed % 2;
 
@@ -108,12 +118,15 @@ static void make_store(const struct fixture *fixture, uint64_t seed)
     span_scene_store(path, scene, has_runs);
     store_support_run(path, longer_sql);
     store_support_run(path, scene_sql);
+    if (seed % 6 == 2) /* no device: ops of threads are what computes */
+        store_support_run(path, "UPDATE lane SET kind = 'thread', device = NULL WHERE lane_id = 2;"
+                                "UPDATE event SET correlation = NULL");
     snprintf(sql, sizeof(sql),
-             "UPDATE op_row SET type = 'label', name = '%s' WHERE op_id = %d;"
-             "UPDATE op_row SET type = 'label', name = '%s' WHERE op_id = %d;",
-             named->all, ALL, named->half, HALF);
+             "UPDATE op_row SET type = '%s', name = '%s' WHERE op_id = %d;"
+             "UPDATE op_row SET type = '%s', name = '%s' WHERE op_id = %d;",
+             named->type_of_all, named->all, ALL, named->type_of_half, named->half, HALF);
     store_support_run(path, sql);
-    add_label(path, HALF, 1, (int)seed * 60, 350 + (int)seed * 80);
+    add_label(path, HALF, 1, (int)(seed % 6) * 60, 350 + (int)(seed % 6) * 80);
     if (seed % 3 == 0)
         add_label(path, HALF, 3, 20, 900);
     add_label(path, ALL, 1, 0, seed % 4 == 2 ? 990 : 1000);
@@ -123,6 +136,11 @@ static void make_store(const struct fixture *fixture, uint64_t seed)
     free(path);
     path = temp_path(fixture->dir, "whole.db");
     store_support_run(path, one_batch);
+    snprintf(sql, sizeof(sql), "VACUUM INTO '%s/base.db'", fixture->dir);
+    store_support_run(path, sql);
+    free(path);
+    path = temp_path(fixture->dir, "base.db");
+    store_support_run(path, "UPDATE session SET uuid = zeroblob(16)");
     free(path);
     free(scene);
 }
@@ -164,7 +182,9 @@ static void compare(const struct fixture *fixture, uint64_t seed, const char *wh
 {
     static const char *const chosen[] = {"", " --label half", " --label short", " --type Add"};
 
-    for (size_t i = 0; i < sizeof(chosen) / sizeof(chosen[0]); i++) {
+    const size_t count = seed < SEEDS / 2 ? sizeof(chosen) / sizeof(chosen[0]) : 2;
+
+    for (size_t i = 0; i < count; i++) {
         char arguments[256], *parts, *whole;
         size_t at = 0;
 
@@ -198,6 +218,8 @@ static void parts_say_what_the_whole_says(void **state)
         "--report kernels -t 0 --format json",
         "--report averages -t 0 --format json",
         "--report ops --total -t 0 --format json",
+        "--report critical -t 0 --format json",
+        "--compare base.db --format json",
         "--export stacks",
     };
     const struct fixture *fixture = *state;
@@ -208,6 +230,7 @@ static void parts_say_what_the_whole_says(void **state)
             compare(fixture, seed, asked[i]);
         forget(fixture, "parts.db");
         forget(fixture, "whole.db");
+        forget(fixture, "base.db");
     }
 }
 

@@ -258,7 +258,7 @@ static const struct ops_question question = {
 
 static void tell_parts(struct store *store, struct critical_window window, struct told *out_told)
 {
-    const struct span_parts to = {out_told, begin, take, false, PART, true};
+    const struct span_parts to = {out_told, begin, take, false, PART, SPAN_FRAMES_LABELS};
     struct spans_answer answer;
     struct diag diag = {0};
 

@@ -156,7 +156,7 @@ static void gather(struct store *store, struct filter *filter, bool is_whole,
     const int64_t session_id = 1;
     const struct ops_question question = {
         .session_ids = &session_id, .session_count = 1, .totals = true, .warmups = true};
-    const struct span_parts parts = {out_gathered, begin, take, is_whole, PART, true};
+    const struct span_parts parts = {out_gathered, begin, take, is_whole, PART, SPAN_FRAMES_LABELS};
     struct diag diag = {0};
 
     *out_gathered = (struct gathered){.filter = filter};

@@ -472,7 +472,8 @@ static void sample_all(struct store *store, bool is_whole, struct run_samples *o
     const struct ops_question question = {
         .session_ids = &session_id, .session_count = 1, .warmups = true};
     struct run_samples_parts *samples = NULL;
-    const struct span_parts parts = {&samples, begin_sampling, sample, is_whole, PART, true};
+    const struct span_parts parts = {&samples, begin_sampling, sample,
+                                     is_whole, PART,           SPAN_FRAMES_OPS};
     struct spans_answer answer;
     struct diag diag = {0};
 

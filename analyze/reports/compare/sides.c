@@ -159,7 +159,8 @@ static enum op_side side_of(const struct analyze_options *options)
 static int query_side(const struct report *of_side, struct compare_side *side, struct diag *diag)
 {
     struct run_sampling sampling = {.side = side_of(of_side->options)};
-    const struct report_parts parts = {&sampling, run_sampling_begin, run_sampling_take, true};
+    const struct report_parts parts = {&sampling, run_sampling_begin, run_sampling_take,
+                                       SPAN_FRAMES_OPS};
     struct report_selection selection;
     struct spans_answer spans = {0};
     struct diag nothing = {0};
