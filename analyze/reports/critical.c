@@ -411,5 +411,6 @@ const struct report_kind report_critical = {
               .top = 20,
               .order_by = "time_ns",
               .time_ns = time_ns},
-    .explain = {.time = "time_ns"},
+    .explain = {.time = "time_ns",
+                .lacks = "not in it: waits for what seems to end after the call, by another clock"},
 };

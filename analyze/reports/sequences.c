@@ -205,7 +205,8 @@ const struct report_kind report_sequences = {
              (const struct explain_group[]){
                  {"type",
                   "CASE WHEN type IN ('', 'cpu_op', 'kernel', 'copy', 'memset', 'cuda_runtime',\n"
-                  "                              'cuda_driver', 'os_runtime') THEN name ELSE type END",
+                  "                              'cuda_driver', 'os_runtime', 'collective') THEN name\n"
+                  "                ELSE type END",
                   ""},
                  {"name", "name", ""},
                  {NULL, NULL, NULL},

@@ -77,6 +77,24 @@ static const char waiting[] = "{\"traceEvents\": ["
     /* clang-format on */
     "]}";
 
+/* Ops that overlap and hold others in both, as those of calls that end later; what takes no time at
+ * their ends; collectives, which are told apart by their names; a thread that has nothing else. */
+static const char overlapping[] = "{\"traceEvents\": ["
+#define OP(name, tid, ts, dur)   EVENT("X", "cpu_op", name, tid, ts, dur, "") ","
+#define TALK(name, tid, ts, dur) EVENT("X", "user_annotation", name, tid, ts, dur, "") ","
+    /* clang-format off */
+    OP("c10d::send", "1", "0", "100") TALK("gloo:send", "1", "50", "2000")
+    OP("aten::add", "1", "60", "20") OP("aten::mul", "1", "90", "30")
+    OP("outer", "1", "3000", "1000") OP("early", "1", "3100", "300") OP("late", "1", "3200", "300")
+    OP("both", "1", "3250", "100") OP("late_alone", "1", "3450", "40") OP("after", "1", "3600", "50")
+    OP("instant", "1", "3650", "0") OP("instant", "1", "4000", "0") OP("past", "1", "3990", "50")
+    OP("c10d::send", "1", "5000", "100") TALK("gloo:send", "1", "5050", "2000")
+    TALK("gloo:all_reduce", "2", "0", "700") TALK("gloo:barrier", "2", "800", "100")
+    TALK("gloo:all_reduce", "2", "1000", "800") TALK("gloo:barrier", "2", "1900", "100")
+    EVENT("X", "user_annotation", "label", "3", "100", "50", "")
+    /* clang-format on */
+    "]}";
+
 /* What chooses spans, on all reports on spans; what one report alone takes. */
 static const struct {
     const char *report;
@@ -214,6 +232,27 @@ static void labels_and_ops_may_lie_in_each_other(void **state)
     free(program);
 }
 
+static void ops_may_overlap(void **state)
+{
+    static const char *const names[] = {"averages",  "critical", "events",  "idle", "overview",
+                                        "sequences", "summary",  "threads", "types"};
+    static const char *const choices_of_it[][3] = {{NULL}, {"--type=collective"}, {"--lane=.*1"}};
+    char *directory = temp_create(), *program = place_program("analyze/profile_analyze");
+    size_t reports = 0;
+
+    write_trace(directory, "overlapping.json", overlapping);
+    for (size_t i = 0; report_kinds[i]; i++) {
+        for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
+            for (size_t c = 0; c < 3 && strcmp(names[k], report_kinds[i]->name) == 0; c++)
+                reports += check(program, directory, "overlapping.json", report_kinds[i],
+                                 choices_of_it[c]);
+        }
+    }
+    CHECK_U64(reports, 27);
+    temp_destroy(&directory);
+    free(program);
+}
+
 /* Its calls with other shapes are no other holder. */
 static void a_name_holds_memory_once(void **state)
 {
@@ -300,6 +339,7 @@ static void traces_of_other_tools(void **state)
         "traces/kineto-gpu/a100_alexnet_train.json.gz",
         "traces/pytorch/cnn_inference_cpu.json",
         "traces/onnxruntime/light_squeezenet_cpu_1thread_3runs.json",
+        "cases/traces-today/gloo_rank0.json.gz",
     };
     char *directory = temp_create(), *program = place_program("analyze/profile_analyze");
     size_t reports = 0;
@@ -326,6 +366,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(labels_and_ops_may_lie_in_each_other),
+        cmocka_unit_test(ops_may_overlap),
         cmocka_unit_test(a_name_holds_memory_once),
         cmocka_unit_test(streams_may_wait_for_each_other),
         cmocka_unit_test(sessions_together),

@@ -81,6 +81,21 @@ static void queries_have_the_tables_that_they_need(void **state)
     (void)state;
 }
 
+/* How long it takes is said where it is more than some times the report's. */
+static void slow_queries_say_so(void **state)
+{
+    static const char *const quick[] = {"kernels", "copies", "launch", "threads", "runs"};
+
+    assert_true(explain_query_of("sequences", "")->takes > 10);
+    assert_true(explain_query_of("ops", "_reduced")->takes > 10);
+    CHECK_U64(explain_query_of("ops", "_rolled")->takes, 0);
+    for (size_t i = 0; i < sizeof(quick) / sizeof(quick[0]); i++)
+        CHECK_U64(explain_query_of(quick[i], "")->takes, 0);
+    for (size_t i = 0; i < explain_query_count; i++)
+        assert_true(!explain_queries[i].takes || explain_queries[i].takes > 10);
+    (void)state;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -88,6 +103,7 @@ int main(void)
         cmocka_unit_test(each_place_is_known),
         cmocka_unit_test(tables_need_those_before_them),
         cmocka_unit_test(queries_have_the_tables_that_they_need),
+        cmocka_unit_test(slow_queries_say_so),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Each rule with what it measures, and whether it holds where SQL can tell.
+-- takes: 70
 -- needs: counted_run, every_span, launching, counted_span, self_time
 WITH sorted AS MATERIALIZED (
     SELECT s.*, l.event_id AS launch_id, l.start_ns AS launch_from_ns, l.end_ns AS launch_until_ns,
@@ -111,7 +112,7 @@ launch AS (
 /* Ops on devices, where any computes there. */
 own AS MATERIALIZED (
     SELECT name, type, side, own_ns, type NOT IN ('', 'cpu_op', 'kernel', 'copy', 'memset',
-               'cuda_runtime', 'cuda_driver', 'os_runtime') AS has_type,
+               'cuda_runtime', 'cuda_driver', 'os_runtime', 'collective') AS has_type,
            type NOT IN ('copy', 'memset', 'Copy') AND type NOT GLOB 'GpuMemcpy*' AS is_work,
            type IN ('Reorder', 'Transpose', 'ReorderInput', 'ReorderOutput')
            OR name GLOB '*nchwToNhwc*' OR name GLOB '*nhwcToNchw*' AS is_layout,

@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The lines of averages: rows of one name, side and group; and memory that nobody holds.
+-- takes: 30
 -- needs: every_span, counted_span
 -- Rows; starts and ends of those on hosts, and of Python's functions, in order, what takes no time in between. What
 -- opens lies in what opened last at the depth above. An only child of its parent's name is one with it.

@@ -1,5 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What of the critical path each op holds.
+-- What of the critical path each op holds. Where clocks of devices differ from the host's, so that what a call waited for
+-- seems to end after it, the report takes both for one time; this does not.
+-- takes: 60
 -- needs: counted_run, every_span, launching, counted_span, own_piece, event_awaited
 WITH chosen AS MATERIALIZED (
     SELECT session_id, run, start_ns, end_ns FROM (

@@ -1,44 +1,31 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Events by name in the tree of those around them, as Paddle shows them.
+-- takes: 50
 -- needs: every_span, launching, counted_span
-WITH point AS (
-    SELECT lane_id, event_id, dur_ns, 1 AS opens, start_ns AS time_ns FROM every_span
-     WHERE side = 'host' AND dur_ns > 0 AND type NOT IN ('mark', 'counter')
-    UNION ALL SELECT lane_id, event_id, dur_ns, -1, end_ns FROM every_span
-     WHERE side = 'host' AND dur_ns > 0 AND type NOT IN ('mark', 'counter')
-    UNION ALL SELECT lane_id, event_id, dur_ns, 0, start_ns FROM every_span
-     WHERE side = 'host' AND dur_ns = 0),
-ordered AS (
-    SELECT *, row_number() OVER o AS place, sum(opens) OVER o AS depth FROM point
-    WINDOW o AS (PARTITION BY lane_id
-                 ORDER BY time_ns, opens - 3 * (opens = 0), -opens * dur_ns, -opens * event_id
-                 ROWS UNBOUNDED PRECEDING)),
-owned AS (
-    SELECT *, sum(opens = 1) OVER (PARTITION BY lane_id, depth ORDER BY place
-                                   ROWS UNBOUNDED PRECEDING) AS nth FROM ordered),
-held AS (
-    SELECT *, CASE WHEN nth > 0 THEN
-           first_value(event_id) OVER (PARTITION BY lane_id, depth, nth ORDER BY place) END AS owner
-      FROM owned),
-/* A span without a length is in the shortest one that begins with it, if any does. */
-at_once AS MATERIALIZED (
-    SELECT CAST(event_id AS INTEGER) AS event_id, coalesce(zero_id, begun_id) AS parent_id FROM (
-           SELECT event_id, dur_ns, min(CASE WHEN dur_ns = 0 AND is_span THEN event_id END) OVER (
-                      PARTITION BY lane_id, start_ns ORDER BY event_id
-                      ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING) AS zero_id,
-                  first_value(CASE WHEN dur_ns > 0 AND is_span THEN event_id END) OVER (
-                      PARTITION BY lane_id, start_ns
-                      ORDER BY dur_ns = 0 OR NOT is_span, dur_ns, event_id) AS begun_id
-             FROM (SELECT *, type NOT IN ('mark', 'counter') AS is_span FROM every_span
-                    WHERE side = 'host')) WHERE dur_ns = 0),
-inside AS MATERIALIZED (
-    SELECT event_id, CAST(before AS INTEGER) AS parent_id
-      FROM (SELECT *, lag(owner) OVER (PARTITION BY lane_id ORDER BY place) AS before FROM held)
-     WHERE opens = 1
+-- Spans of hosts in the order in which they began, outer ones first; behind those of a thread its end.
+WITH turn AS MATERIALIZED (
+    SELECT CAST(row_number() OVER (ORDER BY lane_id, start_ns, end_ns DESC, event_id DESC)
+                AS INTEGER) AS place, event_id, end_ns, holds
+      FROM (SELECT lane_id, event_id, start_ns, end_ns, type NOT IN ('mark', 'counter') AS holds
+              FROM every_span WHERE side = 'host'
+            UNION ALL SELECT DISTINCT lane_id, NULL, 1 << 62, 1 << 62, 0 FROM every_span
+             WHERE side = 'host')),
+/* Through all of them with a list of those that are open, the innermost first, each with its end:
+ * "END ID;END ID;...". A step closes one that ends before the next span does, and so cannot be
+ * around it, or puts that span into the one that is first in the list. */
+walk(place, open, event_id, parent_id) AS (
+    SELECT 1, ((1 << 62) + 1) || ' 0;', NULL, NULL
     UNION ALL
-    SELECT h.event_id, CAST(coalesce(a.parent_id, h.owner) AS INTEGER)
-      FROM at_once a JOIN (SELECT CAST(event_id AS INTEGER) AS event_id, owner FROM held
-                            WHERE opens = 0) h USING (event_id)),
+    SELECT w.place + (CAST(open AS INTEGER) >= end_ns),
+           CASE WHEN CAST(open AS INTEGER) < end_ns THEN substr(open, instr(open, ';') + 1)
+                WHEN holds THEN end_ns || ' ' || t.event_id || ';' || open ELSE open END,
+           CASE WHEN CAST(open AS INTEGER) >= end_ns THEN t.event_id END,
+           CAST(substr(open, instr(open, ' ') + 1) AS INTEGER)
+      FROM walk w JOIN turn t ON t.place = w.place),
+inside AS MATERIALIZED (
+    SELECT CAST(event_id AS INTEGER) AS event_id,
+           CAST(nullif(parent_id, 0) AS INTEGER) AS parent_id
+      FROM walk WHERE event_id IS NOT NULL),
 sorted AS (
     SELECT s.*, CASE WHEN type IN ('label', 'phase') THEN type
                      WHEN type IN ('mark', 'counter') THEN 'mark'
@@ -46,7 +33,7 @@ sorted AS (
                      WHEN type IN ('cuda_runtime', 'cuda_driver', 'os_runtime') THEN 'call'
                      ELSE 'work' END AS sort,
            type IN ('', 'cpu_op', 'kernel', 'label', 'phase', 'mark', 'counter', 'copy', 'memset',
-                    'cuda_runtime', 'cuda_driver', 'os_runtime') AS by_name,
+                    'cuda_runtime', 'cuda_driver', 'os_runtime', 'collective') AS by_name,
            event_id IN (SELECT event_id FROM counted_span) AS is_shown FROM every_span s),
 span AS MATERIALIZED (
     SELECT s.*, i.parent_id, CASE WHEN by_name THEN name ELSE type END AS word,

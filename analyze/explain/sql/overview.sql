@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Of the table of devices: time with anything recorded, overlaps once.
+-- takes: 15
 -- needs: counted_run, counted_span
 WITH op_span AS (
     SELECT session_id, coalesce(device, 'host') AS device, start_ns, event_id,

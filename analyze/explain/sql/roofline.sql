@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Operators with the work that they do. Of those of a device of which the host's part alone is there it is not known
 -- how long they compute.
+-- takes: 30
 -- needs: self_time
 WITH work AS (
     SELECT *, CASE WHEN kern_ns IS NULL THEN own_ns ELSE dur_ns - kern_ns END AS work_ns,

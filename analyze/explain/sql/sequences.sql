@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Operators that follow each other, and the time between them.
+-- takes: 90
 -- needs: every_span, counted_span
 WITH worked AS (
     SELECT *, event_id IN (SELECT event_id FROM counted_span) AS is_shown

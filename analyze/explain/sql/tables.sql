@@ -68,47 +68,51 @@ SELECT event_id FROM in_label
 -- needs: every_span
 SELECT * FROM every_span{chosen}
 
--- table: own_point
--- Starts and ends in order; what lies between two belongs to the innermost span, which is the last one that opened at
--- this depth.
+-- table: own_turn
+-- Ops of hosts in the order in which they began, outer ones first; behind those of a thread its end.
+-- kept
 -- needs: every_span
-SELECT lane_id, event_id, dur_ns, 1 AS opens, start_ns AS time_ns
-      FROM every_span WHERE side = 'host' AND dur_ns > 0
-       AND type NOT IN ('label', 'phase', 'mark', 'counter')
-    UNION ALL SELECT lane_id, event_id, dur_ns, -1, end_ns
-      FROM every_span WHERE side = 'host' AND dur_ns > 0
-       AND type NOT IN ('label', 'phase', 'mark', 'counter')
+SELECT CAST(row_number() OVER (ORDER BY lane_id, start_ns, end_ns DESC, event_id DESC)
+                AS INTEGER) AS place, lane_id, event_id, start_ns, end_ns, dur_ns
+      FROM (SELECT lane_id, event_id, start_ns, end_ns, dur_ns FROM every_span
+             WHERE side = 'host' AND dur_ns > 0 AND type NOT IN ('label', 'phase', 'mark', 'counter')
+            UNION ALL SELECT DISTINCT lane_id, NULL, 1 << 62, 1 << 62, 0 FROM every_span
+             WHERE side = 'host')
 
--- table: own_placed
--- These with their depths, and how long it is to the next.
--- needs: own_point
-SELECT *, row_number() OVER o AS place, sum(opens) OVER o AS depth,
-           lead(time_ns) OVER o - time_ns AS ns FROM own_point
-    WINDOW o AS (PARTITION BY lane_id
-                 ORDER BY time_ns, opens, -opens * dur_ns, -opens * event_id
-                 ROWS UNBOUNDED PRECEDING)
-
--- table: own_nth
--- What opened at a depth, and all at that depth until the next one opens.
--- needs: own_placed
-SELECT *, sum(opens = 1) OVER (PARTITION BY lane_id, depth ORDER BY place
-                                   ROWS UNBOUNDED PRECEDING) AS nth
-      FROM own_placed
+-- table: own_walk
+-- Through all of them with a list of those that are open, the innermost first, each with its end: "END ID;END ID;...". A
+-- step closes one that ends before the next op does, and so cannot be around it, or opens that op (inner_id) in the one
+-- that is first in the list (event_id), whose is the time (ns) since the step before.
+-- needs: own_turn
+SELECT 0 AS n, 1 AS place, ((1 << 62) + 1) || ' 0;' AS open, 0 AS now_ns, 0 AS lane_id,
+           0 AS time_ns, 0 AS ns, 0 AS event_id, NULL AS inner_id, 0 AS inner_ns
+    UNION ALL
+    SELECT w.n + 1, w.place + (CAST(open AS INTEGER) >= end_ns),
+           CASE WHEN CAST(open AS INTEGER) < end_ns THEN substr(open, instr(open, ';') + 1)
+                ELSE coalesce(end_ns || ' ' || t.event_id || ';', '') || open END,
+           min(CAST(open AS INTEGER), start_ns), t.lane_id, now_ns,
+           min(CAST(open AS INTEGER), start_ns) - now_ns,
+           CAST(substr(open, instr(open, ' ') + 1) AS INTEGER),
+           CASE WHEN CAST(open AS INTEGER) >= end_ns THEN t.event_id END, t.dur_ns
+      FROM own_walk w JOIN own_turn t ON t.place = w.place
 
 -- table: own_piece
 -- What lies between two starts or ends of ops on a thread, and the op that it is of. The casts let SQLite make an index
 -- for joins.
--- needs: own_nth
-SELECT CAST(lane_id AS INTEGER) AS lane_id, CAST(place AS INTEGER) AS place, time_ns, ns,
-           CAST(CASE WHEN nth > 0 THEN
-           first_value(event_id) OVER (PARTITION BY lane_id, depth, nth ORDER BY place)
-           END AS INTEGER) AS event_id FROM own_nth
+-- needs: own_walk
+SELECT CAST(lane_id AS INTEGER) AS lane_id, CAST(n AS INTEGER) AS place,
+           CAST(time_ns AS INTEGER) AS time_ns, ns,
+           CAST(nullif(event_id, 0) AS INTEGER) AS event_id FROM own_walk WHERE ns > 0
 
 -- table: own_host
--- Self times of spans on hosts.
--- needs: own_piece
-SELECT event_id, sum(ns) AS own_ns FROM own_piece
-     WHERE event_id IS NOT NULL AND ns IS NOT NULL GROUP BY event_id
+-- Self times of ops on hosts: their own less those of the ops right inside, which lie in them as a whole. Of ops that
+-- overlap, and are in neither, an op in both is in the one that began last; ops, roofline and page, which take spans as
+-- they end, see it in the one that ended first.
+-- needs: own_walk
+SELECT CAST(event_id AS INTEGER) AS event_id, max(0, sum(ns)) AS own_ns
+      FROM (SELECT inner_id AS event_id, inner_ns AS ns FROM own_walk WHERE inner_id IS NOT NULL
+            UNION ALL SELECT event_id, -inner_ns FROM own_walk WHERE inner_id IS NOT NULL)
+     GROUP BY event_id
 
 -- table: sample_of_op
 -- Self times of ops on one side, the devices' where they have any, with is_shown: of the types asked for.

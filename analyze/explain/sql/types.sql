@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Operators by type.
+-- takes: 15
 -- needs: counted_span, own_host
 SELECT type, side, count(*) AS calls, count(DISTINCT op_id) AS op_count,
        CASE WHEN type <> 'label' THEN sum(CASE WHEN side = 'device' OR session_id IN (
