@@ -402,6 +402,56 @@ static void counters_of_kernels_come_back(void **state)
     free(path);
 }
 
+/* All that a report says, but for the source's name and kind. */
+static char *report_without_source(struct analyze_scene *scene, const char *source)
+{
+    const char *const arguments[] = {source, "--report", "memory", "--top",
+                                     "0",    "--format", "json",   NULL};
+    char *text = analyze_scene_output(scene, arguments), *printed, *kept;
+    cJSON *json = cJSON_Parse(text), *selection = cJSON_GetObjectItem(json, "selection");
+
+    assert_true(cJSON_GetArraySize(cJSON_GetObjectItem(json, "holders")) > 0);
+    assert_true(cJSON_HasObjectItem(selection, "source"));
+    cJSON_DeleteItemFromObject(selection, "source");
+    cJSON_DeleteItemFromObject(selection, "source_kind");
+    printed = cJSON_Print(json);
+    assert_non_null(printed);
+    kept = strdup(printed);
+    cJSON_free(printed);
+    cJSON_Delete(json);
+    free(text);
+    return kept;
+}
+
+static void memory_of_shared_traces_comes_back(void **state)
+{
+    static const char *const traces[] = {
+        "traces/kineto-gpu/v100_resnet50_shapes_stack_memory_legacy.json.gz",
+        "cases/traces-today/torch_memory_hang_width80.json.gz",
+        "cases/traces-today/torch_verbose_stack.json.gz",
+    };
+    size_t seen = 0;
+
+    for (size_t i = 0; i < sizeof(traces) / sizeof(traces[0]); i++) {
+        char *path = place_shared(traces[i]), *there, *back;
+        const char *const export[] = {path,      "--export", "chrome", "-o", "memory_back.json",
+                                      "--force", NULL};
+
+        if (!path)
+            continue;
+        seen++;
+        free(analyze_scene_output(*state, export));
+        there = report_without_source(*state, path);
+        back = report_without_source(*state, "memory_back.json");
+        assert_string_equal(back, there);
+        free(there);
+        free(back);
+        free(path);
+    }
+    if (!seen)
+        CHECK_SKIP("the shared traces are not there");
+}
+
 static void shared_traces_come_back_event_by_event(void **state)
 {
     static const char *const traces[] = {
@@ -579,6 +629,7 @@ int main(void)
         cmocka_unit_test(chrome_traces_bring_all_events_back),
         cmocka_unit_test(chrome_traces_keep_their_place),
         cmocka_unit_test(memory_keeps_its_owners),
+        cmocka_unit_test(memory_of_shared_traces_comes_back),
         cmocka_unit_test(counters_of_kernels_come_back),
         cmocka_unit_test(shared_traces_come_back_event_by_event),
         cmocka_unit_test(stacks_are_those_of_pytorch),
