@@ -8,6 +8,9 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "base/sorted.h"
 
 /* Moves the item at each place i to targets[i]; consumes targets. */
 static void permute(struct span *items, uint32_t *targets, size_t count)
@@ -87,6 +90,29 @@ static bool is_sorted(const struct span *items, size_t count, bool *out_is_by_la
     return is_sorted && *out_is_by_lane;
 }
 
+/* A span comes behind those that lie in it, else in order: each that is late goes to its place. False
+ * where that would move more than some times what there is; keys are in another order then. */
+static bool insert_late(struct key *keys, size_t count)
+{
+    enum { MOVES_PER_KEY = 4 };
+    size_t left = count * MOVES_PER_KEY;
+
+    for (size_t i = 1; i < count; i++) {
+        const struct key key = keys[i];
+        size_t to;
+
+        if (compare_keys(&keys[i - 1], &key) <= 0)
+            continue;
+        to = search_past(0, i, place, compare_keys(&keys[place], &key) <= 0);
+        if (i - to > left)
+            return false;
+        left -= i - to;
+        memmove(&keys[to + 1], &keys[to], (i - to) * sizeof(*keys));
+        keys[to] = key;
+    }
+    return true;
+}
+
 static int sort_lane(struct span *items, size_t count, uint32_t *targets)
 {
     struct key *keys;
@@ -99,7 +125,8 @@ static int sort_lane(struct span *items, size_t count, uint32_t *targets)
         return -ENOMEM;
     for (size_t i = 0; i < count; i++)
         keys[i] = key_of(&items[i], i);
-    qsort(keys, count, sizeof(*keys), compare_keys);
+    if (!insert_late(keys, count))
+        qsort(keys, count, sizeof(*keys), compare_keys);
     for (size_t i = 0; i < count; i++)
         targets[keys[i].place] = (uint32_t)i;
     free(keys);

@@ -74,6 +74,29 @@ static void any_order_becomes_the_order(void **state)
     (void)state;
 }
 
+/* As threads record: what lies around others comes behind them, few of them, or with much in each. */
+static void late_ones_go_to_their_place(void **state)
+{
+    struct span *spans = calloc(SPANS, sizeof(*spans)), *first = calloc(SPANS, sizeof(*first));
+
+    for (uint32_t inside = 1; inside < SPANS; inside = inside * 3 + 1) {
+        for (uint32_t i = 0; i < SPANS; i++) {
+            const bool is_outer = i % (inside + 1) == inside;
+
+            spans[i] = (struct span){.start_ns = is_outer ? i - inside : i,
+                                     .dur_ns = is_outer ? inside + 1 : 1,
+                                     .lane = i >= SPANS / 2,
+                                     .order = i};
+        }
+        memcpy(first, spans, SPANS * sizeof(*spans));
+        CHECK_OK(span_sort(spans, SPANS, LANES));
+        check_sorted(spans, first, SPANS);
+    }
+    free(spans);
+    free(first);
+    (void)state;
+}
+
 static void bins_keep_the_order_of_a_lane(void **state)
 {
     struct span *spans = calloc(SPANS, sizeof(*spans));
@@ -111,6 +134,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(any_order_becomes_the_order),
+        cmocka_unit_test(late_ones_go_to_their_place),
         cmocka_unit_test(bins_keep_the_order_of_a_lane),
     };
 
