@@ -11,6 +11,8 @@ enum kernel_unary {
     KERNEL_SIGMOID,    /* 1 / (1 + exp(-x)) */
     KERNEL_TANH,
     KERNEL_UNARY_COUNT,
+    KERNEL_GELU_TANH = KERNEL_UNARY_COUNT, /* MAP_GELU_TANH: of gemm_half, and not in the table */
+    KERNEL_ACTIVATION_COUNT,
 };
 
 /** What is applied to each result of another operation. {0} is the identity. */

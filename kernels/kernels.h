@@ -49,7 +49,8 @@
 /** y[i] = f(x[i]); a and b as kernel_unary says. y may be x. NaN stays NaN. Sigmoid and tanh agree
  *  with ref to 2e-6 absolute, the others exactly. */
 typedef void unary_f32_fn(float *y, const float *x, size_t count, float a, float b);
-unary_f32_fn relu_f32_ref, leaky_relu_f32_ref, clip_f32_ref, sigmoid_f32_ref, tanh_f32_ref;
+unary_f32_fn relu_f32_ref, leaky_relu_f32_ref, clip_f32_ref, sigmoid_f32_ref, tanh_f32_ref,
+    gelu_tanh_f32_ref;
 KERNEL_VERSIONS(unary_f32_fn, relu_f32);
 KERNEL_VERSIONS(unary_f32_fn, leaky_relu_f32);
 KERNEL_VERSIONS(unary_f32_fn, clip_f32);

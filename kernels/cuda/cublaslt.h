@@ -46,6 +46,8 @@ enum {
     LT_EPILOGUE_RELU = 2,      /* what is below 0 becomes 0 */
     LT_EPILOGUE_BIAS = 4,      /* a number per row of d is added */
     LT_EPILOGUE_RELU_BIAS = 6, /* first this, then that */
+    LT_EPILOGUE_GELU = 32,     /* the form with a tanh */
+    LT_EPILOGUE_GELU_BIAS = 36,
 };
 
 struct lt_algorithm {

@@ -372,6 +372,8 @@ static __device__ inline float activated(float x, const struct kernel_activation
         return 1.0f / (1.0f + expf(-x));
     case KERNEL_TANH:
         return tanhf(x);
+    case KERNEL_GELU_TANH:
+        return 0.5f * x * (1.0f + tanhf(0.7978845608f * (x + 0.044715f * x * x * x)));
     default:
         return x;
     }

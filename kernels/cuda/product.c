@@ -16,7 +16,7 @@ struct request {
     int64_t m, n, k, a_line, b_line, y_line, c_row_stride, c_col_stride;
     bool trans_a, trans_b;
     double alpha, beta;
-    bool has_relu; /* taken back where cuBLASLt has no product with it */
+    enum kernel_unary behind; /* taken back where cuBLASLt has no product with it */
     const void *a, *b, *c;
     void *y;
     int rank; /* of the batch */
@@ -128,7 +128,7 @@ static struct product_shape shape_of(const struct request *r, enum product_adden
     shape.trans_a = r->trans_a;
     shape.trans_b = r->trans_b;
     shape.addend = (int32_t)addend;
-    shape.has_relu = r->has_relu;
+    shape.behind = (int32_t)r->behind;
     for (int i = 0; i <= last; i++) {
         a_bits |= r->a_stride[i];
         b_bits |= r->b_stride[i];
@@ -192,9 +192,9 @@ static bool is_planned(struct kernel_cuda *cuda, struct request *r, enum product
 
     product->count = make_runs(r, addend, product->runs);
     is_planned = product_is_planned(cuda, product);
-    if (is_planned || !r->has_relu || !product->is_refused)
+    if (is_planned || r->behind == KERNEL_IDENTITY || !product->is_refused)
         return is_planned;
-    r->has_relu = false;
+    r->behind = KERNEL_IDENTITY;
     product->count = make_runs(r, addend, product->runs);
     return product_is_planned(cuda, product);
 }
@@ -325,6 +325,11 @@ static void own_gemm_half(const void *given)
                  &(struct tiles){&call.y, &call.a, &call.b, &call.c, &shape});
 }
 
+static bool has_epilogue(enum kernel_unary kind)
+{
+    return kind == KERNEL_RELU || kind == KERNEL_GELU_TANH;
+}
+
 /* Sums of another type, and activations, are done by an own kernel behind the library's. */
 static void gemm_half_cuda(void *y, const void *a, const void *b, const void *c,
                            const struct kernel_gemm_half *shape)
@@ -340,7 +345,8 @@ static void gemm_half_cuda(void *y, const void *a, const void *b, const void *c,
 
     r.dtype = shape->dtype;
     r.y_type = shape->y_type;
-    r.has_relu = shape->activation.kind == KERNEL_RELU && !is_added_behind;
+    if (!is_added_behind && has_epilogue(shape->activation.kind))
+        r.behind = shape->activation.kind;
     r.a = a;
     r.b = b;
     r.c = is_added_behind ? NULL : added;
@@ -349,7 +355,7 @@ static void gemm_half_cuda(void *y, const void *a, const void *b, const void *c,
         added = NULL;
     if (!compute(&r, own_gemm_half, &call))
         return;
-    if (r.has_relu)
+    if (r.behind != KERNEL_IDENTITY)
         given.activation.kind = KERNEL_IDENTITY;
     if (added || given.activation.kind != KERNEL_IDENTITY || (is_limited && shape->gemm.y_line))
         cuda_launch_elements(CUDA_KERNEL_gemm_end_half, count,

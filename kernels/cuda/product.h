@@ -15,8 +15,8 @@ enum product_addend {
     ADDEND_Y,    /* it was spread out in y before */
 };
 
-/** Batches of matrices, by rows: y = alpha * op(a) * op(b) + beta * addend, or 0 where that is less. All that a plan hangs on;
- *  compared byte by byte. */
+/** Batches of matrices, by rows: y = alpha * op(a) * op(b) + beta * addend, and a function of that. All
+ *  that a plan hangs on; compared byte by byte. */
 struct product_shape {
     int64_t m, n, k;
     int64_t a_line, b_line, c_line, y_line; /* from row to row as it is stored, in elements */
@@ -25,7 +25,7 @@ struct product_shape {
     int16_t dtype, y_type;                                       /* of a and b; of y and c */
     int16_t trans_a, trans_b;
     int32_t addend;
-    int32_t has_relu; /* behind the addend */
+    int32_t behind; /* the addend: KERNEL_IDENTITY, KERNEL_RELU or KERNEL_GELU_TANH */
 };
 _Static_assert(sizeof(struct product_shape) == 11 * 8 + 8 * 4, "its gaps would be compared, too");
 

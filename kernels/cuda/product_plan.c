@@ -173,8 +173,10 @@ static bool make_product(const struct kernel_cuda *cuda, struct product_plan *pl
     struct cuda_products *products = cuda->products;
     const struct product_shape *s = &plan->shape;
     int compute = types[place_of(s)].compute, operation = LT_TRANSPOSED;
-    int epilogue =
-        (s->addend == ADDEND_BIAS ? LT_EPILOGUE_BIAS : 0) | (s->has_relu ? LT_EPILOGUE_RELU : 0);
+    int epilogue = (s->addend == ADDEND_BIAS ? LT_EPILOGUE_BIAS : 0) |
+                   (s->behind == KERNEL_RELU        ? LT_EPILOGUE_RELU
+                    : s->behind == KERNEL_GELU_TANH ? LT_EPILOGUE_GELU
+                                                    : 0);
     int scale = compute == LT_COMPUTE_64F   ? LT_R_64F
                 : compute == LT_COMPUTE_32I ? LT_R_32I
                                             : LT_R_32F;
@@ -379,7 +381,10 @@ static void write_task(const struct kernel_cuda *cuda, const struct product_shap
         s->trans_b ? " b turned" : "", (long long)s->a_line, (long long)s->b_line,
         (long long)s->c_line, (long long)s->y_line, (long long)s->batches, (long long)s->a_stride,
         (long long)s->b_stride, (long long)s->y_stride, s->a_alignment, s->b_alignment,
-        s->c_alignment, s->y_alignment, s->addend, s->has_relu ? ", Relu" : "");
+        s->c_alignment, s->y_alignment, s->addend,
+        s->behind == KERNEL_RELU        ? ", Relu"
+        : s->behind == KERNEL_GELU_TANH ? ", Gelu"
+                                        : "");
 }
 
 static int32_t id_of(const struct cuda_products *products, const struct lt_algorithm *algorithm)

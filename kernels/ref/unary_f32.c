@@ -31,6 +31,13 @@ static float hyperbolic_tangent(float x, float a, float b)
     return (float)tanh(x);
 }
 
+static float gelu_tanh(float x, float a, float b)
+{
+    const double v = x;
+
+    return (float)(0.5 * v * (1.0 + tanh(0.79788456080286535588 * (v + 0.044715 * v * v * v))));
+}
+
 static float identity(float x, float a, float b)
 {
     return x;
@@ -38,10 +45,11 @@ static float identity(float x, float a, float b)
 
 float ref_activate(float x, const struct kernel_activation *activation)
 {
-    static float (*const functions[KERNEL_UNARY_COUNT])(float, float, float) = {
+    static float (*const functions[KERNEL_ACTIVATION_COUNT])(float, float, float) = {
         [KERNEL_IDENTITY] = identity,     [KERNEL_RELU] = relu,
         [KERNEL_LEAKY_RELU] = leaky_relu, [KERNEL_CLIP] = clip,
         [KERNEL_SIGMOID] = sigmoid,       [KERNEL_TANH] = hyperbolic_tangent,
+        [KERNEL_GELU_TANH] = gelu_tanh,
     };
 
     return functions[activation->kind](x, activation->a, activation->b);
@@ -59,3 +67,4 @@ UNARY(leaky_relu, leaky_relu)
 UNARY(clip, clip)
 UNARY(sigmoid, sigmoid)
 UNARY(tanh, hyperbolic_tangent)
+UNARY(gelu_tanh, gelu_tanh)

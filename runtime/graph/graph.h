@@ -157,6 +157,7 @@ enum activation {
     ACTIVATION_CLIP,       /* min(max(x, alpha), beta) */
     ACTIVATION_SIGMOID,
     ACTIVATION_TANH,
+    ACTIVATION_GELU_TANH, /* of products on a device: x / 2 * (1 + tanh(...)) */
 };
 
 /** What passes have folded into a node. result = activation(op(inputs) + inputs[residual_input]):

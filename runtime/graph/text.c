@@ -24,6 +24,8 @@ static const char *activation_name(enum activation activation)
         return "Sigmoid";
     case ACTIVATION_TANH:
         return "Tanh";
+    case ACTIVATION_GELU_TANH:
+        return "Gelu(tanh)";
     case ACTIVATION_NONE:
         break;
     }

@@ -155,12 +155,21 @@ static bool read_activation(const struct node *node, struct fused *fused)
     return true;
 }
 
-static int fuse_activation(struct node *node)
+static bool is_gelu_tanh(const struct node *node)
+{
+    return is_op(node, "Gelu") && node->fused.activation == ACTIVATION_NONE &&
+           node->outputs[0]->dtype == DTYPE_F32 &&
+           strcmp(node_string(node, "approximate", "none"), "tanh") == 0;
+}
+
+static int fuse_activation(struct node *node, bool takes_gelu)
 {
     struct node *reader = only_reader(node);
     struct fused fused = node->fused;
 
-    if (!reader || !read_activation(reader, &fused))
+    if (reader && takes_gelu && is_gelu_tanh(reader))
+        fused.activation = ACTIVATION_GELU_TANH;
+    else if (!reader || !read_activation(reader, &fused))
         return 0;
     /* Clip may read this node's result as a bound, too. */
     if (reader->inputs[0] != node->outputs[0])
@@ -188,7 +197,7 @@ static int fuse(struct graph *graph, struct node *node, const struct pass_option
         }
     }
     if (rc >= 0 && !options->no_nonlinearity && (is_conv || is_matmul || is_op(node, "Gemm"))) {
-        rc = fuse_activation(node);
+        rc = fuse_activation(node, options->joins_gelu && !is_conv);
         fused += rc;
     }
     return rc < 0 ? rc : fused;

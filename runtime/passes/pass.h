@@ -26,7 +26,8 @@ struct pass_options {
     bool no_preprocess;   /* operators behind inputs are not fused */
     enum dtype half;      /* what tensors are stored in; 0: as the model says */
     bool half_sums; /* and so is what convolutions, products and normalisations add or scale by */
-    bool folds_scales;    /* products with a number go into matrix products, as a device has them */
+    bool folds_scales; /* products with a number go into matrix products, as a device has them */
+    bool joins_gelu;   /* GELUs by tanh go into matrix products, as a device's library has them */
     bool joins_attention; /* attention in smaller operators becomes one, for a device's kernel */
     bool no_jit;          /* chains of element-wise operators are not fused */
     int64_t trim;         /* so many nodes are left out at the end; for pass_cut(), like the next */

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """load_and_run --cuda with a cuBLASLt on the emulated device: results of every algorithm, what is chosen and
 by what, workspaces, and what happens where it is absent or any of its calls fails."""
+import math
 import pathlib
 import re
 import sys
@@ -26,14 +27,14 @@ def run(model, *flags, **settings):
     return emulated.infer("cublaslt", model, *flags, **settings)
 
 
-def save(folder, nodes, constants, inputs, outputs):
+def save(folder, nodes, constants, inputs, outputs, opset=13):
     """A model with its data set: (name, numbers) each."""
     kinds = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.float64): TensorProto.DOUBLE,
              np.dtype(np.int8): TensorProto.INT8, np.dtype(np.int32): TensorProto.INT32}
     info = lambda name, value: helper.make_tensor_value_info(name, kinds[value.dtype], value.shape)
     graph = helper.make_graph(nodes, "products", [info(*given) for given in inputs], [info(*given) for given in outputs],
                               [numpy_helper.from_array(value, name) for name, value in constants])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
     model.ir_version = 8
     folder.mkdir()
     onnx.save(model, str(folder / "model.onnx"))
@@ -154,6 +155,39 @@ def check_behind(folder):
                 CUBLASLT_DOUBLE_PROPOSALS="0", **more)
             launched[runs] = left_of(path)["launches"]
         expect(launched[11] - launched[1] == 10 * launches, f"{more}: {launched} launches")
+
+
+def check_gelu(folder):
+    """GELU by tanh is part of one product with its bias; where there is none with it, a kernel behind it, as the one by erf."""
+    random = np.random.default_rng(9)
+    x, w, v = (random.standard_normal(dims).astype(np.float32) for dims in ((9, 12), (12, 20), (20, 8)))
+    bias = random.standard_normal(20).astype(np.float32)
+    gelu = {"tanh": lambda x: x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3))),
+            "none": lambda x: x / 2 * (1 + np.vectorize(math.erf)(x / np.sqrt(2)))}
+    path = folder / "left"
+    for form, function in gelu.items():
+        nodes = [helper.make_node("MatMul", ["x", "w"], ["a"]), helper.make_node("Add", ["a", "bias"], ["b"]),
+                 helper.make_node("Gelu", ["b"], ["c"], approximate=form), helper.make_node("MatMul", ["c", "v"], ["y"])]
+        model = save(folder / f"gelu-{form}", nodes, [("w", w), ("v", v), ("bias", bias)], [("x", x)],
+                     [("y", (function(x @ w + bias) @ v).astype(np.float32))], 20)
+        steps = 2 if form == "tanh" else 3
+        for more, launches in (({}, steps), ({"CUBLASLT_DOUBLE_NO_RELU": "1"}, 3), ({"LD_LIBRARY_PATH": str(emulated.EMULATED)}, steps)):
+            for flags in ((), ("--record-comp-seq",), ("--fp16",), ("--bf16",)):
+                done = run(model, "--verify", model, "--no-trace", *flags, CUDA_DOUBLE_LEFT=str(path),
+                           CUBLASLT_DOUBLE_PROPOSALS="0", **more)
+                expect(done.returncode == 0 and f"{steps} operators on it, 0 on the CPU" in done.stderr,
+                       f"{form} {more} {flags}: {done.stdout}{done.stderr}")
+                expect(is_clean(left_of(path)), f"{form} {more} {flags} leaves {left_of(path)}")
+            launched = {}
+            for runs in (1, 11):
+                run(model, "--no-trace", "--warmup-iter", "0", "--iter", str(runs), CUDA_DOUBLE_LEFT=str(path),
+                    CUBLASLT_DOUBLE_PROPOSALS="0", **more)
+                launched[runs] = left_of(path)["launches"]
+            expect(launched[11] - launched[1] == 10 * launches, f"{form} {more}: {launched} launches")
+    tanh = folder / "gelu-tanh" / "model.onnx"
+    for cpu, words in ((False, ("--cuda",)), (True, ())):
+        done = emulated.run([BUILD / "runtime" / "load_and_run", tanh, "--no-trace", "--iter", "1", "--model-info", *words])
+        expect(done.returncode == 0 and ("+ Gelu(tanh)" in done.stdout) != cpu, f"{words}: {done.stdout}{done.stderr}")
 
 
 def check_choice(model, folder):
@@ -279,6 +313,7 @@ with tempfile.TemporaryDirectory() as name:
     check_results(everything, products, place)
     check_absent(everything, products, place)
     check_behind(place)
+    check_gelu(place)
     check_choice(two, place)
     check_workspaces(two, place)
     check_tf32(everything, products)

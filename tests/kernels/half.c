@@ -75,20 +75,19 @@ static void compare(struct test *test, const void *y, enum kernel_dtype dtype, c
     test_compare(test, got, held, count, &tolerance);
 }
 
-static struct kernel_activation random_activation(struct test *test)
+static struct kernel_activation random_activation(struct test *test, int count)
 {
-    enum kernel_unary kind = (enum kernel_unary)test_range(test, 0, KERNEL_UNARY_COUNT - 1);
+    enum kernel_unary kind = (enum kernel_unary)test_range(test, 0, count - 1);
 
     return (struct kernel_activation){kind, kind == KERNEL_CLIP ? -0.25f : 0.125f, 1.5f};
 }
 
 static void activate(float *y, size_t count, const struct kernel_activation *activation)
 {
-    static unary_f32_fn *const functions[] = {[KERNEL_RELU] = relu_f32_ref,
-                                              [KERNEL_LEAKY_RELU] = leaky_relu_f32_ref,
-                                              [KERNEL_CLIP] = clip_f32_ref,
-                                              [KERNEL_SIGMOID] = sigmoid_f32_ref,
-                                              [KERNEL_TANH] = tanh_f32_ref};
+    static unary_f32_fn *const functions[] = {
+        [KERNEL_RELU] = relu_f32_ref, [KERNEL_LEAKY_RELU] = leaky_relu_f32_ref,
+        [KERNEL_CLIP] = clip_f32_ref, [KERNEL_SIGMOID] = sigmoid_f32_ref,
+        [KERNEL_TANH] = tanh_f32_ref, [KERNEL_GELU_TANH] = gelu_tanh_f32_ref};
 
     if (activation->kind != KERNEL_IDENTITY)
         functions[activation->kind](y, y, count, activation->a, activation->b);
@@ -162,7 +161,7 @@ static void check_conv_half(struct test *test, const struct kernel_table *table)
     void *y;
 
     random_window(test, &conv->window);
-    conv->activation = random_activation(test);
+    conv->activation = random_activation(test, KERNEL_UNARY_COUNT);
     in = conv->is_transposed ? conv->window.out : conv->window.in;
     out = conv->is_transposed ? conv->window.in : conv->window.out;
     s.bias_type = test_chance(test, 2) ? s.dtype : KERNEL_F32;
@@ -253,7 +252,7 @@ static void check_gemm_half(struct test *test, const struct kernel_table *table)
     random_gemm(test, gemm);
     if (gemm->batch_rank != 1 && test_chance(test, 3))
         random_lines(test, gemm);
-    s.activation = random_activation(test);
+    s.activation = random_activation(test, KERNEL_ACTIVATION_COUNT);
     s.y_type = test_chance(test, 3) ? KERNEL_F32 : s.dtype;
     s.c_type = test_chance(test, 2) ? s.dtype : KERNEL_F32;
     for (int i = 0; i < gemm->batch_rank; i++)

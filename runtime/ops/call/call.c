@@ -86,7 +86,10 @@ static int bind_fused(const struct call_request *request, call_bind_fn *binder, 
         return call_refuse(request, -ENOTSUP, "no kernel applies an activation to %s",
                            dtype_name(request->outputs[0].dtype));
     call->activation = call_activation(node);
-    call->activate = request->kernels->unary_f32[call->activation.kind].fn;
+    /* Of a product that no kernel of a device takes after all. */
+    call->activate = call->activation.kind == KERNEL_GELU_TANH
+                         ? gelu_tanh_f32_ref
+                         : request->kernels->unary_f32[call->activation.kind].fn;
     call->activate_count = (size_t)shape_elements(&request->outputs[0].shape);
     return 0;
 }

@@ -36,6 +36,7 @@ struct kernel_activation call_activation(const struct node *node)
         [ACTIVATION_NONE] = KERNEL_IDENTITY,         [ACTIVATION_RELU] = KERNEL_RELU,
         [ACTIVATION_LEAKY_RELU] = KERNEL_LEAKY_RELU, [ACTIVATION_CLIP] = KERNEL_CLIP,
         [ACTIVATION_SIGMOID] = KERNEL_SIGMOID,       [ACTIVATION_TANH] = KERNEL_TANH,
+        [ACTIVATION_GELU_TANH] = KERNEL_GELU_TANH,
     };
 
     return (struct kernel_activation){kinds[node->fused.activation], node->fused.alpha,

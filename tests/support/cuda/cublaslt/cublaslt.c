@@ -268,7 +268,8 @@ static bool has_bias(const struct product *product)
 static bool takes_epilogue(const struct product *product)
 {
     return product->epilogue == 1 || product->epilogue == LT_EPILOGUE_BIAS ||
-           product->epilogue == LT_EPILOGUE_RELU || product->epilogue == LT_EPILOGUE_RELU_BIAS;
+           product->epilogue == LT_EPILOGUE_RELU || product->epilogue == LT_EPILOGUE_RELU_BIAS ||
+           product->epilogue == LT_EPILOGUE_GELU || product->epilogue == LT_EPILOGUE_GELU_BIAS;
 }
 
 /* One product as the device is handed it. */
@@ -367,7 +368,8 @@ int cublasLtMatmulAlgoGetHeuristic(void *handle, void *product, void *a, void *b
     if (((struct handle *)handle)->magic != MAGIC || wanted < 1 ||
         !fill_work(&work, product, a, b, c, d))
         return INVALID_VALUE;
-    if ((work.product.epilogue & LT_EPILOGUE_RELU) && getenv("CUBLASLT_DOUBLE_NO_RELU"))
+    if ((work.product.epilogue & (LT_EPILOGUE_RELU | LT_EPILOGUE_GELU)) &&
+        getenv("CUBLASLT_DOUBLE_NO_RELU"))
         return LT_NOT_SUPPORTED;
     if (work.dtype == KERNEL_I8 &&
         (work.d.rows % 4 != 0 || work.a.line % 4 != 0 || work.b.line % 4 != 0))
@@ -462,6 +464,8 @@ static void store(const struct work *w, int64_t batch, int64_t i, int64_t j, dou
         sum += ref_get_f64(w->product.bias, w->y_dtype, i);
     if (w->product.epilogue & LT_EPILOGUE_RELU)
         sum = sum < 0.0 ? 0.0 : sum;
+    if (w->product.epilogue & LT_EPILOGUE_GELU)
+        sum = 0.5 * sum * (1.0 + tanh(0.79788456080286535588 * (sum + 0.044715 * sum * sum * sum)));
     if (w->y_dtype == KERNEL_I32)
         ((int32_t *)w->d_data)[d] = (int32_t)(int64_t)sum;
     else
