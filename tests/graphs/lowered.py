@@ -70,7 +70,7 @@ class Group:
         read = {name for node in nodes for name in node.input} if self.twins else {c.name for c in self.constants}
         graph = helper.make_graph(nodes, "lowered", self.inputs, self.outputs, [c for c in self.constants if c.name in read])
         opsets = [helper.make_opsetid(d, v) for d, v in (("", self.opset), (MICROSOFT, 1), (BLOCKED, 1), (LEARNING, self.learning))
-                  if d != BLOCKED or any(node.domain == d for node in nodes)]
+                  if v > 0 and (d != BLOCKED or any(node.domain == d for node in nodes))]
         return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
     @staticmethod
@@ -525,6 +525,29 @@ def trees():
     return g
 
 
+def boosted():
+    """As LightGBM's are converted: scores, whose rank no input tells, by an operator set of before Slice had inputs."""
+    g = Group(opset=9)
+    nodes, weights = forest(g.random, 3, 5, [0])
+    columns = list(zip(*weights))
+    names = [g.chain("TreeEnsembleClassifier", [g.feed(g.real(40, 3))], 2, LEARNING, **nodes, class_treeids=columns[0], class_nodeids=columns[1],
+                     class_ids=columns[2], class_weights=columns[3], classlabels_int64s=[0, 1])[1]]
+    first = g.chain("ArrayFeatureExtractor", [names[0], g.constant([1], np.int64)], domain=LEARNING)
+    g.add("Div", [first, g.constant(5.0)], domain="")
+    g.add("ArrayFeatureExtractor", [first, g.constant([0, 0], np.int64)], domain=LEARNING)
+    return g
+
+
+def alone():
+    """As XGBoost's are converted: no standard operator set is imported."""
+    g = Group(opset=0)
+    nodes, weights = forest(g.random, 3, 5, [0])
+    columns = list(zip(*weights))
+    g.add("TreeEnsembleClassifier", [g.feed(g.real(40, 3))], (7, 1), LEARNING, **nodes, class_treeids=columns[0], class_nodeids=columns[1],
+          class_ids=columns[2], class_weights=columns[3], classlabels_int64s=[0, 1], base_values=[0.3], post_transform="LOGISTIC")
+    return g
+
+
 def ensembles():
     """Trees of the newer operator, whose leaves stand apart; some nodes test for members."""
     g = Group(learning=5)
@@ -687,7 +710,7 @@ def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     makers = (layers, attention, quantised, blocks, last, channels, linear, grouped, sequences, scans, learning, trees, ensembles,
-              drawn, labels, mappers, carried)
+              drawn, labels, mappers, carried, boosted, alone)
     for make in makers:
         make().write(pathlib.Path(sys.argv[1]) / f"lowered_{make.__name__}")
 

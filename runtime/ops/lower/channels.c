@@ -214,6 +214,8 @@ static void lower_upsample(struct lower *l)
     struct value *inputs[3] = {lower_input(l, 0)}, *y;
     float *scales = lower_data(l, DTYPE_F32, &(struct shape){1, {4}}, &inputs[2]);
 
+    if (graph_opset(l->graph, "") < 11)
+        lower_refuse(l, "the model's operator set is older than 11");
     if (!list || list->type != ATTRIBUTE_INTS || list->count != 4) {
         lower_refuse(l, "attribute scales is no list of four");
         return;

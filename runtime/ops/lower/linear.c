@@ -149,8 +149,6 @@ static void lower_extractor(struct lower *l)
     lower_int(l, "axis", -1);
     if (rank == 1)
         y = lower_reshape(l, y, row, 2);
-    if (rank < 0 && graph_opset(l->graph, "") < 10)
-        lower_refuse(l, "how many dimensions its input has is not known");
     if (rank < 0) {
         dims[0] = leading_dims(l, lower_input(l, 0));
         dims[1] = lower_one(l, "Shape", indices);

@@ -112,6 +112,14 @@ static int lower_carriers_of(struct graph *graph, struct diag *diag)
     return rc;
 }
 
+/* Models of trees alone import no standard operators, as XGBoost's do. */
+static int import_standard(struct graph *graph)
+{
+    enum { VERSION = 21 };
+
+    return graph_opset(graph, "") > 0 ? 0 : graph_add_opset(graph, "", VERSION);
+}
+
 int lower_graph(struct graph *graph, struct diag *diag)
 {
     uint32_t i = 0;
@@ -122,7 +130,10 @@ int lower_graph(struct graph *graph, struct diag *diag)
         struct node *node = graph->nodes[i];
         const struct lower_rule *rule = find_rule(node);
 
-        rc = rule ? lower_node(graph, node, rule, diag) : 1;
+        if (rule)
+            rc = import_standard(graph);
+        if (rc >= 0)
+            rc = rule ? lower_node(graph, node, rule, diag) : 1;
         i += rc == 1;
     }
     return rc < 0 ? rc : 0;

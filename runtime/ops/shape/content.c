@@ -184,7 +184,9 @@ int infer_list(struct infer *infer, const char *name, uint32_t i, int64_t input_
 
     *out_ints = NULL;
     *out_count = 0;
-    if (infer->opset >= input_since)
+    /* What an operator became may be newer than the model. */
+    if (infer->opset >= input_since ||
+        (infer->node->is_lowered && !node_attribute(infer->node, name)))
         return infer_has(infer, i) ? infer_ints(infer, i, out_ints, out_count) : 0;
     list = node_ints(infer->node, name, out_count);
     if (!list)
