@@ -8,6 +8,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import sqlite3
 import statistics
 import subprocess
@@ -365,6 +366,38 @@ def check_collectives(path):
     return sum(line[0] for line in sums.values())
 
 
+def check_labels(path):
+    """Calls of ops in any label, on the label's thread; and what autograd ran on another thread while
+    a label was open whose thread was in no op."""
+    autograd = re.compile(r"autograd::engine::evaluate_function: |torch::autograd::|.*Backward\d*$")
+    with gzip.open(path, "rt") as file:
+        events = json.load(file, parse_float=str)["traceEvents"]
+    labels, ops, calls = [], [], []
+    for event in events:
+        if event.get("cat") not in ("user_annotation", "cpu_op", "cuda_runtime"):
+            continue
+        start = ns(event["ts"])
+        span = Span(None, event["name"], None, None, start, start + ns(event["dur"]), thread=event["tid"])
+        {"user_annotation": labels, "cpu_op": ops, "cuda_runtime": calls}[event["cat"]].append(span)
+    scopes, others = list(labels), 0
+    for op in ops:
+        around = [label for label in labels if label.start <= op.start and label.end >= op.end
+                  and label.thread != op.thread] if autograd.match(op.name) else []
+        if any(not any(other.thread == label.thread and other.start <= op.start < other.end
+                       for other in ops + calls) for label in around):
+            scopes.append(op)
+            others += 1
+    counts = collections.Counter(
+        op.name for op in ops
+        if any(scope.thread == op.thread and scope.start <= op.start and op.end <= scope.end
+               for scope in scopes))
+    got = collections.Counter()
+    for row in report(path, "ops", "--label", ".*", "--show-host")["host"]["rows"]:
+        got[row["name"]] += row["calls"] if row["type"] == "cpu_op" else 0
+    same("labels", {name: count for name, count in got.items() if count}, dict(counts))
+    return sum(counts.values()), others
+
+
 def check_gloo(rank):
     """Collectives on threads: computation are ops without a span of some length inside, but for
     those that ask for a collective; exposed = |computation or communication| - |computation|."""
@@ -440,6 +473,10 @@ def main():
     path, spans = (TRACES / "kineto-gpu" / "a100_resnet_nccl_rank.json.gz",
                    read_kineto("a100_resnet_nccl_rank"))
     print(f"collectives: {check_collectives(path)} of NCCL agree")
+    in_labels, by_autograd = check_labels(path)
+    print(f"labels: {in_labels} calls agree, {by_autograd} of autograd's threads begin in one")
+    if not by_autograd:
+        sys.exit("no call of autograd's threads is in a label")
     print(f"averages: {check_averages(path, spans)} ops with kernels agree")
     path, spans = read_nsys()
     check_kernels(path, spans)
