@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pooling. Channels-last: every channel of one output at a time; row-major: a row of outputs. */
 #include "kernels/cpu/isa.h"
+#include "kernels/cpu/pool_planes.h"
 #include "kernels/cpu/pool_rows.h"
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
@@ -182,8 +183,8 @@ ISA_BODY void average_row(float *y, const struct kernel_pool *shape, int64_t o[3
 
 /* What sums are multiplied by, in rows of outputs that see as many rows of the image. */
 struct factors {
-    bool are_there[POOL_SMALL + 1];
-    float each[POOL_SMALL + 1][POOL_LINE]; /* by how many rows count */
+    bool are_there[PLANE_TAPS + 1];
+    float each[PLANE_TAPS + 1][POOL_LINE]; /* by how many rows count */
 };
 
 static const float *factors_of(struct factors *f, const struct kernel_pool *shape, int64_t oh)
@@ -230,6 +231,36 @@ ISA_BODY void pool_small(const struct pool *p, int64_t begin, int64_t end, bool 
                     y[o] = out[r][o] * each[o];
         }
         begin += rows;
+    }
+}
+
+POOL_PLANE(max_f32, POOL_MAXIMUM, -FLT_MAX)
+POOL_PLANE(sum_f32, POOL_SUM, 0.0f)
+
+/* Planes [begin, end) with as many outputs as pixels. */
+ISA_BODY void pool_planes(const struct pool *p, int64_t begin, int64_t end, bool is_max)
+{
+    const struct kernel_window *w = &p->shape->window;
+    int64_t count = w->in[1] * w->in[2];
+    uint32_t columns[PLANE_MOST];
+    float each[PLANE_MOST];
+    struct factors factors;
+
+    memset(factors.are_there, 0, sizeof(factors.are_there));
+    pool_plane_columns(columns, w);
+    for (int64_t row = 0; row < w->in[1] && !is_max; row++)
+        memcpy(each + row * w->in[2], factors_of(&factors, p->shape, row),
+               (size_t)w->in[2] * sizeof(*each));
+    for (; begin < end; begin++) {
+        float *y = p->y + begin * count;
+
+        if (is_max) {
+            max_f32_plane(y, p->x + begin * count, columns, w);
+            continue;
+        }
+        sum_f32_plane(y, p->x + begin * count, columns, w);
+        for (int64_t i = 0; i < count; i++)
+            y[i] *= each[i];
     }
 }
 
@@ -342,12 +373,22 @@ ISA_BODY void pool_bytes(const struct pool_any *p, int64_t begin, int64_t end)
         pool_rows(argument, begin, end, is_max);                                                   \
     }                                                                                              \
                                                                                                    \
+    ISA_TARGET_##isa static void name##_planes_##isa(void *argument, int64_t begin, int64_t end)   \
+    {                                                                                              \
+        pool_planes(argument, begin, end, is_max);                                                 \
+    }                                                                                              \
+                                                                                                   \
     void name##_##isa(float *y, const float *x, const struct kernel_pool *shape)                   \
     {                                                                                              \
         const struct kernel_window *window = &shape->window;                                       \
         int64_t reads = shape->channels * window->kernel[0] * window->kernel[1];                   \
         struct pool p = {y, x, shape};                                                             \
                                                                                                    \
+        if (!shape->channels_last && pool_has_planes(window)) {                                    \
+            reads = window->out[1] * window->out[2] * window->kernel[1] * window->kernel[2];       \
+            team_for(shape->batch * shape->channels, GRAIN / reads + 1, name##_planes_##isa, &p);  \
+            return;                                                                                \
+        }                                                                                          \
         if (!shape->channels_last) {                                                               \
             reads = window->out[2] * window->kernel[0] * window->kernel[1];                        \
             team_for(shape->batch * shape->channels * window->out[0] * window->out[1],             \

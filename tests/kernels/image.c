@@ -291,6 +291,19 @@ static void check_conv(struct test *test, const struct kernel_table *table)
 
 /* Pools */
 
+/* As many outputs as pixels, as within a block of a network. */
+static void same_window(struct test *test, struct kernel_window *w)
+{
+    for (int axis = 1; axis < KERNEL_SPATIAL; axis++) {
+        w->in[axis] = w->out[axis] = test_range(test, 1, 34);
+        w->kernel[axis] = test_range(test, 1, 6);
+        w->pad_begin[axis] =
+            test_chance(test, 2) ? w->kernel[axis] / 2 : test_range(test, 0, w->kernel[axis] - 1);
+        w->pad_end[axis] = w->kernel[axis] - 1 - w->pad_begin[axis];
+        w->stride[axis] = w->dilation[axis] = 1;
+    }
+}
+
 static void check_pool(struct test *test, const struct kernel_table *table, bool is_max)
 {
     struct kernel_pool s = {
@@ -309,7 +322,9 @@ static void check_pool(struct test *test, const struct kernel_table *table, bool
         test_wide_window(test, s.rank, &s.window);
     else
         random_window(test, s.rank, s.rank == 3 ? 4 : s.channels_last ? 12 : 60, true, &s.window);
-    if (test_chance(test, 3)) /* rounded up: the last window may lie in the pads alone */
+    if (s.rank == 2 && test_chance(test, 3))
+        same_window(test, &s.window);
+    else if (test_chance(test, 3)) /* rounded up: the last window may lie in the pads alone */
         for (int i = KERNEL_SPATIAL - s.rank; i < KERNEL_SPATIAL; i++)
             s.window.out[i]++;
     test_window_text(&s.window, window);
