@@ -26,10 +26,11 @@
 #include "kernels/kernels.h"
 
 enum {
-    SPINS = 2000,      /* pauses, some 30 to 70 us: loops of one run follow each other faster */
-    LATE = 8,          /* loops that a helper missed, before it is looked for */
-    STALL_NS = 300000, /* slept for another's step: that one waits for a CPU */
-    ALONE = 32,        /* times as long as a stall the leader of loops in steps goes on alone */
+    SPINS = 2000,          /* pauses, some 30 to 70 us: loops of one run follow each other faster */
+    LATE = 8,              /* loops that a helper missed, before it is looked for */
+    STALL_NS = 300000,     /* slept for another's step: that one waits for a CPU */
+    ALONE_MOST = 32,       /* times as long as a stall the leader of loops in steps goes on alone */
+    STALLS_NS = 200000000, /* stalls within that time of each other: twice as long each time */
     INDEX_BITS = 16,
     THREADS_MAX = (1 << INDEX_BITS) - 1,
 };
@@ -68,6 +69,8 @@ struct team {
     struct bell passed;
     _Alignas(64) atomic_ullong finished; /* shares of a loop in steps */
     uint64_t alone_until_ns; /* loops in steps are the leader's; by the monotonic clock */
+    uint64_t stalled_ns;     /* when it was last */
+    uint32_t alone;          /* times as long as that stall */
     uint32_t size;           /* threads, the leader included */
     uint32_t wanted;         /* what it would be if the system had given all of them */
     struct helper helpers[];
@@ -295,15 +298,15 @@ void kernel_set_threads(uint32_t threads)
     wanted_threads = threads < THREADS_MAX ? threads : THREADS_MAX;
 }
 
-/* A helper that missed loops because it waits for the CPU that this thread works on goes to another one:
- * the system leaves both there for tenths of a second, since neither sleeps for long. It may go wherever
- * it might before, also back. */
-static void look_for(struct helper *helper)
+/* A helper that waits for the CPU that this thread works on goes to another one: the system leaves both
+ * there for tenths of a second, since neither sleeps for long. It may go wherever it might before, also
+ * back. */
+static void send_away(struct helper *helper)
 {
     int cpu = sched_getcpu();
     cpu_set_t all, others;
 
-    if (++helper->late % LATE != 0 || cpu < 0 || cpu >= CPU_SETSIZE ||
+    if (cpu < 0 || cpu >= CPU_SETSIZE ||
         cpu != atomic_load_explicit(&helper->cpu, memory_order_relaxed) ||
         pthread_getaffinity_np(helper->thread, sizeof(all), &all) != 0)
         return;
@@ -312,6 +315,12 @@ static void look_for(struct helper *helper)
     if (CPU_COUNT(&others) > 0 &&
         pthread_setaffinity_np(helper->thread, sizeof(others), &others) == 0)
         pthread_setaffinity_np(helper->thread, sizeof(all), &all);
+}
+
+static void look_for(struct helper *helper)
+{
+    if (++helper->late % LATE == 0)
+        send_away(helper);
 }
 
 /* Shares of helpers that have not come to it: on a busy machine they may be waiting for a CPU. */
@@ -431,22 +440,29 @@ static uint64_t now_ns(void)
 
 /* Wait for all shares of a step. Steps are short, so that a helper that lost its CPU within one costs as
  * much as hundreds of them: where that happens the leader goes on alone, for so long that waiting takes
- * a small part of the time. Returns whether it has. */
+ * a small part of the time if it goes on happening. Returns whether it has. */
 static bool wait_for_step(struct team *team, uint64_t shares)
 {
-    uint64_t start, slept;
+    uint64_t start, end;
 
     for (int i = 0; i < SPINS; i++) {
         if (has_finished(team, shares))
             return false;
         pause_cpu();
     }
+    for (uint32_t i = 1; i < loop_threads; i++)
+        send_away(&team->helpers[i]);
     start = now_ns();
     wait_for(team, &team->passed, has_finished, shares);
-    slept = now_ns() - start;
-    if (slept <= STALL_NS)
+    end = now_ns();
+    if (end - start <= STALL_NS)
         return false;
-    team->alone_until_ns = start + (ALONE + 1) * slept;
+    if (start - team->stalled_ns > STALLS_NS)
+        team->alone = 1;
+    if (team->alone < ALONE_MOST)
+        team->alone *= 2;
+    team->stalled_ns = end;
+    team->alone_until_ns = end + team->alone * (end - start);
     return true;
 }
 

@@ -171,7 +171,7 @@ static void visit(void *argument, int64_t step, int64_t begin, int64_t end)
     }
     atomic_fetch_add(&visits->others, 1);
     if (atomic_fetch_sub(&visits->slow, 1) > 0)
-        usleep(50000);
+        usleep(300000);
 }
 
 /* A helper that loses its CPU within a step is not waited for again. */
