@@ -15,7 +15,9 @@ enum {
     ROWS = 6,        /* of a tile */
     DEPTH = 512,     /* rows of a panel */
     GRAIN = 1 << 17, /* products that are worth a second thread */
-    WORTH = 1 << 21, /* products of one matrix */
+    WORTH = 1 << 26, /* products of one matrix */
+    SMALL = 1 << 21, /* below that packing b does not matter */
+    TIMES = 8,       /* columns for each row, at most, that are packed as fast as multiplied */
 };
 
 struct task {
@@ -36,7 +38,8 @@ struct tile {
 bool gemm_small_fits(const struct kernel_gemm *s)
 {
     return s->m > 0 && s->n > 0 && s->k > 0 && s->k <= DEPTH && s->m <= WORTH && s->n <= WORTH &&
-           s->m * s->n <= WORTH / s->k;
+           s->m * s->n <= WORTH / s->k &&
+           (s->trans_b || s->n <= TIMES * s->m || s->m * s->n <= SMALL / s->k);
 }
 
 /* Four lines of b become columns, where there are so many; by blocks of 4x4 where a register holds four. */
