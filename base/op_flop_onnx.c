@@ -751,6 +751,7 @@ static const struct row {
     {"Tan", elementwise},
     {"Tanh", elementwise},
     {"TensorScatter", nothing},
+    {"TfIdfVectorizer", of_input},
     {"ThresholdedRelu", elementwise},
     {"Tile", nothing},
     {"TopK", of_input},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contracts of models of machine learning: ensembles of trees, distances, probabilities. What is common to all contracts stands in
+/* Contracts of models of machine learning: ensembles of trees, distances, probabilities, n-grams. What is common to all contracts stands in
  * kernels.h, which includes this. */
 #ifndef OPTRACE_KERNELS_LEARNING_H
 #define OPTRACE_KERNELS_LEARNING_H
@@ -66,10 +66,45 @@ struct kernel_coupling {
 typedef int coupling_fn(float *y, const float *scores, const float *a, const float *b,
                         const struct kernel_coupling *shape);
 
+/** Elements one after the other, or with others between them, that are counted in a column of y. */
+struct kernel_gram {
+    int64_t first; /* place of its first item */
+    int32_t size;
+    int32_t column;
+    float weight;
+};
+
+struct kernel_ngrams {
+    enum kernel_dtype dtype; /* of x: i32 or i64 */
+    int64_t rows, length, columns;
+    int64_t shortest, longest; /* sizes of grams that are counted, from 1 on */
+    int64_t skips;   /* so many elements may stand between two of a gram, the same for all */
+    bool has_counts; /* each time that a gram occurs its weight is added, else it is what y is */
+    /* Those that are known, as a hash table: slot kernel_gram_hash() & slot_mask or the first behind
+     * it (the first of all behind the last) that holds the gram, or 0, which ends the search; else
+     * 1 + its place in grams. At least one slot is 0. */
+    const int64_t *items;
+    const struct kernel_gram *grams;
+    const uint32_t *slots;
+    uint64_t slot_mask; /* their number, a power of two, - 1 */
+};
+
+/** The hash of a gram and an item more; of none it is 0. */
+static inline uint64_t kernel_gram_hash(uint64_t hash, int64_t item)
+{
+    hash = (hash ^ (uint64_t)item) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 29;
+}
+
+/** y [rows, columns] = what the grams in each row of x [rows, length] weigh, 0 without one: with 0 to
+ *  `skips` elements between those of a gram, one of a single element but once. */
+typedef void ngrams_fn(float *y, const void *x, const struct kernel_ngrams *shape);
+
 /* See KERNEL_DECLARE(). */
 #define LEARNING_KERNELS(KERNEL)                                                                   \
     KERNEL(coupling, REF);                                                                         \
     KERNEL(distances, EACH);                                                                       \
+    KERNEL(ngrams, REF);                                                                           \
     KERNEL(trees, PORTABLE)
 LEARNING_KERNELS(KERNEL_DECLARE);
 

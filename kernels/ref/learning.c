@@ -176,3 +176,61 @@ int coupling_ref(float *y, const float *scores, const float *a, const float *b,
     free(r);
     return 0;
 }
+
+/* N-grams */
+
+static int64_t item_of(const void *x, enum kernel_dtype dtype, int64_t i)
+{
+    return dtype == KERNEL_I64 ? ((const int64_t *)x)[i] : ((const int32_t *)x)[i];
+}
+
+/* The gram of `size` elements from `first` on, each `step` behind the other; NULL: it is not known. */
+static const struct kernel_gram *find_gram(const void *x, const struct kernel_ngrams *s,
+                                           int64_t first, int64_t step, int64_t size, uint64_t hash)
+{
+    for (uint64_t slot = hash & s->slot_mask; s->slots[slot]; slot = (slot + 1) & s->slot_mask) {
+        const struct kernel_gram *gram = &s->grams[s->slots[slot] - 1];
+        int64_t i = 0;
+
+        if (gram->size != size)
+            continue;
+        while (i < size && s->items[gram->first + i] == item_of(x, s->dtype, first + i * step))
+            i++;
+        if (i == size)
+            return gram;
+    }
+    return NULL;
+}
+
+static void count_row(float *y, const void *x, const struct kernel_ngrams *s, int64_t row)
+{
+    const int64_t begin = row * s->length, end = begin + s->length;
+
+    for (int64_t step = 1; step <= s->skips + 1 && (step == 1 || step < s->length); step++)
+        for (int64_t first = begin; first < end; first++) {
+            uint64_t hash = 0;
+
+            for (int64_t size = 1, at = first; size <= s->longest && at < end; size++, at += step) {
+                const struct kernel_gram *gram = NULL;
+
+                hash = kernel_gram_hash(hash, item_of(x, s->dtype, at));
+                if (size >= s->shortest && (size > 1 || step == 1))
+                    gram = find_gram(x, s, first, step, size, hash);
+                if (gram && s->has_counts)
+                    y[gram->column] += gram->weight;
+                else if (gram)
+                    y[gram->column] = gram->weight;
+            }
+        }
+}
+
+void ngrams_ref(float *y, const void *x, const struct kernel_ngrams *s)
+{
+    for (int64_t row = 0; row < s->rows; row++) {
+        float *counts = y + row * s->columns;
+
+        for (int64_t i = 0; i < s->columns; i++)
+            counts[i] = 0.0f;
+        count_row(counts, x, s, row);
+    }
+}

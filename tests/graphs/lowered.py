@@ -661,6 +661,26 @@ def carried():
     return g
 
 
+def words():
+    """Counts of n-grams, of numbers and of texts."""
+    g = Group()
+    pool = [3, 5, 1, 4, 3, 5, 5, 1, 5, 5, 5, 4, 3, 1]  # 4 of one number, 2 of two, 2 of three
+    sizes = dict(ngram_counts=[0, 4, 8], pool_int64s=pool)
+    x = g.feed(g.random.integers(1, 6, (4, 9)).astype(np.int64))
+    row = g.feed(g.random.integers(1, 6, 12).astype(np.int32))
+    names = g.feed(np.array([["e", "c", "e", "e"], ["a", "e", "zz", ""]], object))
+    columns, weights = [2, 0, 1, 3, 7, 5, 6, 4], [0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5]
+    for mode in ("TF", "IDF", "TFIDF"):
+        for low, high, skips in ((1, 1, 0), (1, 1, 3), (1, 2, 1), (2, 3, 5), (1, 3, 2), (3, 3, 0)):
+            g.add("TfIdfVectorizer", [x], domain="", mode=mode, min_gram_length=low, max_gram_length=high, max_skip_count=skips,
+                  ngram_indexes=columns, weights=weights, **sizes)
+        g.add("TfIdfVectorizer", [row], domain="", mode=mode, min_gram_length=1, max_gram_length=2, max_skip_count=1,
+              ngram_indexes=[9, 0, 1, 3, 7, 5, 6, 4], **sizes)
+        g.add("TfIdfVectorizer", [names], domain="", mode=mode, min_gram_length=1, max_gram_length=2, max_skip_count=1,
+              ngram_counts=[0, 2], ngram_indexes=[1, 0, 2], pool_strings=["a", "e", "e", "e"], weights=[2.0, 3.0, 4.0])
+    return g
+
+
 def labels():
     """Classifiers whose labels are texts, and what moves, compares and replaces texts."""
     g = Group(learning=4, opset=19)
@@ -710,7 +730,7 @@ def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     makers = (layers, attention, quantised, blocks, last, channels, linear, grouped, sequences, scans, learning, trees, ensembles,
-              drawn, labels, mappers, carried, boosted, alone)
+              drawn, labels, mappers, carried, boosted, alone, words)
     for make in makers:
         make().write(pathlib.Path(sys.argv[1]) / f"lowered_{make.__name__}")
 

@@ -181,9 +181,80 @@ static void check_coupling_known(struct test *test, const struct kernel_table *t
     test_compare(test, got, want, (size_t)(s.rows * k), &(struct test_tolerance){.absolute = 0.02});
 }
 
+/* As the text of the operator says it: each gram, each place, each distance between its elements. */
+static float weigh_gram(const int64_t *row, const struct kernel_ngrams *s,
+                        const struct kernel_gram *gram)
+{
+    float weight = 0.0f;
+
+    for (int64_t step = 1; step <= s->skips + 1 && (gram->size > 1 || step == 1); step++)
+        for (int64_t first = 0; first + (gram->size - 1) * step < s->length; first++) {
+            int32_t same = 0;
+
+            while (same < gram->size && row[first + same * step] == s->items[gram->first + same])
+                same++;
+            if (same == gram->size)
+                weight = s->has_counts ? weight + gram->weight : gram->weight;
+        }
+    return gram->size >= s->shortest && gram->size <= s->longest ? weight : 0.0f;
+}
+
+/* All grams of two letters, of 1 to 3 of them, in a table that is half full at most. */
+static void check_ngrams(struct test *test, const struct kernel_table *table)
+{
+    enum { GRAMS = 14, SLOTS = 32 };
+    struct kernel_ngrams s = {.dtype = test_chance(test, 2) ? KERNEL_I32 : KERNEL_I64,
+                              .rows = test_range(test, 0, 4),
+                              .length = test_range(test, 0, 20),
+                              .columns = GRAMS,
+                              .shortest = test_range(test, 1, 3),
+                              .skips = test_range(test, 0, 6),
+                              .has_counts = test_chance(test, 2),
+                              .slot_mask = SLOTS - 1};
+    size_t count = (size_t)(s.rows * s.length);
+    int64_t *x = test_output(test, count * sizeof(*x)), items[3 * GRAMS];
+    float *want = test_output(test, (size_t)s.rows * GRAMS * sizeof(*want));
+    float *got = test_output(test, (size_t)s.rows * GRAMS * sizeof(*got));
+    struct kernel_gram grams[GRAMS];
+    uint32_t slots[SLOTS] = {0};
+    int place = 0;
+
+    s.longest = test_range(test, s.shortest, 4);
+    test_describe(test, "%lld rows of %lld, %lld to %lld, %lld skips", (long long)s.rows,
+                  (long long)s.length, (long long)s.shortest, (long long)s.longest,
+                  (long long)s.skips);
+    for (int size = 1; size <= 3; size++)
+        for (int bits = 0; bits < 1 << size; bits++, place++) {
+            uint64_t hash = 0, slot;
+
+            grams[place] = (struct kernel_gram){3 * place, size, GRAMS - 1 - place,
+                                                (float)test_range(test, -3, 3)};
+            for (int i = 0; i < size; i++) {
+                items[3 * place + i] = -1 - (bits >> i & 1);
+                hash = kernel_gram_hash(hash, items[3 * place + i]);
+            }
+            for (slot = hash & s.slot_mask; slots[slot]; slot = (slot + 1) & s.slot_mask)
+                ;
+            slots[slot] = (uint32_t)place + 1;
+        }
+    s.items = items;
+    s.grams = grams;
+    s.slots = slots;
+    for (size_t i = 0; i < count; i++)
+        x[i] = -(int64_t)test_range(test, 0, 2); /* 0 is in no gram */
+    for (int64_t row = 0; row < s.rows; row++)
+        for (int i = 0; i < GRAMS; i++)
+            want[row * GRAMS + grams[i].column] = weigh_gram(x + row * s.length, &s, &grams[i]);
+    for (size_t i = 0; s.dtype == KERNEL_I32 && i < count; i++)
+        ((int32_t *)x)[i] = (int32_t)x[i];
+    TEST_RUN(test, TEST_NEW, table->ngrams.fn(got, x, &s));
+    test_compare(test, got, want, (size_t)s.rows * GRAMS, &(struct test_tolerance){.absolute = 0});
+}
+
 const struct test_op test_ops_learning[] = {
     {"coupling_known", check_coupling_known, offsetof(struct kernel_table, coupling)},
     {"distances", check_distances, offsetof(struct kernel_table, distances)},
+    {"ngrams", check_ngrams, offsetof(struct kernel_table, ngrams)},
     {"trees", check_trees, offsetof(struct kernel_table, trees)},
     {"trees_count", check_trees_count, offsetof(struct kernel_table, trees)},
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Shape inference: ensembles of trees, distances, probabilities of pairs. */
+/* Shape inference: ensembles of trees, distances, probabilities of pairs, n-grams. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -62,4 +62,28 @@ int shape_coupling(struct infer *infer)
     if (classes * (classes - 1) / 2 != scores->dims[1])
         return infer_fail(infer, "%" PRId64 " are not all pairs of some classes", scores->dims[1]);
     return infer_output(infer, 0, DTYPE_F32, &(struct shape){2, {scores->dims[0], classes}});
+}
+
+/* A column for each number in ngram_indexes, and for those below. */
+int shape_ngrams(struct infer *infer)
+{
+    struct shape out = *infer_shape(infer, 0);
+    enum dtype dtype = infer_dtype(infer, 0);
+    int64_t columns = 0;
+    size_t count;
+    const int64_t *indexes = node_ints(infer->node, "ngram_indexes", &count);
+
+    if (dtype != DTYPE_I32 && dtype != DTYPE_I64 && dtype != DTYPE_STRING)
+        return infer_unsupported(infer, "its input is %s", dtype_name(dtype));
+    if (out.rank != 1 && out.rank != 2)
+        return infer_fail(infer, "its input has %d dimensions instead of 1 or 2", out.rank);
+    for (size_t i = 0; i < count; i++) {
+        if (indexes[i] < 0 || indexes[i] >= INT32_MAX)
+            return infer_fail(infer, "an n-gram has column %" PRId64, indexes[i]);
+        columns = indexes[i] >= columns ? indexes[i] + 1 : columns;
+    }
+    if (columns == 0)
+        return infer_fail(infer, "attribute ngram_indexes is missing");
+    out.dims[out.rank - 1] = columns;
+    return infer_output(infer, 0, DTYPE_F32, &out);
 }
