@@ -12,6 +12,9 @@
  * or 0 when they are not well-formed. U+0000 is a character here. */
 size_t text_decode(const char *bytes, size_t length, uint32_t *out_code);
 
+/** Write a character, up to U+10FFFF, as UTF-8. Returns its bytes, 4 at most. */
+size_t text_encode(char *out, uint32_t code);
+
 /** True when `bytes` is well-formed UTF-8 (no surrogates, no overlong forms, no NUL byte). */
 bool text_is_utf8(const char *bytes, size_t length);
 

@@ -500,30 +500,6 @@ bool json_real(struct json_slice slice, double *out_value)
 
 /* --- Texts. --- */
 
-static size_t put_utf8(char *out, uint32_t code)
-{
-    if (code < 0x80) {
-        out[0] = (char)code;
-        return 1;
-    }
-    if (code < 0x800) {
-        out[0] = (char)(0xc0 | code >> 6);
-        out[1] = (char)(0x80 | (code & 0x3f));
-        return 2;
-    }
-    if (code < 0x10000) {
-        out[0] = (char)(0xe0 | code >> 12);
-        out[1] = (char)(0x80 | (code >> 6 & 0x3f));
-        out[2] = (char)(0x80 | (code & 0x3f));
-        return 3;
-    }
-    out[0] = (char)(0xf0 | code >> 18);
-    out[1] = (char)(0x80 | (code >> 12 & 0x3f));
-    out[2] = (char)(0x80 | (code >> 6 & 0x3f));
-    out[3] = (char)(0x80 | (code & 0x3f));
-    return 4;
-}
-
 static bool read_hex4(const char *at, const char *end, uint32_t *out_code)
 {
     *out_code = 0;
@@ -602,7 +578,7 @@ char *json_take_text(struct json_slice slice)
                 code = 0xfffd;
             }
         }
-        out += put_utf8(out, code);
+        out += text_encode(out, code);
         at += bytes;
     }
     if (text)

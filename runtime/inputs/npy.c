@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "runtime/graph/texts.h"
 #include "runtime/inputs/input.h"
 
@@ -264,30 +265,6 @@ static void copy_fortran(uint8_t *to, const uint8_t *from, const struct shape *s
     }
 }
 
-static size_t put_utf8(uint32_t code, char *out)
-{
-    if (code < 0x80) {
-        out[0] = (char)code;
-        return 1;
-    }
-    if (code < 0x800) {
-        out[0] = (char)(0xc0 | code >> 6);
-        out[1] = (char)(0x80 | (code & 0x3f));
-        return 2;
-    }
-    if (code < 0x10000) {
-        out[0] = (char)(0xe0 | code >> 12);
-        out[1] = (char)(0x80 | (code >> 6 & 0x3f));
-        out[2] = (char)(0x80 | (code & 0x3f));
-        return 3;
-    }
-    out[0] = (char)(0xf0 | code >> 18);
-    out[1] = (char)(0x80 | (code >> 12 & 0x3f));
-    out[2] = (char)(0x80 | (code >> 6 & 0x3f));
-    out[3] = (char)(0x80 | (code & 0x3f));
-    return 4;
-}
-
 /* The number of one text, which ends where only zeros follow. -EINVAL for what is no character. */
 static int64_t read_text(const uint8_t *bytes, const struct header *header, char *room)
 {
@@ -300,7 +277,7 @@ static int64_t read_text(const uint8_t *bytes, const struct header *header, char
             code |= (uint32_t)bytes[4 * i + (size_t)k] << (header->swapped ? 24 - 8 * k : 8 * k);
         if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000))
             return -EINVAL;
-        length += put_utf8(code, room + length);
+        length += text_encode(room + length, code);
         end = code ? length : end;
     }
     return texts_number(room, end);

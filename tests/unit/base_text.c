@@ -16,6 +16,21 @@
 #define IS_UTF8(bytes) text_is_utf8(bytes, sizeof(bytes) - 1)
 #define COLUMNS(text)  text_columns(text, sizeof(text) - 1)
 
+static void characters_come_back(void **state)
+{
+    static const uint32_t codes[] = {0,      'a',    0x7f,   0x80,    0x7ff,   0x800,
+                                     0xd7ff, 0xe000, 0xffff, 0x10000, 0x1f600, 0x10ffff};
+
+    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+        char bytes[4];
+        size_t size = text_encode(bytes, codes[i]);
+        uint32_t code;
+
+        CHECK_U64(text_decode(bytes, size, &code), size);
+        CHECK_U64(code, codes[i]);
+    }
+}
+
 static void well_formed_utf8_is_accepted(void **state)
 {
     assert_true(IS_UTF8(""));
@@ -267,6 +282,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_are_as_printf_has_them),
         cmocka_unit_test(complaints_fit_the_terminal),
+        cmocka_unit_test(characters_come_back),
         cmocka_unit_test(well_formed_utf8_is_accepted),
         cmocka_unit_test(ill_formed_utf8_is_refused),
         cmocka_unit_test(columns_follow_the_terminal),
