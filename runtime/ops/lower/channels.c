@@ -129,21 +129,33 @@ static int64_t find_block(struct lower *l)
     return graph->channel_block;
 }
 
-/* [outputs / block][inputs][places][block], where inputs are fewer than a block, else
- * [outputs / block][inputs / block][places][block of inputs][block of outputs]. */
-static int64_t place_in_blocks(const int64_t *dims, int64_t places, int64_t block, int64_t o,
-                               int64_t i, int64_t place)
+/* One block of [inputs][outputs] for one place; `to` is where its first goes. Returns what comes
+ * behind it. */
+static const float *read_block(float *to, const float *from, int64_t inputs, int64_t outputs,
+                               const int64_t *dims, int64_t places)
 {
-    if (dims[1] < block)
-        return ((o / block * dims[1] + i) * places + place) * block + o % block;
-    return (((o / block * (dims[1] / block) + i / block) * places + place) * block + i % block) *
-               block +
-           o % block;
+    for (int64_t i = 0; i < inputs; i++)
+        for (int64_t o = 0; o < outputs; o++)
+            to[(o * dims[1] + i) * places] = *from++;
+    return from;
+}
+
+/* From [outputs / block][inputs / block][places][block of inputs][block of outputs], where inputs
+ * that are fewer than a block are one by one. */
+static void read_blocks(float *to, const float *from, const int64_t *dims, int64_t block)
+{
+    int64_t places = dims[2] * dims[3], inputs = dims[1] < block ? 1 : block;
+
+    for (int64_t o = 0; o < dims[0]; o += block)
+        for (int64_t i = 0; i < dims[1]; i += inputs)
+            for (int64_t place = 0; place < places; place++)
+                from = read_block(to + (o * dims[1] + i) * places + place, from, inputs, block,
+                                  dims, places);
 }
 
 static struct value *read_weights(struct lower *l, const struct value *blocked)
 {
-    int64_t block = find_block(l), places, n = 0;
+    int64_t block = find_block(l);
     const int64_t *dims = blocked ? blocked->shape.dims : NULL;
     struct value *weights;
     float *data;
@@ -153,13 +165,9 @@ static struct value *read_weights(struct lower *l, const struct value *blocked)
         lower_refuse(l, "its weights are no constant blocks of %lld channels", (long long)block);
         return NULL;
     }
-    places = dims[2] * dims[3];
     data = lower_data(l, DTYPE_F32, &blocked->shape, &weights);
-    for (int64_t o = 0; data && o < dims[0]; o++)
-        for (int64_t i = 0; i < dims[1]; i++)
-            for (int64_t place = 0; place < places; place++)
-                data[n++] = ((const float *)
-                                 blocked->data)[place_in_blocks(dims, places, block, o, i, place)];
+    if (data)
+        read_blocks(data, blocked->data, dims, block);
     return weights;
 }
 
