@@ -9,9 +9,7 @@
 
 static int64_t quantum_at(const uint8_t *bytes, int64_t bits, int64_t i)
 {
-    int64_t each = 8 / bits;
-
-    return bytes[i / each] >> (i % each * bits) & ((1 << bits) - 1);
+    return bytes[i * bits >> 3] >> (i * bits & 7) & ((1 << bits) - 1);
 }
 
 static int64_t packed_bytes(int64_t count, int64_t bits)
@@ -39,6 +37,7 @@ static void finish_product(struct lower *l, struct value *rows, struct value *bi
 
 struct blocks {
     int64_t rows, columns, bits, size, count; /* count: of a row */
+    int size_bits;                            /* of a block, a power of two */
     const uint8_t *quanta;
     const struct value *scales;
     const struct value
@@ -64,7 +63,7 @@ static void widen_row(float *y, const struct blocks *b, int64_t row)
     int64_t last = -1;
 
     for (int64_t i = 0; i < b->columns; i++) {
-        int64_t block = b->order ? b->order[i] : i / b->size;
+        int64_t block = b->order ? b->order[i] : i >> b->size_bits;
 
         if (block != last) {
             scale = (float)element_get(b->scales->data, b->scales->dtype, row * b->count + block);
@@ -86,6 +85,7 @@ static bool read_sizes(struct lower *l, struct blocks *b)
         b->size > TENSOR_MAX_BYTES || (b->size & (b->size - 1)) != 0)
         return false;
     b->count = (b->columns + b->size - 1) / b->size;
+    b->size_bits = __builtin_ctzll((unsigned long long)b->size);
     return true;
 }
 
