@@ -88,6 +88,8 @@ static bool split_parts(struct lower *l, const struct node *node, struct lower_p
     struct tensor_view sizes;
     int64_t dims[256];
 
+    if (!x)
+        return false;
     if (axis < 0 && x->shape.rank >= 0)
         axis += x->shape.rank;
     length = axis >= 0 && axis < x->shape.rank ? x->shape.dims[axis] : -1;
