@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analyze/query/private.h"
+#include "analyze/query/spans.h"
 
 static void set_cost(struct op_row *row, struct op_cost *cost, struct scan_cost sums,
                      double divisor)
@@ -98,6 +99,48 @@ static int make_rows(struct reading *reading, const struct cost_source *source,
     return rc;
 }
 
+/* --- Self times where the order of events does not tell them. --- */
+
+static int begin_own(void *user, const struct spans_answer *spans)
+{
+    (void)spans;
+    scan_forget_nested(user);
+    return 0;
+}
+
+/* Ops and lanes have the same places in both. */
+static int add_own(void *user, struct spans_answer *spans)
+{
+    for (size_t i = 0; i < spans->spans.count; i++) {
+        const struct span *span = &spans->spans.items[i];
+
+        if (spans->op_kinds[span->op] == SPAN_OP)
+            scan_take_own(user, span->op, span->lane, span_own_ns(spans, span));
+    }
+    return 0;
+}
+
+/* By the tree of spans, as reports on these have them. */
+static int read_self_times(struct store *store, const struct ops_question *question,
+                           struct scan *scan, struct diag *diag)
+{
+    const struct span_parts parts = {
+        .user = scan, .begin = begin_own, .take = add_own, .frames = SPAN_FRAMES_OPS};
+    struct spans_answer spans;
+    int rc = query_span_parts(store, question, &parts, &spans, diag);
+
+    spans_answer_deinit(&spans);
+    return rc;
+}
+
+static int read_events(struct store *store, const struct ops_question *question, struct scan *scan,
+                       struct diag *diag)
+{
+    int rc = query_events(store, scan, question->progress, diag);
+
+    return rc == 0 && scan->needs_tree ? read_self_times(store, question, scan, diag) : rc;
+}
+
 /* Returns 1 when totals were asked for and do not tell enough. */
 static int answer_ops(struct store *store, const struct ops_question *question, bool from_totals,
                       struct ops_answer *out_answer, struct diag *diag)
@@ -118,7 +161,7 @@ static int answer_ops(struct store *store, const struct ops_question *question, 
         rc = reading_prepare_scan(&reading, &scan);
     if (rc == 0)
         rc = from_totals ? totals_add(&reading, &scan, diag)
-                         : query_events(store, &scan, question->progress, diag);
+                         : read_events(store, question, &scan, diag);
     if (rc == 0)
         rc = reading_finish_scan(&reading, &scan, diag);
     if (rc == 0 && from_totals)

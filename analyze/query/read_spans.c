@@ -470,6 +470,7 @@ static int query(struct store *store, const struct ops_question *question,
     if (rc == 0)
         rc = reading_prepare_scan(&reading, &scan);
     taking.scan = &scan;
+    taking.is_whole |= out_answer->basis.is_flat;
     if (rc == 0)
         rc = add_runs(&scan, out_answer, &first_runs);
     taking.first_runs = first_runs;

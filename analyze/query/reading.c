@@ -319,8 +319,9 @@ int reading_open(struct reading *reading, struct diag *diag)
     const struct ops_question *question = reading->question;
     int rc = 0;
 
-    /* One transaction: a daemon may be writing, and all parts should show the same moment. */
-    sqlite3_exec(store_handle(reading->store), "BEGIN", NULL, NULL, NULL);
+    /* One transaction: a daemon may be writing, and all parts should show the same moment, also of a
+     * reading within another. */
+    sqlite3_exec(store_handle(reading->store), "SAVEPOINT reading", NULL, NULL, NULL);
     for (size_t i = 0; i < question->session_count && rc == 0; i++) {
         rc = read_session(reading, question->session_ids[i], diag);
         if (rc == 0)
@@ -337,7 +338,7 @@ int reading_open(struct reading *reading, struct diag *diag)
 
 void reading_close(struct reading *reading)
 {
-    sqlite3_exec(store_handle(reading->store), "COMMIT", NULL, NULL, NULL);
+    sqlite3_exec(store_handle(reading->store), "RELEASE reading", NULL, NULL, NULL);
     if (reading->scan)
         scan_deinit(reading->scan); /* and what lies inside of sessions and lanes */
     for (size_t i = 0; i < reading->sessions.count && !reading->scan; i++) {

@@ -52,6 +52,7 @@ void scan_restart(struct scan *scan)
     memset(scan->first_sums, 0xff, scan->op_count * sizeof(*scan->first_sums));
     scan->counted = scan->outside_count = scan->bad_count = scan->unfinished_count = 0;
     scan->summed_ns = 0;
+    scan->needs_tree = false;
     scan->error = 0;
 }
 
@@ -113,23 +114,50 @@ static inline struct scan_sums *find_sums(struct scan *scan, uint32_t op, uint32
     return find_other_sums(scan, op, lane);
 }
 
+/* Durations are at most SUMMED_MAX_NS together, so that no sum overflows. */
+static void join_open(struct scan_open *into, const struct scan_open *next)
+{
+    into->dur_ns += next->dur_ns;
+    if (next->last_ns > into->last_ns)
+        into->last_ns = next->last_ns;
+}
+
+/* Makes room: two and two of the older half become one. */
+static void join_older(struct scan_lane *lane)
+{
+    struct scan_open *items = lane->open.items;
+    const size_t older = lane->open.count / 2 & ~(size_t)1, kept = older / 2;
+
+    for (size_t i = 0; i < kept; i++) {
+        struct scan_open joined = items[2 * i];
+
+        join_open(&joined, &items[2 * i + 1]);
+        items[i] = joined;
+    }
+    memmove(items + kept, items + older, (lane->open.count - older) * sizeof(*items));
+    lane->open.count -= older - kept;
+}
+
 /* Time of earlier spans of the lane that lie inside this one; they are then accounted for. */
 static int64_t claim_nested(struct scan *scan, struct scan_lane *lane, int64_t start_ns,
                             int64_t dur_ns)
 {
-    int64_t nested = 0;
+    const int64_t end_ns = start_ns + dur_ns;
+    struct scan_open inside = {start_ns, 0, start_ns};
 
+    if (lane->open.count && end_ns < lane->end_ns)
+        scan->needs_tree = true;
+    lane->end_ns = end_ns;
     while (lane->open.count && lane->open.items[lane->open.count - 1].start_ns >= start_ns)
-        nested += lane->open.items[--lane->open.count].dur_ns;
-    if (lane->open.count == SCAN_OPEN_MAX) {
-        /* Spans that far back have no outer span that is still open, in all likelihood. */
-        lane->open.count /= 2;
-        memmove(lane->open.items, lane->open.items + lane->open.count,
-                lane->open.count * sizeof(*lane->open.items));
-    }
-    if (array_push(&lane->open, ((struct scan_open){start_ns, dur_ns})) < 0)
+        join_open(&inside, &lane->open.items[--lane->open.count]);
+    /* What lies in the one before, or is one with it, lies in this one too. */
+    if (lane->open.count && lane->open.items[lane->open.count - 1].last_ns >= start_ns)
+        scan->needs_tree = true;
+    if (lane->open.count == SCAN_OPEN_MAX)
+        join_older(lane);
+    if (array_push(&lane->open, ((struct scan_open){start_ns, dur_ns, inside.last_ns})) < 0)
         scan->error = -ENOMEM;
-    return nested < dur_ns ? nested : dur_ns;
+    return inside.dur_ns < dur_ns ? inside.dur_ns : dur_ns;
 }
 
 static void add_unfinished(struct scan *scan, const struct scan_event *event)
@@ -335,6 +363,33 @@ void scan_add(struct scan *scan, const struct scan_event *event)
     sums = find_sums(scan, op, lane_place);
     if (sums)
         add_to_sums(scan, sums, event, nested_ns);
+}
+
+static bool has_nested(const struct scan *scan, const struct scan_sums *sums)
+{
+    const struct scan_lane *lane = &scan->lanes[sums->lane];
+
+    return scan->op_kinds[sums->op] == SCAN_OP_NESTING && lane->side == SCAN_HOST &&
+           !scan->sessions[lane->session].flat;
+}
+
+void scan_forget_nested(struct scan *scan)
+{
+    for (size_t i = 0; i < scan->sums.count; i++) {
+        struct scan_sums *sums = &scan->sums.items[i];
+
+        sums->nested_ns = has_nested(scan, sums) ? sums->total_ns : 0;
+    }
+}
+
+void scan_take_own(struct scan *scan, uint32_t op, uint32_t lane, int64_t own_ns)
+{
+    uint32_t place = scan->first_sums[op];
+
+    while (place != ID_MAP_NONE && scan->sums.items[place].lane != lane)
+        place = scan->sums.items[place].next;
+    if (place != ID_MAP_NONE && has_nested(scan, &scan->sums.items[place]))
+        scan->sums.items[place].nested_ns -= own_ns;
 }
 
 /* --- Costs. --- */

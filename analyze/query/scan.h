@@ -6,8 +6,10 @@
  * Order of calls: fill the fields marked "input" of a {0} struct scan, scan_prepare(), scan_add()
  * for each event, then read the results; scan_deinit(). One thread.
  *
- * On host threads an op's self time is what its nested ops leave of it. That needs inner spans
- * before outer ones, as each thread records them.
+ * On host threads an op's self time is what its nested ops leave of it: an op is nested in the one that
+ * began last of those that enclose it, as in the tree of spans.h. That needs inner spans before outer
+ * ones, as each thread records them, and it must not matter what overlaps without nesting;
+ * `needs_tree` says where these do not tell.
  */
 #ifndef OPTRACE_ANALYZE_QUERY_SCAN_H
 #define OPTRACE_ANALYZE_QUERY_SCAN_H
@@ -25,7 +27,8 @@ enum scan_side { SCAN_HOST, SCAN_DEVICE, SCAN_SIDES };
 
 enum {
     SCAN_UNFINISHED_MAX = 64, /* that many are kept by name; all are counted */
-    SCAN_OPEN_MAX = 4096,     /* spans per lane that an outer span may still enclose */
+    SCAN_OPEN_MAX = 4096,     /* spans per lane that an outer span may still enclose; of more than
+                                 these older ones are put together */
 };
 
 /* A row of `event`; STORE_NULL for NULL. */
@@ -64,16 +67,18 @@ struct scan_session {
                   MegEngine's profiles are made and read */
 };
 
-/* A span that ended and may lie inside a later one. */
+/* A span that ended and may lie inside a later one, or several that follow each other. */
 struct scan_open {
-    int64_t start_ns;
-    int64_t dur_ns;
+    int64_t start_ns; /* of the first */
+    int64_t dur_ns;   /* together */
+    int64_t last_ns;  /* the latest start of them and of those inside */
 };
 
 struct scan_lane {
     int64_t lane_id;
     uint32_t session; /* place in `sessions` */
     enum scan_side side;
+    int64_t end_ns; /* of what came last, of nesting ops */
     ARRAY_OF(struct scan_open) open;
 };
 
@@ -120,7 +125,10 @@ struct scan {
     int64_t summed_ns;      /* durations of those that were not left out */
     uint64_t unfinished_count;
     struct scan_unfinished unfinished[SCAN_UNFINISHED_MAX];
-    int error; /* -ENOMEM; further events are ignored */
+    bool
+        needs_tree; /* which of two ops that overlap holds a third is not known, or they do not come
+                        in order: own_ns and nested_ns may be wrong, totals and all else are not */
+    int error;      /* -ENOMEM; further events are ignored */
 
     /* inside */
     struct id_map op_map, lane_map;
@@ -137,6 +145,12 @@ bool scan_takes(const struct scan *scan, const struct scan_event *event);
 /** Count the executions of an op on a lane that somebody has summed up. Takes their durations.
  *  Returns 0 or -ENOMEM. */
 int scan_add_sums(struct scan *scan, struct scan_sums *sums);
+
+/** Where it needs a tree: forget what is nested in ops of threads, all of which then is, and take the own
+ *  time of their spans one after the other. Of an op on a lane of which there are no sums it does
+ *  nothing. */
+void scan_forget_nested(struct scan *scan);
+void scan_take_own(struct scan *scan, uint32_t op, uint32_t lane, int64_t own_ns);
 
 /** Forget all events, as after scan_prepare(). */
 void scan_restart(struct scan *scan);

@@ -75,60 +75,99 @@ static void nest(struct spans_answer *answer)
     }
 }
 
-/* The innermost op around a span, or SPAN_NONE. */
-static uint32_t op_around(const struct spans_answer *answer, const struct span *span)
-{
-    uint32_t around = span->parent;
-
-    while (around != SPAN_NONE && answer->op_kinds[answer->spans.items[around].op] != SPAN_OP)
-        around = answer->spans.items[around].parent;
-    return around;
-}
-
-/* Whether some op's self_ns is not its self time: a label or a phase in it, or around what is. */
+/* Whether some op's self_ns may not be its self time: there are labels or phases, which may be in it, or
+ * around what is in it. */
 static bool needs_own(const struct spans_answer *answer)
 {
-    bool has_others = false; /* than ops and marks, which hold nothing */
-
-    for (size_t i = 0; i < answer->ops.count; i++)
-        has_others |= answer->op_kinds[i] == SPAN_LABEL || answer->op_kinds[i] == SPAN_PHASE;
-    if (!has_others)
-        return false;
-    for (size_t i = 0; i < answer->spans.count; i++) {
-        const struct span *span = &answer->spans.items[i];
-        enum span_kind kind = (enum span_kind)answer->op_kinds[span->op];
-        uint32_t around = kind == SPAN_LABEL || (kind == SPAN_OP && span->parent != SPAN_NONE)
-                              ? op_around(answer, span)
-                              : SPAN_NONE;
-
-        if (around != SPAN_NONE && (kind == SPAN_LABEL || around != span->parent))
+    for (size_t i = 0; i < answer->ops.count; i++) {
+        if (answer->op_kinds[i] == SPAN_LABEL || answer->op_kinds[i] == SPAN_PHASE)
             return true;
     }
     return false;
 }
 
+/* Takes the time of ops of threads from the innermost op around each, as if nothing but ops were
+ * there: the same as a scan does. around: beside the spans, of ops. */
+static void take_nested(struct spans_answer *answer, uint32_t *around)
+{
+    const struct span *items = answer->spans.items;
+    uint32_t open = SPAN_NONE;
+
+    for (size_t i = 0; i < answer->spans.count; i++) {
+        const struct span *span = &items[i];
+
+        if (i && items[i - 1].lane != span->lane)
+            open = SPAN_NONE;
+        if (answer->op_kinds[span->op] != SPAN_OP || span_is_device(answer, span))
+            continue;
+        while (open != SPAN_NONE && end_of(&items[open]) < end_of(span))
+            open = around[open];
+        around[i] = open;
+        if (open != SPAN_NONE && span->frame != SPAN_FRAME_AGAIN)
+            answer->own_ns[open] -= span->dur_ns;
+        open = (uint32_t)i;
+    }
+}
+
 static int find_own(struct spans_answer *answer)
 {
+    uint32_t *around;
+
     if (!needs_own(answer))
         return 0;
-    answer->own_ns = malloc(answer->spans.count * sizeof(*answer->own_ns));
-    if (!answer->own_ns)
+    around = malloc((answer->spans.count + 1) * sizeof(*around));
+    answer->own_ns = malloc((answer->spans.count + 1) * sizeof(*answer->own_ns));
+    if (!answer->own_ns || !around) {
+        free(around);
         return -ENOMEM;
+    }
     for (size_t i = 0; i < answer->spans.count; i++) {
         const struct span *span = &answer->spans.items[i];
         bool is_op = answer->op_kinds[span->op] == SPAN_OP;
-        uint32_t around = is_op ? op_around(answer, span) : SPAN_NONE;
 
         answer->own_ns[i] = !is_op                            ? span->self_ns
                             : span->frame == SPAN_FRAME_AGAIN ? 0
                                                               : span->dur_ns;
-        if (around != SPAN_NONE && span->frame != SPAN_FRAME_AGAIN)
-            answer->own_ns[around] -= span->dur_ns;
     }
+    take_nested(answer, around);
+    free(around);
     for (size_t i = 0; i < answer->spans.count; i++)
         answer->own_ns[i] =
             answer->own_ns[i] < 0 && !answer->spans.items[i].frame ? 0 : answer->own_ns[i];
     return 0;
+}
+
+/* In a flat session the spans of an op on several lanes of a side are parts of one execution, of which the
+ * longest counts: self times of the others are 0. */
+static int find_flat_own(struct spans_answer *answer)
+{
+    struct longest {
+        int64_t sum_ns; /* of the lane at hand */
+        int64_t best_ns[OP_SIDES];
+        uint32_t lane, best[OP_SIDES];
+    } *ops = calloc(answer->ops.count + 1, sizeof(*ops));
+
+    answer->own_ns = malloc((answer->spans.count + 1) * sizeof(*answer->own_ns));
+    for (size_t i = 0; i < answer->spans.count && ops && answer->own_ns; i++) {
+        const struct span *span = &answer->spans.items[i];
+        const enum op_side side = answer->lanes.items[span->lane].side;
+        struct longest *op = &ops[span->op];
+
+        op->sum_ns = op->lane == span->lane + 1 ? op->sum_ns + span->dur_ns : span->dur_ns;
+        op->lane = span->lane + 1;
+        if (op->sum_ns > op->best_ns[side] || !op->best[side]) {
+            op->best_ns[side] = op->sum_ns;
+            op->best[side] = op->lane;
+        }
+    }
+    for (size_t i = 0; i < answer->spans.count && ops && answer->own_ns; i++) {
+        const struct span *span = &answer->spans.items[i];
+        const enum op_side side = answer->lanes.items[span->lane].side;
+
+        answer->own_ns[i] = ops[span->op].best[side] == span->lane + 1 ? span->self_ns : 0;
+    }
+    free(ops);
+    return ops && answer->own_ns ? 0 : -ENOMEM;
 }
 
 uint32_t span_subtree_end(const struct spans_answer *answer, uint32_t place)
@@ -277,6 +316,8 @@ int span_tree_build(struct spans_answer *answer, bool is_flat)
 
     if (rc == 0)
         rc = begin(answer);
+    if (rc == 0 && is_flat)
+        rc = find_flat_own(answer);
     if (rc == 0 && !is_flat) {
         nest(answer);
         rc = find_own(answer);

@@ -90,8 +90,8 @@ struct spans_answer {
     uint8_t *op_kinds;                /* enum span_kind, beside ops */
     struct lane_row_array lanes;
     struct span_range *ranges;     /* beside lanes */
-    int64_t *own_ns;               /* beside spans, where ops lie in labels or phases that lie in
-                                      ops: see span_own_ns(); else NULL */
+    int64_t *own_ns;               /* beside spans, where there are labels or phases, and in flat
+                                      sessions: see span_own_ns(); else NULL */
     ARRAY_OF(struct run_row) runs; /* all of the sessions, by session and number */
     ARRAY_OF(struct session_window) windows;
     int64_t start_ns, end_ns; /* of the first and the last span; 0 where there is none */
@@ -188,8 +188,9 @@ static inline bool span_is_device_phase(const struct spans_answer *answer, const
            answer->op_kinds[answer->spans.items[span->parent].op] == SPAN_OP;
 }
 
-/** The time of an op without the ops inside of it. Labels and phases are no ops: their time is the
- *  op's that they lie in. Of anything else self_ns. */
+/** The time of an op without the ops inside of it: the self time of every report. Labels and phases are no
+ *  ops, and make no difference: their time is the op's that they lie in. In a flat session 0 where
+ *  another lane took longer for that op. Of anything else self_ns. */
 static inline int64_t span_own_ns(const struct spans_answer *answer, const struct span *span)
 {
     return answer->own_ns ? answer->own_ns[span_place(answer, span)] : span->self_ns;

@@ -68,7 +68,7 @@ int store_nest_find(struct nests *nests, int64_t lane_id, int64_t floor_ns, uint
 static void forget_half(struct nests *nests, struct nest *nest)
 {
     const size_t gone = nest->open.count / 2, kept = nest->open.count - gone;
-    int64_t start_ns = nest->open.items[gone - 1].start_ns;
+    int64_t start_ns = nest->open.items[gone - 1].span.start_ns;
 
     nest->floor_ns = start_ns > nest->floor_ns ? start_ns : nest->floor_ns;
     memmove(nest->open.items, nest->open.items + gone, kept * sizeof(*nest->open.items));
@@ -80,22 +80,27 @@ int store_nest_claim_inner(struct nests *nests, uint32_t place, const struct nes
                            int64_t *out_nested_ns, bool *out_is_sure)
 {
     struct nest *nest = &nests->lanes.items[place];
+    const int64_t end_ns = span->start_ns + span->dur_ns;
     size_t count = nest->open.count;
-    int64_t nested_ns = 0;
-    bool is_sure = span->start_ns > nest->floor_ns;
+    int64_t nested_ns = 0, last_ns = span->start_ns;
+    bool is_sure = span->start_ns > nest->floor_ns && (!count || end_ns >= nest->end_ns);
     int rc;
 
-    while (count && nest->open.items[count - 1].start_ns >= span->start_ns) {
-        count--;
-        is_sure &= nest->open.items[count].run == span->run;
-        if (__builtin_add_overflow(nested_ns, nest->open.items[count].dur_ns, &nested_ns))
+    while (count && nest->open.items[count - 1].span.start_ns >= span->start_ns) {
+        const struct nest_open *inner = &nest->open.items[--count];
+
+        is_sure &= inner->span.run == span->run;
+        last_ns = inner->last_ns > last_ns ? inner->last_ns : last_ns;
+        if (__builtin_add_overflow(nested_ns, inner->span.dur_ns, &nested_ns))
             nested_ns = INT64_MAX;
     }
+    is_sure &= !count || nest->open.items[count - 1].last_ns < span->start_ns;
+    nest->end_ns = end_ns;
     nests->open_count -= nest->open.count - count;
     nest->open.count = count;
     if (count >= store_nest_limit(nests))
         forget_half(nests, nest);
-    rc = array_push(&nest->open, *span);
+    rc = array_push(&nest->open, ((struct nest_open){*span, last_ns}));
     nests->open_count += rc == 0;
     *out_nested_ns = nested_ns < span->dur_ns ? nested_ns : span->dur_ns;
     *out_is_sure = is_sure;

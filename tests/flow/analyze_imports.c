@@ -218,8 +218,8 @@ static void a_name_is_no_damage(void **state)
     temp_destroy(&dir);
 }
 
-/* On a thread a and b overlap without one holding the other, and c is in both; on a stream three
- * kernels run at once. No time counts twice on the host, and none is lost. */
+/* On a thread a and b overlap without one holding the other, and c is in both, which is in the one that began
+ * last; on a stream three kernels run at once. No time counts twice on the host, and none is lost. */
 static void overlaps_keep_their_times(void **state)
 {
     static const char trace[] =
@@ -236,9 +236,9 @@ static void overlaps_keep_their_times(void **state)
         "]";
     static const char *const lines[] = {"20500,0.4823529411764706,20500,0.4823529411764706,k1,",
                                         "2000,0.047058823529411764,42500,1,k3,",
-                                        "40000,0.4,40000,0.4,b,",
-                                        "30000,0.3,70000,0.7,outer,",
-                                        "25000,0.25,95000,0.95,a,",
+                                        "35000,0.35,35000,0.35,b,",
+                                        "30000,0.3,65000,0.65,outer,",
+                                        "30000,0.3,95000,0.95,a,",
                                         "5000,0.05,100000,1,c,"};
     char *dir = temp_create(), *path = temp_write(dir, "trace.json", trace, sizeof(trace) - 1);
     const char *const arguments[] = {path, "--show-host", "--top", "0", "--format", "csv", NULL};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ops of whole sessions from totals are what their events say: random sessions with warm-ups, runs
- * that never end, nested ops, several threads, written in random batches by writers that come and
- * go. */
+/* Ops of whole sessions from totals are what their events say, and what their spans say: random
+ * sessions with warm-ups, runs that never end, nested ops, ops that overlap, several threads,
+ * written in random batches by writers that come and go. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "analyze/query/query.h"
 #include "tests/support/check.h"
 #include "tests/support/store_support.h"
+#include "tests/support/sum_spans.h"
 #include "tests/support/temp.h"
 
 enum {
@@ -30,6 +31,7 @@ struct scene {
     size_t event_count, run_count;
     uint64_t seed;
     bool crosses_runs; /* spans of one run hold some of others */
+    bool overlaps;     /* spans begin in one and end behind it */
     bool tells_seldom; /* of runs, of many at a time */
     bool all_warm_up;
     bool none_ends;
@@ -70,6 +72,15 @@ static void add_span(struct scene *scene, int session, int lane, int64_t run, in
         event.kern_ns = event.dur_ns / 4;
     assert_true(scene->event_count < EVENTS_MAX);
     scene->events[scene->event_count++] = event;
+    if (scene->overlaps && event.dur_ns > 0 && pick(scene, 10) == 0) {
+        struct store_event other = event;
+
+        scene->now_ns += 1 + (int64_t)pick(scene, 50);
+        other.op_id = session * OPS + 1 + (int64_t)pick(scene, OPS);
+        other.start_ns += (int64_t)pick(scene, (uint64_t)event.dur_ns);
+        other.dur_ns = scene->now_ns - other.start_ns;
+        scene->events[scene->event_count++] = other;
+    }
     if (pick(scene, 2) == 0) { /* what it launched, maybe after the run */
         event.lane_id = lane_of(session, THREADS + (int)pick(scene, 2));
         event.start_ns += (int64_t)pick(scene, 50000);
@@ -268,6 +279,7 @@ static void make_scene(struct scene *scene, uint64_t seed)
 {
     *scene = (struct scene){.seed = seed * UINT64_C(0x9e3779b97f4a7c15) + 1, .next_run = 1};
     scene->crosses_runs = seed % 5 == 0;
+    scene->overlaps = seed % 9 == 2;
     scene->tells_seldom = seed % 3 == 0;
     scene->all_warm_up = seed % 8 == 3;
     scene->none_ends = seed % 16 == 7;
@@ -359,6 +371,36 @@ static void ask(struct store *store, struct ops_question question, int64_t total
         fail_msg("%s", diag.text);
 }
 
+/* Self times by the tree of spans. Rows of spans stand in the same order. */
+static void check_spans(struct store *store, const struct ops_question *question,
+                        const struct ops_answer *wanted)
+{
+    struct ops_answer got;
+    struct spans_answer spans;
+    struct diag diag = {0};
+    size_t at = 0;
+
+    CHECK_OK(query_spans(store, question, &spans, &diag));
+    CHECK_OK(sum_spans(&spans, &got));
+    for (size_t i = 0; i < wanted->rows.count; i++) {
+        const struct op_row *row = &wanted->rows.items[i];
+
+        if (row->is_label)
+            continue;
+        assert_true(at < got.rows.count);
+        assert_string_equal(got.rows.items[at].name, row->name);
+        for (int side = 0; side < OP_SIDES; side++) {
+            if (row->cost[side].calls)
+                check_double("self time of spans", got.rows.items[at].cost[side].end_ns,
+                             row->cost[side].end_ns);
+        }
+        at++;
+    }
+    CHECK_U64(at, got.rows.count);
+    ops_answer_deinit(&got);
+    spans_answer_deinit(&spans);
+}
+
 static void totals_are_what_events_say(void **state)
 {
     struct scene *scene = malloc(sizeof(*scene));
@@ -378,6 +420,7 @@ static void totals_are_what_events_say(void **state)
             assert_false(wanted.basis.is_of_totals);
             of_totals[i] += got.basis.is_of_totals;
             check_answers(&got, &wanted);
+            check_spans(store, &questions[i], &wanted);
             assert_true(wanted.basis.event_count > 100);
             ops_answer_deinit(&got);
             ops_answer_deinit(&wanted);

@@ -170,6 +170,54 @@ static void many_siblings_need_little_memory(void **state)
     scan_deinit(&fixture.scan);
 }
 
+/* Of a hundred thousand inside of one none is forgotten. */
+static void many_children_are_taken_off(void **state)
+{
+    struct fixture fixture;
+
+    start(&fixture);
+    for (int64_t i = 0; i < 100000; i++)
+        add(&fixture, HOST_LANE, OP_RELU, 2, 1000 + i * 10, 5, STORE_NULL);
+    add(&fixture, HOST_LANE, OP_CONV, 2, 1000, 1000000, STORE_NULL);
+    assert_false(fixture.scan.needs_tree);
+    assert_true(fixture.lanes[0].open.count <= SCAN_OPEN_MAX);
+    CHECK_NEAR(cost_of(&fixture, OP_CONV, SCAN_HOST).end_ns, 500000, 0);
+    scan_restart(&fixture.scan);
+    for (int64_t i = 0; i < 100000; i++)
+        add(&fixture, HOST_LANE, OP_RELU, 2, 1000 + i * 10, 5, STORE_NULL);
+    /* From the second of them on, which are together with the first. */
+    add(&fixture, HOST_LANE, OP_CONV, 2, 1010, 999990, STORE_NULL);
+    assert_true(fixture.scan.needs_tree);
+    scan_deinit(&fixture.scan);
+}
+
+static void says_where_order_does_not_tell(void **state)
+{
+    static const struct {
+        int64_t spans[3][2]; /* start and duration */
+        bool needs_tree;
+    } cases[] = {
+        {{{6, 1}, {0, 10}, {20, 5}}, false},  {{{6, 1}, {0, 10}, {5, 10}}, true}, /* in both */
+        {{{6, 1}, {0, 10}, {6, 10}}, true},   {{{6, 1}, {0, 10}, {7, 10}}, false},
+        {{{0, 10}, {5, 10}, {3, 20}}, false}, /* nothing is in the first */
+        {{{0, 10}, {5, 10}, {0, 20}}, false}, /* all in the last */
+        {{{0, 10}, {2, 3}, {20, 5}}, true},   /* the inner one comes late */
+        {{{0, 10}, {10, 0}, {10, 5}}, false}, {{{0, 10}, {0, 10}, {0, 10}}, false},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct fixture fixture;
+
+        start(&fixture);
+        for (int k = 0; k < 3; k++)
+            add(&fixture, HOST_LANE, OP_CONV, 2, cases[i].spans[k][0], cases[i].spans[k][1],
+                STORE_NULL);
+        if (fixture.scan.needs_tree != cases[i].needs_tree)
+            fail_msg("case %zu", i);
+        scan_deinit(&fixture.scan);
+    }
+}
+
 static void lanes_add_up_unless_flat(void **state)
 {
     struct fixture fixture;
@@ -269,6 +317,8 @@ int main(void)
         cmocka_unit_test(window_is_half_open),
         cmocka_unit_test(nested_ops_are_taken_off),
         cmocka_unit_test(many_siblings_need_little_memory),
+        cmocka_unit_test(many_children_are_taken_off),
+        cmocka_unit_test(says_where_order_does_not_tell),
         cmocka_unit_test(lanes_add_up_unless_flat),
         cmocka_unit_test(equal_times_of_a_flat_session_do_not_nest),
         cmocka_unit_test(coverage_stays_inside_the_run),

@@ -106,13 +106,23 @@ SELECT CAST(lane_id AS INTEGER) AS lane_id, CAST(n AS INTEGER) AS place,
 
 -- table: own_host
 -- Self times of ops on hosts: their own less those of the ops right inside, which lie in them as a whole. Of ops that
--- overlap, and are in neither, an op in both is in the one that began last; ops, roofline and page, which take spans as
--- they end, see it in the one that ended first.
+-- overlap, and are in neither, an op in both is in the one that began last.
 -- needs: own_walk
 SELECT CAST(event_id AS INTEGER) AS event_id, max(0, sum(ns)) AS own_ns
       FROM (SELECT inner_id AS event_id, inner_ns AS ns FROM own_walk WHERE inner_id IS NOT NULL
             UNION ALL SELECT event_id, -inner_ns FROM own_walk WHERE inner_id IS NOT NULL)
      GROUP BY event_id
+
+-- table: flat_lane
+-- In MegEngine's profiles the spans of an op on several streams are parts of one execution, of which the longest counts:
+-- that lane of each op.
+-- needs: every_span
+SELECT op_id, side, lane_id
+      FROM (SELECT op_id, side, lane_id, row_number() OVER (PARTITION BY op_id, side
+                       ORDER BY sum(dur_ns) DESC, lane_id) AS nth
+              FROM every_span WHERE session_id IN (
+                   SELECT session_id FROM session WHERE source = 'megengine')
+             GROUP BY op_id, side, lane_id) WHERE nth = 1
 
 -- table: sample_of_op
 -- Self times of ops on one side, the devices' where they have any, with is_shown: of the types asked for.
@@ -185,10 +195,10 @@ SELECT *, first_value(op_id) OVER (PARTITION BY name, type, input_shapes, input_
 -- table: self_time
 -- counted_span with own_ns: without the ops inside; labels, which have their whole time, only where the type is asked
 -- for.
--- needs: counted_span, own_host
-SELECT s.*, CASE WHEN type = 'label' OR side = 'device' OR session_id IN (
-                    SELECT session_id FROM session WHERE source = 'megengine')
-                THEN s.dur_ns
+-- needs: counted_span, own_host, flat_lane
+SELECT s.*, CASE WHEN session_id IN (SELECT session_id FROM session WHERE source = 'megengine')
+                THEN s.dur_ns * ((op_id, side, lane_id) IN flat_lane)
+                WHEN type = 'label' OR side = 'device' THEN s.dur_ns
                 ELSE coalesce(h.own_ns, 0) END AS own_ns
       FROM counted_span s LEFT JOIN own_host h USING (event_id)
      WHERE type NOT IN ('phase', 'mark', 'counter'{no_labels})
