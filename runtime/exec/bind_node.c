@@ -204,6 +204,8 @@ static void choose_same(const struct binding *binding, const struct node *node, 
     const struct layout *layout = &binding_first_form(binding, x)->layout;
     int in_place = call_in_place_input(node);
 
+    if (!node->outputs[0]) /* of several, another one is wanted */
+        return;
     if (layout->rank == node->outputs[0]->shape.rank &&
         (!only_images || is_image(layout, &x->shape)))
         choice->input_layouts[0] = choice->y_layout = *layout;

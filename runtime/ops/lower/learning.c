@@ -136,8 +136,10 @@ static void read_duel(struct lower *l, struct duel *d)
     d->vectors = c->count / (labels - 1);
     left = (int64_t)d->vectors;
     for (size_t i = 0; i < labels; i++) {
-        if (d->counts[i] < 0 || d->counts[i] > left)
+        if (d->counts[i] < 0 || d->counts[i] > left) {
             lower_refuse(l, "its classes have other numbers of support vectors than coefficients");
+            return;
+        }
         left -= d->counts[i];
     }
 }
