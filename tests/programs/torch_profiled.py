@@ -22,7 +22,8 @@ work(3)
 with profile(activities=[ProfilerActivity.CPU], record_shapes=True, with_flops=True, with_stack=True,
              profile_memory=True) as whole:
     work(10)
-print(sorted(counts(whole.key_averages()).items()), len(whole.events()))
+# how many events of memory stand alone varies between two runs of 2.2.2
+print(sorted(counts(whole.key_averages()).items()), sum(e.name != '[memory]' for e in whole.events()))
 with torch.autograd.profiler.profile(use_kineto=False) as old:
     work(10)
 print(sorted((e.key, e.count) for e in old.key_averages()))
