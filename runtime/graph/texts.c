@@ -130,3 +130,16 @@ const char *texts_get(int64_t number, size_t *out_length)
     *out_length = text ? text->length : 0;
     return text ? text->bytes : "";
 }
+
+void texts_forget(void)
+{
+    pthread_mutex_lock(&texts.lock);
+    for (size_t i = 0; i < texts.count; i++)
+        free(texts.items[i]);
+    free(texts.items);
+    free(texts.slots);
+    texts.items = NULL;
+    texts.slots = NULL;
+    texts.count = texts.room = texts.slot_count = 0;
+    pthread_mutex_unlock(&texts.lock);
+}

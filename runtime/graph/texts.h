@@ -26,4 +26,7 @@ int64_t texts_number(const char *bytes, size_t length);
 /** The text of a number, with a NUL behind it; "" for one that no text has. Never freed. */
 const char *texts_get(int64_t number, size_t *out_length);
 
+/** Free all texts: no tensor may hold the number of one any more. For tests. */
+void texts_forget(void);
+
 #endif

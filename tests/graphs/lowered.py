@@ -681,6 +681,41 @@ def words():
     return g
 
 
+def texts():
+    """The inside of texts, where ONNX Runtime and the standard say the same."""
+    g = Group(opset=20)
+    numbers = [0, -0.0, 1.5, 1 / 3, 1e20, 1e-20, 123456789, -2.5e-7, np.nan, np.inf, -np.inf]
+    for dtype in (np.float32, np.float64, np.float16):
+        with np.errstate(over="ignore"):
+            g.add("Cast", [g.feed(np.array(numbers, dtype))], (8,), "", to=8)
+    for dtype in (np.int8, np.uint8, np.int64, np.uint64):
+        limits = np.iinfo(dtype)
+        g.add("Cast", [g.feed(np.array([limits.min, 7, limits.max], dtype))], (8,), "", to=8)
+    g.add("Cast", [g.feed(np.array([True, False]))], (8,), "", to=8)
+    read = g.feed(np.array([" 12", "-3.75", "77x", "+5", "300"], object))
+    for to in (1, 2, 3, 5, 6, 7, 9, 10, 11, 12, 13):
+        g.add("Cast", [read], (to,), "", to=to)
+    g.add("Cast", [g.feed(np.array(["1e50", "nan", "-INF", ".5e-3", "0x1A"], object))], (1,), "", to=1)
+    g.add("CastLike", [g.constant([3, -4], np.int64), read], (8,), "")
+    words = g.feed(np.array([["emu", "Öre", ""], ["日本", "emu", "\U0001f600 ox"]], object))
+    column = g.feed(np.array([["-"], [""]], object))
+    joined = g.chain("StringConcat", [words, column])
+    g.add("Identity", [joined], (8,), "")
+    g.add("StringConcat", [g.constant("x", object), joined], (8,), "")
+    g.add("StringConcat", [g.feed(np.zeros((0, 2), object)), g.constant(["x", "y"], object)], (8,), "")
+    g.add("StringSplit", [g.constant(["a b  c", " lead", "", "   ", "one"], object)], (8, 7), "")
+    g.add("StringSplit", [g.constant(["a, b, c", ", ", "aa,  b"], object)], (8, 7), "", delimiter=", ", maxsplit=1)
+    g.add("StringSplit", [joined], (8, 7), "", delimiter="m")
+    g.add("StringNormalizer", [g.constant(["emu", "Emu", "ox"], object)], (8,), "", is_case_sensitive=1, stopwords=["emu", "zzz"])
+    g.add("StringNormalizer", [g.constant([["emu", "ox"]], object)], (8,), "", is_case_sensitive=1, stopwords=["ox", "emu"])
+    for pattern in ("", "[a-z]+", "(?i)EMU|.* ox", "\\w{3}", "[^a-z]*", ".{2}", "(\\x{1F600}|ox| )+", "e.*"):
+        g.add("RegexFullMatch", [words], (9,), "", pattern=pattern)
+    g.add("Unique", [words], (8, 7, 7, 7), "")
+    g.add("Unique", [words], (8, 7, 7, 7), "", sorted=0)
+    g.add("Unique", [g.constant([["b", "a"], ["a", "z"], ["b", "a"]], object)], (8, 7, 7, 7), "", axis=0)
+    return g
+
+
 def labels():
     """Classifiers whose labels are texts, and what moves, compares and replaces texts."""
     g = Group(learning=4, opset=19)
@@ -730,7 +765,7 @@ def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     makers = (layers, attention, quantised, blocks, last, channels, linear, grouped, sequences, scans, learning, trees, ensembles,
-              drawn, labels, mappers, carried, boosted, alone, words)
+              drawn, labels, mappers, carried, boosted, alone, words, texts)
     for make in makers:
         make().write(pathlib.Path(sys.argv[1]) / f"lowered_{make.__name__}")
 

@@ -34,6 +34,7 @@ static const struct {
     {"f8e5m2fnuz", DTYPE_F8E5M2FNUZ},
     {"f4e2m1", DTYPE_F4E2M1},
     {"f8e8m0", DTYPE_F8E8M0},
+    {"string", DTYPE_STRING},
 };
 
 struct graph *build_graph(int64_t opset)

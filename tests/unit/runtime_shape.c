@@ -125,7 +125,7 @@ static const struct shape_case elementwise[] = {
     {"Sum", 8, "a:f32 2; -", "", "!input 1 is left out"},
     {"Cast", 6, "x:f32 2", "to=7", "i64 2"},
     {"Cast", 1, "x:i64 2", "to='FLOAT'", "f32 2"},
-    {"Cast", 9, "x:f32 2", "to=8", "!casts from float32 to string"},
+    {"Cast", 9, "x:f32 2", "to=8", "string 2"},
 };
 
 static const struct shape_case matrices[] = {
@@ -246,6 +246,19 @@ static const struct shape_case moves[] = {
     {"TfIdfVectorizer", 9, "x:i64 2,4", "ngram_indexes=[1,-1]", "!column -1"},
     {"TfIdfVectorizer", 9, "x:i64 2,4", "", "!ngram_indexes is missing"},
     {"TfIdfVectorizer", 9, "x:i64", "ngram_indexes=[0]", "!has 0 dimensions"},
+    {"StringConcat", 20, "x:i64 2; b:i64 2", "", "!input 0 is int64 where texts are needed"},
+    {"StringSplit", 20, "x:string", "", "!its shape depends on the data of 'x'"},
+    {"StringConcat", 20, "x:string 2,1; b:string 3", "", "string 2,3"},
+    {"StringNormalizer", 10, "x:string 2,2", "", "!no list of one or more texts"},
+    {"StringNormalizer", 10, "x:string 0", "", "!no list of one or more texts"},
+    {"StringNormalizer", 10, "x:string 2", "case_change_action='SIDEWAYS'",
+     "!case_change_action is 'SIDEWAYS'"},
+    {"StringNormalizer", 10, "x:string 2", "case_change_action='LOWER' locale='tr_TR'",
+     "!locale 'tr_TR' are not known"},
+    {"StringNormalizer", 10, "x:string 1,2", "", "string 1,2"},
+    {"StringSplit", 20, "x:f32 2", "", "!input 0 is float32 where texts are needed"},
+    {"StringNormalizer", 10, "x:i64 2", "", "!input 0 is int64 where texts are needed"},
+    {"RegexFullMatch", 20, "x:i64 2", "pattern='a'", "!input 0 is int64 where texts are needed"},
     {"Frobnicate", 13, "x:f32 1", "", "!operator Frobnicate (opset 13) of node \"Frobnicate_0\""},
     {"Expand", 7, "x:f32 3,1; s:i64=1", "", "!operator Expand (opset 7)"},
     {"Relu", 13, "x:f32 1; z:f32 1", "", "!2 inputs"},

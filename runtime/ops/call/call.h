@@ -171,6 +171,7 @@ typedef int call_bind_fn(const struct call_request *request, struct call *call);
 #define OP_KERNELS(name, bind, ...) call_bind_fn bind;
 #include "runtime/ops/table.def"
 call_bind_fn call_bind_clip_any, call_bind_conv_any; /* over types that the others hand on */
+call_bind_fn call_bind_cast_text;
 
 /** Which binder serves an operator, by node_full_type(); NULL: none. */
 call_bind_fn *call_binder(const char *full_type);

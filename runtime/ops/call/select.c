@@ -252,6 +252,8 @@ int call_bind_cast(const struct call_request *request, struct call *call)
         return call_refuse(request, -EINVAL, "input and output differ in shape");
     if (x->dtype == DTYPE_STRING && y->dtype == DTYPE_STRING)
         from = to = KERNEL_I64; /* their numbers */
+    else if (x->dtype == DTYPE_STRING || y->dtype == DTYPE_STRING)
+        return call_bind_cast_text(request, call);
     else if (!call_stored_dtype(x->dtype, &from) || !call_stored_dtype(y->dtype, &to))
         return call_refuse(request, -ENOTSUP, "no kernel from %s to %s", dtype_name(x->dtype),
                            dtype_name(y->dtype));

@@ -37,9 +37,6 @@ int shape_cast(struct infer *infer)
 
     if (to <= 0 || to >= DTYPE_END || dtype_bytes((enum dtype)to) == 0)
         return infer_unsupported(infer, "it casts to type %" PRId64, to);
-    if ((to == DTYPE_STRING) != (infer_dtype(infer, 0) == DTYPE_STRING))
-        return infer_unsupported(infer, "it casts from %s to %s", dtype_name(infer_dtype(infer, 0)),
-                                 dtype_name((enum dtype)to));
     return infer_output(infer, 0, (enum dtype)to, infer_shape(infer, 0));
 }
 

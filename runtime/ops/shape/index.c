@@ -210,7 +210,7 @@ int shape_unique(struct infer *infer)
     int axis = 0;
     int rc = has_axis ? infer_axis(infer, node_int(infer->node, "axis", 0), x->rank, &axis) : 0;
 
-    if (rc == 0 && !call_dtype(infer_dtype(infer, 0), &slices.dtype))
+    if (rc == 0 && !call_moved_dtype(infer_dtype(infer, 0), &slices.dtype))
         rc = infer_unsupported(infer, "input 0 is %s", dtype_name(infer_dtype(infer, 0)));
     if (rc == 0)
         rc = infer_content(infer, 0, &data);

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Shape inference: operators on the inside of texts. How many parts or words there are is found in the texts. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "runtime/ops/shape/infer.h"
+#include "runtime/ops/words.h"
+
+static int require_texts(struct infer *infer, uint32_t i)
+{
+    if (infer_dtype(infer, i) != DTYPE_STRING)
+        return infer_fail(infer, "input %u is %s where texts are needed", i,
+                          dtype_name(infer_dtype(infer, i)));
+    return 0;
+}
+
+int shape_concatenate(struct infer *infer)
+{
+    struct shape out = *infer_shape(infer, 0);
+    int rc = require_texts(infer, 0);
+
+    if (rc == 0)
+        rc = require_texts(infer, 1);
+    if (rc == 0)
+        rc = infer_broadcast(infer, &out, infer_shape(infer, 1));
+    return rc < 0 ? rc : infer_output(infer, 0, DTYPE_STRING, &out);
+}
+
+int shape_match(struct infer *infer)
+{
+    int rc = require_texts(infer, 0);
+
+    return rc < 0 ? rc : infer_output(infer, 0, DTYPE_BOOL, infer_shape(infer, 0));
+}
+
+int shape_split_text(struct infer *infer)
+{
+    const struct attribute *delimiter = node_attribute(infer->node, "delimiter");
+    struct word_splitter splitter = {.most = node_int(infer->node, "maxsplit", -1)};
+    struct shape out = *infer_shape(infer, 0);
+    int64_t count = shape_elements(&out);
+    const void *data;
+    int rc = require_texts(infer, 0);
+
+    if (rc == 0 && out.rank >= SHAPE_MAX_RANK)
+        rc = infer_unsupported(infer, "its input has %d dimensions", out.rank);
+    if (rc == 0)
+        rc = infer_output(infer, 1, DTYPE_I64, &out);
+    if (rc == 0)
+        rc = infer_content(infer, 0, &data);
+    if (rc < 0)
+        return rc;
+    if (delimiter && delimiter->type == ATTRIBUTE_STRING) {
+        splitter.delimiter = delimiter->s;
+        splitter.length = delimiter->s_bytes;
+    }
+    out.dims[out.rank] = 0;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t parts = words_count(&splitter, ((const int64_t *)data)[i]);
+
+        if (parts > out.dims[out.rank])
+            out.dims[out.rank] = parts;
+    }
+    out.rank++;
+    return infer_output(infer, 0, DTYPE_STRING, &out);
+}
+
+/* One empty text where none is kept. */
+int shape_normalise(struct infer *infer)
+{
+    const struct shape *x = infer_shape(infer, 0);
+    struct shape out = *x;
+    struct word_normaliser normaliser;
+    struct diag diag = {0};
+    const void *data = NULL;
+    int64_t kept = 0;
+    int rc = require_texts(infer, 0);
+
+    if (rc == 0 && ((x->rank != 1 && x->rank != 2) || shape_elements(x) == 0 ||
+                    (x->rank == 2 && x->dims[0] != 1)))
+        rc = infer_fail(infer, "its input is no list of one or more texts, and no row of them");
+    if (rc == 0 && node_attribute(infer->node, "stopwords"))
+        rc = infer_content(infer, 0, &data);
+    if (rc < 0)
+        return rc;
+    rc = words_normaliser_read(infer->node, &normaliser, &diag);
+    if (rc < 0)
+        return rc == -EINVAL ? infer_fail(infer, "%s", diag.text)
+                             : infer_unsupported(infer, "%s", diag.text);
+    for (int64_t i = 0; data && i < shape_elements(x); i++)
+        kept += words_normalise(&normaliser, ((const int64_t *)data)[i]) != -ENOENT;
+    free(normaliser.stops);
+    if (data)
+        out.dims[out.rank - 1] = kept > 0 ? kept : 1;
+    return infer_output(infer, 0, DTYPE_STRING, &out);
+}
