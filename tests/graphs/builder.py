@@ -97,7 +97,8 @@ def compute_by(evaluator, node, values, opset):
     """Outputs of one node by name. Raises Unfit where the evaluator cannot."""
     model, feeds = model_of(node, values, opset, evaluator is evaluate)
     try:
-        return dict(zip([o.name for o in model.graph.output], evaluator(model, feeds)))
+        made = [y.astype(object) if y.dtype.kind == "U" else y for y in evaluator(model, feeds)]
+        return dict(zip([o.name for o in model.graph.output], made))
     except Exception as error:  # noqa: it raises anything
         raise Unfit(str(error)) from error
 

@@ -740,3 +740,48 @@ def make_tensor_scatter(b):
     if b.rng.random() < 0.7:
         inputs.append(b.leaf(numpy.array([b.rng.randint(0, total - count) for _ in range(batch)], I64)))
     b.add("TensorScatter", inputs, mode=b.rng.choice([None, "linear", "circular"]))
+
+
+# --- Texts, which begin and end as numbers ---
+
+
+@maker("StringConcat", "StringSplit", "RegexFullMatch", since=20, weight=0.5)
+def make_texts(b):
+    x = b.pick((I64, I32), fresh=0.5)
+    if b.array(x).ndim > 4 or b.array(x).size > 2000:
+        raise Unfit("large")
+    text = b.add("Cast", [x], to=8)
+    joined = b.add("StringConcat", [text, b.leaf(numpy.array(b.rng.choice(["-", "", " 1", "é,"]), object), constant=True)])
+    kind = b.rng.randint(0, 4)
+    if kind == 0:
+        b.add("RegexFullMatch", [joined], pattern=b.rng.choice(["-?\\d+", "[^1]*", "(1|2)?.*", ".", "(?:\\W|\\d){2,3}", "", "\\d\\b.*"]))
+    elif kind == 1 and b.array(x).size:
+        given = {} if b.rng.random() < 0.5 else {"delimiter": b.rng.choice(["1", "-", "-1"])}
+        b.add("StringSplit", [joined], outputs=2, maxsplit=b.rng.randint(-1, 2), **given)
+    elif kind == 2:
+        b.add("Equal", [text, joined])
+    elif kind == 3 and b.array(x).size:
+        b.add("Unique", [joined], outputs=b.rng.randint(1, 4), sorted=b.rng.randint(0, 1))
+    else:
+        b.add("Cast", [text], to=b.rng.choice([1, 6, 7, 11]))
+
+
+@maker("TfIdfVectorizer", since=9, weight=0.3)
+def make_ngrams(b):
+    x = b.pick((I64, I32), ranks=(1, 2), fresh=0.6)
+    if not b.array(x).size:
+        raise Unfit("empty")
+    grams = [[b.rng.randint(-3, 5) for _ in range(size)] for size in (1, 2, 3) for _ in range(b.rng.randint(0, 5))]
+    grams = [list(g) for g in dict.fromkeys(map(tuple, grams))]
+    if not grams:
+        raise Unfit("no grams")
+    starts, flat = [], []
+    for size in range(1, max(map(len, grams)) + 1):
+        starts.append(len(flat))
+        flat += [item for g in grams if len(g) == size for item in g]
+    low = b.rng.randint(1, len(starts))
+    columns = list(range(len(grams)))
+    b.rng.shuffle(columns)
+    b.add("TfIdfVectorizer", [x], mode=b.rng.choice(["TF", "IDF", "TFIDF"]), min_gram_length=low,
+          max_gram_length=b.rng.randint(low, len(starts)), max_skip_count=b.rng.randint(0, 3), ngram_counts=starts,
+          ngram_indexes=columns, pool_int64s=flat, weights=[round(b.rng.uniform(0.1, 2), 2) for _ in grams])
