@@ -53,7 +53,6 @@ static bool transpose_is_view(const struct node *node)
     for (int i = 0; i < shape->rank; i++) {
         int64_t from = !perm ? shape->rank - 1 - i : perm[i];
 
-        from = from < 0 ? from + shape->rank : from;
         if (shape->dims[from] == 1)
             continue;
         if (from < last)

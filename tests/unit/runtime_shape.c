@@ -195,6 +195,7 @@ static const struct shape_case views[] = {
     {"Transpose", 1, "x:f32 2,3,4", "perm=[0,2,1]", "f32 2,4,3"},
     {"Transpose", 1, "x:f32 2,3,4", "perm=[0,2]", "!2 entries"},
     {"Transpose", 1, "x:f32 2,3,4", "perm=[0,1,1]", "!axis 1 twice"},
+    {"Transpose", 1, "x:f32 2,3,4", "perm=[0,-1,1]", "!-1, which is no axis"},
 };
 
 static const struct shape_case moves[] = {

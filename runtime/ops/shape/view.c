@@ -172,7 +172,9 @@ int shape_transpose(struct infer *infer)
     for (int i = 0; i < in->rank; i++) {
         int64_t from = !perm ? in->rank - 1 - i : perm[i];
 
-        out.dims[i] = in->dims[from < 0 ? from + in->rank : from];
+        if (from < 0) /* as other axes may; nobody behind this asks again */
+            return infer_fail(infer, "attribute perm has %" PRId64 ", which is no axis", from);
+        out.dims[i] = in->dims[from];
     }
     return infer_output(infer, 0, infer_dtype(infer, 0), &out);
 }
