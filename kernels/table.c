@@ -2,6 +2,8 @@
 /* The kernel table: reference first, then the best that this machine runs. */
 #include "kernels/kernels.h"
 
+#include <stdatomic.h>
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -79,7 +81,7 @@ static bool has_f16c(void)
 }
 #endif
 
-enum kernel_level kernel_best_level(void)
+static enum kernel_level find_best_level(void)
 {
 #if defined(__x86_64__)
     if (!has_f16c())
@@ -91,6 +93,19 @@ enum kernel_level kernel_best_level(void)
         return KERNEL_LEVEL_AVX2;
 #endif
     return KERNEL_LEVEL_PORTABLE;
+}
+
+enum kernel_level kernel_best_level(void)
+{
+    /* Asked once: under a hypervisor CPUID takes microseconds. Threads may ask at the same time. */
+    static atomic_int known; /* and 1 */
+    int level = atomic_load_explicit(&known, memory_order_relaxed) - 1;
+
+    if (level < 0) {
+        level = find_best_level();
+        atomic_store_explicit(&known, level + 1, memory_order_relaxed);
+    }
+    return (enum kernel_level)level;
 }
 
 void kernel_table_init(struct kernel_table *table, enum kernel_level level)
