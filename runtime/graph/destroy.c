@@ -36,6 +36,7 @@ void node_free(struct node *node)
     free(node->domain);
     free(node->name);
     free(node->inputs);
+    free(node->places);
     free(node->outputs);
     for (uint32_t i = 0; i < node->attribute_count; i++)
         attribute_clear(&node->attributes[i]);
@@ -54,6 +55,7 @@ void value_free(struct value *value)
     value_set_data(value, NULL);
     free(value->known);
     free(value->consumers);
+    free(value->read_as);
     free(value);
 }
 

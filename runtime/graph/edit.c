@@ -7,22 +7,38 @@
 #include "runtime/graph/graph.h"
 #include "runtime/graph/private.h"
 
+/* Make room for inputs up to i. */
+static int grow_inputs(struct node *node, uint32_t i)
+{
+    struct value **grown = realloc(node->inputs, (i + 1) * sizeof(*grown));
+    uint32_t *places;
+
+    if (!grown)
+        return -ENOMEM;
+    node->inputs = grown;
+    places = realloc(node->places, (i + 1) * sizeof(*places));
+    if (!places)
+        return -ENOMEM;
+    node->places = places;
+    for (uint32_t k = node->input_count; k <= i; k++)
+        node->inputs[k] = NULL;
+    node->input_count = i + 1;
+    return 0;
+}
+
 int node_set_input(struct node *node, uint32_t i, struct value *value)
 {
-    if (i >= node->input_count) {
-        struct value **grown = realloc(node->inputs, (i + 1) * sizeof(*grown));
+    struct value *former;
+    uint32_t place;
 
-        if (!grown)
-            return -ENOMEM;
-        node->inputs = grown;
-        for (uint32_t k = node->input_count; k <= i; k++)
-            node->inputs[k] = NULL;
-        node->input_count = i + 1;
-    }
-    if (value && value_add_consumer(value, node) < 0)
+    if (i >= node->input_count && grow_inputs(node, i) < 0)
         return -ENOMEM;
-    if (node->inputs[i])
-        value_remove_consumer(node->inputs[i], node);
+    former = node->inputs[i];
+    place = former ? node->places[i] : 0;
+    if (value && value_add_consumer(value, node, i) < 0)
+        return -ENOMEM;
+    if (former)
+        value_remove_consumer(former, place);
     node->inputs[i] = value;
     return 0;
 }
@@ -31,12 +47,10 @@ int graph_replace_uses(struct graph *graph, struct value *from, struct value *to
 {
     (void)graph;
     while (from->consumer_count > 0) {
-        struct node *node = from->consumers[from->consumer_count - 1];
+        uint32_t last = from->consumer_count - 1;
 
-        for (uint32_t i = 0; i < node->input_count; i++) {
-            if (node->inputs[i] == from && node_set_input(node, i, to) < 0)
-                return -ENOMEM;
-        }
+        if (node_set_input(from->consumers[last], from->read_as[last], to) < 0)
+            return -ENOMEM;
     }
     return 0;
 }
@@ -139,16 +153,22 @@ int graph_bypass(struct graph *graph, struct node *node, uint32_t input)
     return 1;
 }
 
-static void detach(struct node *node)
+void graph_detach_node(struct node *node)
 {
     for (uint32_t i = 0; i < node->input_count; i++) {
         if (node->inputs[i])
-            value_remove_consumer(node->inputs[i], node);
+            value_remove_consumer(node->inputs[i], node->places[i]);
+        node->inputs[i] = NULL;
     }
     for (uint32_t i = 0; i < node->output_count; i++) {
         if (node->outputs[i])
             node->outputs[i]->producer = NULL;
+        node->outputs[i] = NULL;
     }
+    node->input_count = 0;
+    node->captured_count = 0;
+    node->output_count = 0;
+    node->is_detached = true;
 }
 
 /* Renew every value->index and node->index. */
@@ -160,14 +180,39 @@ static void renumber(struct graph *graph)
         graph->values[i]->index = i;
 }
 
+/* Close the gaps that NULL leaves in the list. */
+static void close_gaps(struct graph *graph)
+{
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        if (graph->nodes[i])
+            graph->nodes[kept++] = graph->nodes[i];
+    }
+    graph->node_count = kept;
+}
+
 void graph_remove_node(struct graph *graph, struct node *node)
 {
-    memmove(&graph->nodes[node->index], &graph->nodes[node->index + 1],
-            (graph->node_count - node->index - 1) * sizeof(struct node *));
-    graph->node_count--;
-    renumber(graph);
-    detach(node);
+    graph_detach_node(node);
+    graph->nodes[node->index] = NULL;
     node_free(node);
+    close_gaps(graph);
+    renumber(graph);
+}
+
+void graph_remove_detached(struct graph *graph)
+{
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        struct node *node = graph->nodes[i];
+
+        if (node->is_detached) {
+            graph->nodes[i] = NULL;
+            node_free(node);
+        }
+    }
+    close_gaps(graph);
+    renumber(graph);
 }
 
 static bool node_is_dead(const struct node *node)
@@ -185,23 +230,18 @@ static bool node_is_dead(const struct node *node)
 static uint32_t sweep_nodes(struct graph *graph)
 {
     uint32_t removed = 0;
-    uint32_t kept = 0;
 
     for (uint32_t i = graph->node_count; i-- > 0;) {
         struct node *node = graph->nodes[i];
 
         if (node_is_dead(node)) {
-            detach(node);
+            graph_detach_node(node);
             node_free(node);
             graph->nodes[i] = NULL;
             removed++;
         }
     }
-    for (uint32_t i = 0; i < graph->node_count; i++) {
-        if (graph->nodes[i])
-            graph->nodes[kept++] = graph->nodes[i];
-    }
-    graph->node_count = kept;
+    close_gaps(graph);
     return removed;
 }
 
@@ -338,6 +378,10 @@ static int check_node(const struct node *node, uint32_t *reads, struct diag *dia
         if (!value)
             continue;
         reads[value->index]++;
+        if (node->places[i] >= value->consumer_count || value->consumers[node->places[i]] != node ||
+            value->read_as[node->places[i]] != i)
+            return diag_set(diag, -EINVAL, "value '%s' does not know its reader '%s'", value->name,
+                            node->name);
         if (!value->producer && !value->data && !value->is_input)
             return diag_set(diag, -EINVAL,
                             "node '%s' reads '%s', which no node, input or initialiser provides",

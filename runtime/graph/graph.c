@@ -84,20 +84,20 @@ static uint32_t hash_text(const char *text)
     return hash;
 }
 
-static void put(struct value **slots, uint32_t slot_count, struct value *value)
+static void put(struct name_slot *slots, uint32_t slot_count, struct name_slot added)
 {
-    uint32_t i = hash_text(value->name) & (slot_count - 1);
+    uint32_t i = added.hash & (slot_count - 1);
 
-    while (slots[i])
+    while (slots[i].value)
         i = (i + 1) & (slot_count - 1);
-    slots[i] = value;
+    slots[i] = added;
 }
 
 /* Makes room for one more name at a load of at most one half. */
 static int reserve_name(struct graph_private *state)
 {
     uint32_t slot_count = state->slot_count == 0 ? 64 : state->slot_count * 2;
-    struct value **slots;
+    struct name_slot *slots;
 
     if ((state->used_count + 1) * 2 <= state->slot_count)
         return 0;
@@ -106,7 +106,7 @@ static int reserve_name(struct graph_private *state)
         return -ENOMEM;
     state->used_count = 0;
     for (uint32_t i = 0; i < state->slot_count; i++) {
-        if (state->slots[i] && state->slots[i] != &tombstone) {
+        if (state->slots[i].value && state->slots[i].value != &tombstone) {
             put(slots, slot_count, state->slots[i]);
             state->used_count++;
         }
@@ -117,18 +117,21 @@ static int reserve_name(struct graph_private *state)
     return 0;
 }
 
+/* The hash is asked first: other values' names need not be brought into the cache. */
 static struct value **find_slot(const struct graph_private *state, const char *name)
 {
-    uint32_t i;
+    uint32_t hash = hash_text(name);
+    struct name_slot *slot;
 
     if (state->slot_count == 0)
         return NULL;
-    for (i = hash_text(name) & (state->slot_count - 1); state->slots[i];
-         i = (i + 1) & (state->slot_count - 1)) {
-        if (state->slots[i] != &tombstone && strcmp(state->slots[i]->name, name) == 0)
-            return &state->slots[i];
+    for (uint32_t i = hash;; i++) {
+        slot = &state->slots[i & (state->slot_count - 1)];
+        if (!slot->value)
+            return NULL;
+        if (slot->hash == hash && slot->value != &tombstone && strcmp(slot->value->name, name) == 0)
+            return &slot->value;
     }
-    return NULL;
 }
 
 struct value *graph_find_value(const struct graph *graph, const char *name)
@@ -206,7 +209,7 @@ struct value *graph_add_value(struct graph *graph, const char *name, enum dtype 
     value->dtype = dtype;
     value->shape = *shape;
     graph->values[graph->value_count++] = value;
-    put(state->slots, state->slot_count, value);
+    put(state->slots, state->slot_count, (struct name_slot){value, hash_text(value->name)});
     state->used_count++;
     *error = 0;
     return value;
@@ -287,33 +290,40 @@ static char *node_name(const char *name, const char *op_type, uint32_t id)
     return asprintf(&made, "%s_%u", op_type, id) < 0 ? NULL : made;
 }
 
-int value_add_consumer(struct value *value, struct node *node)
+int value_add_consumer(struct value *value, struct node *node, uint32_t i)
 {
     uint32_t n = value->consumer_count;
-    struct node **grown;
 
     /* The room is the next power of two: it is full exactly when the count is one. */
     if ((n & (n - 1)) == 0) {
-        grown = realloc(value->consumers, (n == 0 ? 1 : (size_t)n * 2) * sizeof(*grown));
+        size_t room = n == 0 ? 1 : (size_t)n * 2;
+        struct node **grown = realloc(value->consumers, room * sizeof(struct node *));
+        uint32_t *numbers;
+
         if (!grown)
             return -ENOMEM;
         value->consumers = grown;
+        numbers = realloc(value->read_as, room * sizeof(*numbers));
+        if (!numbers)
+            return -ENOMEM;
+        value->read_as = numbers;
     }
-    value->consumers[value->consumer_count++] = node;
+    value->consumers[n] = node;
+    value->read_as[n] = i;
+    node->places[i] = n;
+    value->consumer_count++;
     return 0;
 }
 
-void value_remove_consumer(struct value *value, const struct node *node)
+void value_remove_consumer(struct value *value, uint32_t place)
 {
-    /* From the end: editing a list of readers from its end then costs the same for each. */
-    for (uint32_t i = value->consumer_count; i-- > 0;) {
-        if (value->consumers[i] == node) {
-            memmove(&value->consumers[i], &value->consumers[i + 1],
-                    (value->consumer_count - i - 1) * sizeof(*value->consumers));
-            value->consumer_count--;
-            return;
-        }
-    }
+    uint32_t last = --value->consumer_count;
+
+    if (place == last)
+        return; /* its node may have noted another place already */
+    value->consumers[place] = value->consumers[last];
+    value->read_as[place] = value->read_as[last];
+    value->consumers[place]->places[value->read_as[place]] = place;
 }
 
 /* A node with its texts and empty edges. */
@@ -330,10 +340,11 @@ static struct node *node_create(const char *op_type, const char *domain, const c
     node->domain = strdup(strcmp(domain, "ai.onnx") == 0 ? "" : domain);
     node->name = node_name(name, op_type, id);
     node->inputs = calloc(input_count + 1, sizeof(*node->inputs));
+    node->places = calloc(input_count + 1, sizeof(*node->places));
     node->outputs = calloc(output_count + 1, sizeof(*node->outputs));
     node->origins = calloc(1, sizeof(*node->origins));
-    if (!node->op_type || !node->domain || !node->name || !node->inputs || !node->outputs ||
-        !node->origins || !(node->origins[0] = strdup(node->name))) {
+    if (!node->op_type || !node->domain || !node->name || !node->inputs || !node->places ||
+        !node->outputs || !node->origins || !(node->origins[0] = strdup(node->name))) {
         node_free(node);
         return NULL;
     }
@@ -358,10 +369,10 @@ struct node *graph_add_node(struct graph *graph, const char *op_type, const char
     for (uint32_t i = 0; i < input_count; i++) {
         if (!inputs[i])
             continue;
-        if (value_add_consumer(inputs[i], node) < 0) {
+        if (value_add_consumer(inputs[i], node, i) < 0) {
             while (i-- > 0) {
                 if (inputs[i])
-                    value_remove_consumer(inputs[i], node);
+                    value_remove_consumer(inputs[i], node->places[i]);
             }
             node_free(node);
             return NULL;

@@ -144,7 +144,9 @@ struct value {
     bool is_narrowed;   /* pass_half() made it what it is: numbers that are too large become the
                            largest, not infinite */
     struct node *producer;   /* NULL for graph inputs and constants */
-    struct node **consumers; /* one entry per use: a node that reads it twice is in twice */
+    struct node **consumers; /* one entry per use, in any order: a node that reads it twice is in
+                                twice */
+    uint32_t *read_as;       /* per entry of consumers: which of the node's inputs it is */
     uint32_t consumer_count;
     bool is_input;  /* fed by the caller on every run */
     bool is_output; /* read by the caller after every run; may also have consumers */
@@ -175,6 +177,7 @@ struct node {
     char *domain;   /* "" for the standard operators ("ai.onnx" is read as "") */
     char *name;     /* never empty: "Conv_12" (type and id) where the model gives none */
     struct value **inputs; /* NULL: an optional input that is left out */
+    uint32_t *places;      /* per input: where among its consumers the node stands */
     uint32_t input_count;
     uint32_t captured_count; /* the last of them: values that the node's bodies read from outside */
     struct value **outputs;  /* NULL: an optional output that is left out */
@@ -182,9 +185,10 @@ struct node {
     struct attribute *attributes;
     uint32_t attribute_count;
     struct fused fused;
-    bool is_lowered; /* does the work of a model's node of another type: it may be of a newer
+    bool is_detached; /* by graph_detach_node() */
+    bool is_lowered;  /* does the work of a model's node of another type: it may be of a newer
                         operator set than the model's */
-    char **origins;  /* names of the model's nodes that this node does the work of, itself first */
+    char **origins;   /* names of the model's nodes that this node does the work of, itself first */
     uint32_t origin_count;
 };
 
@@ -360,8 +364,16 @@ struct node *graph_merge_nodes(struct graph *graph, struct node *const *nodes, u
  */
 int graph_bypass(struct graph *graph, struct node *node, uint32_t input);
 
-/** Remove one node: its uses end, its outputs lose their producer (and stay as values). */
+/** Remove one node: its uses end, its outputs lose their producer (and stay as values). It costs as
+ *  much as there are nodes: of many, detach each, then remove all. */
 void graph_remove_node(struct graph *graph, struct node *node);
+
+/** End the node's uses, and let its outputs lose their producer: it has its place in the list, and
+ *  neither inputs nor outputs. */
+void graph_detach_node(struct node *node);
+
+/** Remove the nodes that were detached. */
+void graph_remove_detached(struct graph *graph);
 
 /** Remove nodes none of whose outputs is read, and values that nothing uses (inputs and outputs of
  *  the graph stay). Returns the number of nodes removed. */

@@ -12,9 +12,14 @@ struct graph_map {
     size_t bytes;
 };
 
+struct name_slot {
+    struct value *value; /* or NULL: empty */
+    uint32_t hash;       /* of its name */
+};
+
 /** Values by name: open addressing, linear probing; a removed entry leaves a tombstone. */
 struct graph_private {
-    struct value **slots;
+    struct name_slot *slots;
     uint32_t slot_count; /* a power of two, or 0 */
     uint32_t used_count; /* values and tombstones */
     uint32_t next_value_id;
@@ -33,7 +38,10 @@ void value_free(struct value *value);
 /** Forget the name of a value that is about to be freed. */
 void graph_forget_name(struct graph *graph, const struct value *value);
 
-int value_add_consumer(struct value *value, struct node *node);
-void value_remove_consumer(struct value *value, const struct node *node);
+/** Note that the node reads the value as its input i, for which it has a place. */
+int value_add_consumer(struct value *value, struct node *node, uint32_t i);
+
+/** Take out the entry at this place; the last one takes it. */
+void value_remove_consumer(struct value *value, uint32_t place);
 
 #endif

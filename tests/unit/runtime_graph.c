@@ -221,6 +221,97 @@ static void one_node_is_removed(void **state)
     graph_destroy(&graph);
 }
 
+static void detached_nodes_are_removed_together(void **state)
+{
+    struct graph *graph = build_graph(13);
+    struct node *first = build_node(graph, "Add", "x:f32 1 | x", "", "y");
+    struct node *second = build_node(graph, "Relu", "y", "", "z");
+    struct node *third = build_node(graph, "Neg", "z", "", "w");
+    struct value *x = graph_find_value(graph, "x");
+
+    graph_detach_node(first);
+    assert_int_equal(x->consumer_count, 0);
+    assert_null(graph_find_value(graph, "y")->producer);
+    graph_detach_node(third);
+    assert_int_equal(graph->node_count, 3);
+    assert_int_equal(first->input_count + first->output_count + first->captured_count, 0);
+    graph_remove_detached(graph);
+    assert_int_equal(graph->node_count, 1);
+    assert_ptr_equal(graph->nodes[0], second);
+    assert_int_equal(second->index, 0);
+    graph_remove_detached(graph);
+    assert_int_equal(graph->node_count, 1);
+    graph_destroy(&graph);
+}
+
+/* Were a reader searched for among the others, this would take hours. */
+static void a_value_with_very_many_readers_is_edited(void **state)
+{
+    enum { READERS = 1 << 19 };
+    struct graph *graph = build_graph(13);
+    struct shape shape = {.rank = 0};
+    struct value *from = graph_add_value(graph, "from", DTYPE_F32, &shape, NULL);
+    struct value *to = graph_add_value(graph, "to", DTYPE_F32, &shape, NULL);
+    struct value *twice[2] = {from, from};
+    struct diag diag = {0};
+
+    CHECK_OK(graph_add_input(graph, from));
+    CHECK_OK(graph_add_input(graph, to));
+    for (uint32_t i = 0; i < READERS; i++) {
+        struct value *out = graph_add_value(graph, NULL, DTYPE_F32, &shape, NULL);
+
+        assert_non_null(graph_add_node(graph, "Add", "", "n", twice, 2, &out, 1));
+    }
+    for (uint32_t i = 0; i < READERS / 2; i++)
+        CHECK_OK(node_set_input(graph->nodes[i], i % 2, to));
+    assert_int_equal(to->consumer_count, READERS / 2);
+    CHECK_OK(graph_check(graph, &diag));
+    for (uint32_t i = 0; i < READERS; i += 2)
+        graph_detach_node(graph->nodes[i]);
+    graph_remove_detached(graph);
+    CHECK_OK(graph_check(graph, &diag));
+    CHECK_OK(graph_replace_uses(graph, from, to));
+    CHECK_OK(graph_check(graph, &diag));
+    assert_int_equal(from->consumer_count, 0);
+    assert_int_equal(to->consumer_count, READERS);
+    assert_int_equal(graph_remove_dead(graph), READERS / 2);
+    assert_int_equal(to->consumer_count, 0);
+    graph_destroy(&graph);
+}
+
+/* Edits by chance: both directions of each edge agree after each. */
+static void edges_agree_after_edits_by_chance(void **state)
+{
+    enum { VALUES = 5, NODES = 12 };
+    struct graph *graph = build_graph(13);
+    struct value *values[VALUES], *none[3] = {NULL};
+    struct shape shape = {.rank = 0};
+    struct diag diag = {0};
+    uint32_t seed = 1;
+
+    for (int i = 0; i < VALUES; i++) {
+        values[i] = graph_add_value(graph, NULL, DTYPE_F32, &shape, NULL);
+        CHECK_OK(graph_add_input(graph, values[i]));
+    }
+    for (uint32_t round = 0; round < 20000; round++) {
+        uint32_t random = (seed = seed * 1664525u + 1013904223u) >> 8, at = random / 64;
+
+        if (graph->node_count < NODES)
+            assert_non_null(graph_add_node(graph, "Sum", "", "", none, 3, NULL, 0));
+        at %= graph->node_count;
+        if (random % 64 == 0)
+            graph_remove_node(graph, graph->nodes[at]);
+        else if (random % 64 == 1)
+            CHECK_OK(graph_replace_uses(graph, values[random / 4096 % VALUES],
+                                        values[(random / 4096 + 1) % VALUES]));
+        else
+            CHECK_OK(node_set_input(graph->nodes[at], random / 4096 % 4,
+                                    random % 8 == 2 ? NULL : values[random / 65536 % VALUES]));
+        CHECK_OK(graph_check(graph, &diag));
+    }
+    graph_destroy(&graph);
+}
+
 static void inputs_grow_with_holes(void **state)
 {
     struct graph *graph = build_graph(13);
@@ -385,6 +476,9 @@ int main(void)
         cmocka_unit_test(an_input_that_is_an_output_is_not_bypassed),
         cmocka_unit_test(dead_nodes_go_with_what_only_they_read),
         cmocka_unit_test(one_node_is_removed),
+        cmocka_unit_test(detached_nodes_are_removed_together),
+        cmocka_unit_test(a_value_with_very_many_readers_is_edited),
+        cmocka_unit_test(edges_agree_after_edits_by_chance),
         cmocka_unit_test(inputs_grow_with_holes),
         cmocka_unit_test(a_read_value_needs_a_source),
         cmocka_unit_test(sizes_stay_within_the_limit),

@@ -68,7 +68,7 @@ static int lower_node(struct graph *graph, struct node *node, const struct lower
         if (node->outputs[i])
             lower_refuse(&l, "output %u is wanted", i);
     if (l.rc == 0)
-        graph_remove_node(graph, node);
+        graph_detach_node(node);
     return l.rc;
 }
 
@@ -105,10 +105,10 @@ static int lower_carriers_of(struct graph *graph, struct diag *diag)
         if (rc == 0 && node_graph(l.node, "body") && lower_carried(&l)) {
             rc = l.rc;
             if (rc == 0)
-                graph_remove_node(graph, l.node);
-            i--;
+                graph_detach_node(l.node);
         }
     }
+    graph_remove_detached(graph);
     return rc;
 }
 
@@ -127,15 +127,15 @@ int lower_graph(struct graph *graph, struct diag *diag)
 
     /* New nodes go to the end, and are none that have rules. */
     while (rc >= 0 && i < graph->node_count) {
-        struct node *node = graph->nodes[i];
+        struct node *node = graph->nodes[i++];
         const struct lower_rule *rule = find_rule(node);
 
         if (rule)
             rc = import_standard(graph);
         if (rc >= 0)
-            rc = rule ? lower_node(graph, node, rule, diag) : 1;
-        i += rc == 1;
+            rc = rule ? lower_node(graph, node, rule, diag) : 0;
     }
+    graph_remove_detached(graph);
     return rc < 0 ? rc : 0;
 }
 
