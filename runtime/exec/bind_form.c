@@ -129,7 +129,7 @@ int binding_get_form(struct binding *binding, const struct node *node, const str
     return rc < 0 ? rc : binding_add_form(binding, value, layout, *out_buffer);
 }
 
-static uint32_t root_of(const struct binding *binding, uint32_t buffer)
+uint32_t binding_root(const struct binding *binding, uint32_t buffer)
 {
     while (binding->buffers.items[buffer].parent != PLAN_NONE)
         buffer = binding->buffers.items[buffer].parent;
@@ -138,19 +138,19 @@ static uint32_t root_of(const struct binding *binding, uint32_t buffer)
 
 bool binding_is_same(const struct binding *binding, uint32_t a, uint32_t b)
 {
-    return root_of(binding, a) == root_of(binding, b);
+    return binding_root(binding, a) == binding_root(binding, b);
 }
 
 bool binding_ends_at(const struct binding *binding, const struct node *node, uint32_t buffer)
 {
-    uint32_t root = root_of(binding, buffer);
+    uint32_t root = binding_root(binding, buffer);
 
     if (binding->buffers.items[root].is_external)
         return false;
     /* Every value that lies in the same memory. Those made later do so through one of these. */
     for (uint32_t i = 0; i < binding->graph->value_count; i++) {
         for (uint32_t j = binding->value_forms[i]; j != PLAN_NONE; j = binding->forms.items[j].next)
-            if (root_of(binding, binding->forms.items[j].buffer) == root &&
+            if (binding_root(binding, binding->forms.items[j].buffer) == root &&
                 (binding->last_use[i] == PLAN_NONE || binding->last_use[i] > node->index))
                 return false;
     }

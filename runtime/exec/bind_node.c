@@ -427,8 +427,11 @@ static int bind_view(struct binding *binding, const struct node *node)
         rc = binding_get_form(binding, node, x, &row_major, &buffer.parent);
         layout = layout_row_major(y->shape.rank);
     }
-    if (rc == 0)
+    /* Of what it shows in the end, so that a chain of views is none of buffers. */
+    if (rc == 0) {
+        buffer.parent = binding_root(binding, buffer.parent);
         rc = binding_add_buffer(binding, &buffer, &layout, NULL, &buffer.parent);
+    }
     return rc < 0 ? rc : binding_add_form(binding, y, &layout, buffer.parent);
 }
 

@@ -70,6 +70,9 @@ int binding_copy_form(struct binding *binding, const struct node *node, const st
 /** Whether nobody reads this memory after `node`, so that a step of it may write over it. */
 bool binding_ends_at(const struct binding *binding, const struct node *node, uint32_t buffer);
 
+/** What a view shows in the end; the buffer itself when it is none. */
+uint32_t binding_root(const struct binding *binding, uint32_t buffer);
+
 /** Whether both are, or are views of, the same memory. */
 bool binding_is_same(const struct binding *binding, uint32_t a, uint32_t b);
 

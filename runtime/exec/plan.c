@@ -5,18 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The steps from the first to the last that touch a root, both included. */
-struct lifetime {
-    uint32_t first, last;
-};
-
-/* Something to place: a root, or the workspace of a step. */
-struct item {
-    size_t bytes;
-    struct lifetime life;
-    size_t *offset;
-    uint32_t index; /* order of creation: makes the sort stable */
-};
+#include "runtime/exec/plan_place.h"
 
 static size_t align_up(size_t bytes)
 {
@@ -137,15 +126,6 @@ static void keep_longer(const struct plan *plan, struct lifetime *life)
         life->last = plan->kept_until[life->last];
 }
 
-static int by_size(const void *left, const void *right)
-{
-    const struct item *a = left, *b = right;
-
-    if (a->bytes != b->bytes)
-        return a->bytes > b->bytes ? -1 : 1;
-    return a->index < b->index ? -1 : 1;
-}
-
 static uint32_t collect_items(struct plan *plan, const struct lifetime *lives, struct item *items)
 {
     uint32_t count = 0;
@@ -156,7 +136,7 @@ static uint32_t collect_items(struct plan *plan, const struct lifetime *lives, s
         buffer->first = lives[i].first;
         buffer->last = lives[i].last;
         if (buffer->parent == PLAN_NONE && !buffer->is_external && lives[i].first != PLAN_NONE) {
-            items[count] = (struct item){align_up(buffer->bytes), lives[i], &buffer->offset, count};
+            items[count] = (struct item){align_up(buffer->bytes), lives[i], &buffer->offset};
             if (plan->is_lavish)
                 items[count].life = (struct lifetime){0, plan->step_count};
             count++;
@@ -166,8 +146,8 @@ static uint32_t collect_items(struct plan *plan, const struct lifetime *lives, s
         struct plan_step *step = &plan->steps[i];
 
         if (step->workspace_bytes) {
-            items[count] = (struct item){
-                align_up(step->workspace_bytes), {i, i}, &step->workspace_offset, count};
+            items[count] =
+                (struct item){align_up(step->workspace_bytes), {i, i}, &step->workspace_offset};
             keep_longer(plan, &items[count].life);
             count++;
         }
@@ -175,56 +155,15 @@ static uint32_t collect_items(struct plan *plan, const struct lifetime *lives, s
     return count;
 }
 
-/* The smallest gap between the placed items that live at the same time; `placed` is sorted by
- * offset. Failing that, behind the last of them. */
-static size_t best_gap(const struct item *item, struct item *const *placed, uint32_t count)
-{
-    size_t end = 0, best = 0, best_bytes = SIZE_MAX;
-
-    for (uint32_t i = 0; i < count; i++) {
-        const struct item *other = placed[i];
-        size_t begin = *other->offset;
-
-        if (other->life.first > item->life.last || other->life.last < item->life.first)
-            continue;
-        if (begin > end && begin - end >= item->bytes && begin - end < best_bytes) {
-            best = end;
-            best_bytes = begin - end;
-        }
-        if (begin + other->bytes > end)
-            end = begin + other->bytes;
-    }
-    return best_bytes == SIZE_MAX ? end : best;
-}
-
-/* Largest first: the small ones then fill the gaps. */
-static void place(struct plan *plan, struct item *items, struct item **placed, uint32_t count)
-{
-    plan->arena_bytes = 0;
-    qsort(items, count, sizeof(*items), by_size);
-    for (uint32_t i = 0; i < count; i++) {
-        size_t offset = best_gap(&items[i], placed, i);
-        uint32_t at = i;
-
-        *items[i].offset = offset;
-        if (offset + items[i].bytes > plan->arena_bytes)
-            plan->arena_bytes = offset + items[i].bytes;
-        for (; at > 0 && *placed[at - 1]->offset > offset; at--)
-            placed[at] = placed[at - 1];
-        placed[at] = &items[i];
-    }
-}
-
 int plan_make(struct plan *plan)
 {
     size_t most = (size_t)plan->buffer_count + plan->step_count + 1;
     struct lifetime *lives = calloc(most, sizeof(*lives));
     struct item *items = calloc(most, sizeof(*items));
-    struct item **placed = calloc(most, sizeof(*placed));
     uint32_t *reads = calloc(most, sizeof(*reads));
     int rc = -ENOMEM;
 
-    if (!lives || !items || !placed || !reads)
+    if (!lives || !items || !reads)
         goto out;
     find_lifetimes(plan, lives);
     if (plan->kept_until)
@@ -234,7 +173,9 @@ int plan_make(struct plan *plan)
         goto out;
     for (uint32_t i = 0; i < plan->buffer_count; i++)
         keep_longer(plan, &lives[i]);
-    place(plan, items, placed, collect_items(plan, lives, items));
+    rc = plan_place(items, collect_items(plan, lives, items), PLAN_PAIRS_MAX, &plan->arena_bytes);
+    if (rc < 0)
+        goto out;
     for (uint32_t i = 0; i < plan->buffer_count; i++) {
         size_t offset;
         uint32_t root = plan_root(plan, i, &offset);
@@ -246,6 +187,5 @@ out:
     free(lives);
     free(reads);
     free(items);
-    free(placed);
     return rc;
 }

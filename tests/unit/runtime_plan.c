@@ -3,6 +3,7 @@
 #include "tests/support/check.h"
 
 #include "runtime/exec/plan.h"
+#include "runtime/exec/plan_place.h"
 
 enum { MOST_STEPS = 60, MOST_BUFFERS = 200, MOST_READS = 3 };
 
@@ -256,6 +257,174 @@ static void lavish_plans_share_nothing(void **state)
     }
 }
 
+enum { MOST_ITEMS = 80 };
+
+struct random_items {
+    struct item items[MOST_ITEMS];
+    size_t offsets[MOST_ITEMS];
+    uint32_t count;
+};
+
+static void make_items(struct random_items *r, uint32_t *seed)
+{
+    uint32_t steps = 1 + next_random(seed) % 40, length = 1 + next_random(seed) % steps;
+    uint32_t sizes = 1 + next_random(seed) % 40;
+
+    r->count = next_random(seed) % MOST_ITEMS;
+    for (uint32_t i = 0; i < r->count; i++) {
+        uint32_t first = next_random(seed) % steps;
+
+        r->offsets[i] = 12345;
+        r->items[i] = (struct item){.bytes = (size_t)PLAN_ALIGNMENT * (next_random(seed) % sizes),
+                                    .life = {first, first + next_random(seed) % length},
+                                    .offset = &r->offsets[i]};
+    }
+}
+
+static bool live_together(const struct item *a, const struct item *b)
+{
+    return a->life.first <= b->life.last && b->life.first <= a->life.last;
+}
+
+/* The most bytes that live in one step: less cannot do. */
+static size_t most_bytes(const struct random_items *r)
+{
+    size_t most = 0;
+
+    for (uint32_t step = 0; step < 80; step++) {
+        size_t bytes = 0;
+
+        for (uint32_t i = 0; i < r->count; i++)
+            if (r->items[i].life.first <= step && step <= r->items[i].life.last)
+                bytes += r->items[i].bytes;
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+static void check_items(const struct random_items *r, size_t bytes, uint32_t round)
+{
+    for (uint32_t i = 0; i < r->count; i++) {
+        const struct item *a = &r->items[i];
+
+        if (*a->offset % PLAN_ALIGNMENT != 0 || *a->offset + a->bytes > bytes)
+            fail_msg("round %u: item %u is not in the arena", round, i);
+        for (uint32_t k = 0; k < i; k++) {
+            const struct item *b = &r->items[k];
+
+            if (live_together(a, b) && *a->offset < *b->offset + b->bytes &&
+                *b->offset < *a->offset + a->bytes)
+                fail_msg("round %u: items %u and %u overlap", round, i, k);
+        }
+    }
+    assert_true(bytes >= most_bytes(r));
+}
+
+/* What plan_place() must come to: largest first, each into the smallest gap, by looking at all. */
+static size_t place_simply(const struct random_items *r, size_t *offsets)
+{
+    bool is_placed[MOST_ITEMS] = {false};
+    size_t bytes = 0;
+
+    for (uint32_t round = 0; round < r->count; round++) {
+        size_t best = SIZE_MAX, best_gap = SIZE_MAX;
+        uint32_t next = MOST_ITEMS;
+
+        for (uint32_t i = 0; i < r->count; i++)
+            if (!is_placed[i] && (next == MOST_ITEMS || r->items[i].bytes > r->items[next].bytes))
+                next = i;
+        /* A gap begins at 0 or where an item ends. */
+        for (uint32_t i = 0; i <= r->count; i++) {
+            size_t begin = i == r->count ? 0 : offsets[i] + r->items[i].bytes, end = SIZE_MAX;
+            bool is_free =
+                i == r->count || (is_placed[i] && live_together(&r->items[i], &r->items[next]));
+
+            for (uint32_t k = 0; is_free && k < r->count; k++) {
+                if (!is_placed[k] || !live_together(&r->items[k], &r->items[next]))
+                    continue;
+                if (offsets[k] <= begin && offsets[k] + r->items[k].bytes > begin)
+                    is_free = false;
+                else if (offsets[k] > begin && offsets[k] < end)
+                    end = offsets[k];
+            }
+            if (is_free && end - begin >= r->items[next].bytes &&
+                (end == SIZE_MAX
+                     ? best == SIZE_MAX
+                     : end - begin < best_gap || (end - begin == best_gap && begin < best))) {
+                best = begin;
+                best_gap = end == SIZE_MAX ? SIZE_MAX - 1 : end - begin;
+            }
+        }
+        offsets[next] = best;
+        is_placed[next] = true;
+        if (best + r->items[next].bytes > bytes)
+            bytes = best + r->items[next].bytes;
+    }
+    return bytes;
+}
+
+static void items_lie_where_a_simple_search_puts_them(void **state)
+{
+    static struct random_items r;
+
+    for (uint32_t round = 1; round <= 2000; round++) {
+        size_t offsets[MOST_ITEMS] = {0}, bytes;
+        uint32_t seed = round;
+
+        make_items(&r, &seed);
+        CHECK_OK(plan_place(r.items, r.count, PLAN_PAIRS_MAX, &bytes));
+        check_items(&r, bytes, round);
+        if (bytes != place_simply(&r, offsets))
+            fail_msg("round %u: %zu bytes, not as by a simple search", round, bytes);
+        for (uint32_t i = 0; i < r.count; i++)
+            if (r.items[i].bytes && offsets[i] != r.offsets[i])
+                fail_msg("round %u: item %u is at %zu, not %zu", round, i, r.offsets[i],
+                         offsets[i]);
+    }
+}
+
+static void items_in_the_order_of_time_do_not_overlap(void **state)
+{
+    static struct random_items r;
+    size_t all = 0, least = 0;
+
+    for (uint32_t round = 1; round <= 2000; round++) {
+        uint32_t seed = round;
+        size_t bytes;
+
+        make_items(&r, &seed);
+        CHECK_OK(plan_place(r.items, r.count, 0, &bytes));
+        check_items(&r, bytes, round);
+        all += bytes;
+        least += most_bytes(&r);
+        for (uint32_t i = 0; i < r.count; i++)
+            r.items[i].bytes = (size_t)PLAN_ALIGNMENT * 9; /* lists with others need no room */
+        CHECK_OK(plan_place(r.items, r.count, 0, &bytes));
+        check_items(&r, bytes, round);
+        assert_int_equal(bytes, most_bytes(&r));
+    }
+    assert_true(all < least + least / 4);
+}
+
+/* Going through all pairs would take minutes. */
+static void very_many_items_are_placed(void **state)
+{
+    enum { COUNT = 1 << 20 };
+    struct item *items = calloc(COUNT, sizeof(*items));
+    size_t *offsets = calloc(COUNT, sizeof(*offsets)), bytes;
+
+    for (int all_at_once = 0; all_at_once < 2; all_at_once++) {
+        for (uint32_t i = 0; i < COUNT; i++)
+            items[i] = (struct item){.bytes = PLAN_ALIGNMENT * (1 + (size_t)(i % 3)),
+                                     .life = {all_at_once ? 0 : i, all_at_once ? 7 : i + 2},
+                                     .offset = &offsets[i]};
+        CHECK_OK(plan_place(items, COUNT, PLAN_PAIRS_MAX, &bytes));
+        assert_int_equal(bytes, PLAN_ALIGNMENT * (all_at_once ? 2ull * COUNT - 1 : 6ull));
+    }
+    free(items);
+    free(offsets);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,6 +434,9 @@ int main(void)
         cmocka_unit_test(a_step_that_must_be_in_place_and_cannot_is_refused),
         cmocka_unit_test(a_step_that_reads_a_buffer_twice_is_not_in_place),
         cmocka_unit_test(a_chain_needs_two_buffers),
+        cmocka_unit_test(items_lie_where_a_simple_search_puts_them),
+        cmocka_unit_test(items_in_the_order_of_time_do_not_overlap),
+        cmocka_unit_test(very_many_items_are_placed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
