@@ -118,13 +118,23 @@ struct kernel_nms {
 /** Non-maximum suppression: of boxes [batch, boxes, 4] with scores [batch, classes, boxes] the best
  *  ones that do not overlap, image by image, class by class, from the best score on (of equal ones
  *  the first). Writes (image, class, box) to y [count, 3], which may be NULL, and returns the
- * count, at most `room`; scratch: kernel_nms_room() bytes, aligned to 8. */
+ * count, at most `room`; scratch: kernel_nms_room() bytes, aligned to 8. A device's returns `room` before it
+ * has counted, and tells of fewer as of an index that is out of range. */
 typedef int64_t nms_fn(int64_t *y, int64_t room, const float *boxes, const float *scores,
                        void *scratch, const struct kernel_nms *shape);
 
 static inline size_t kernel_nms_room(const struct kernel_nms *shape)
 {
     return (size_t)shape->boxes * (2 * sizeof(uint64_t) + 5 * sizeof(double));
+}
+
+/** Of a device's: of each class of each image how many are kept and, of at most INT32_MAX - 1 boxes, their
+ *  numbers. */
+static inline size_t kernel_nms_device_room(const struct kernel_nms *shape)
+{
+    size_t lines = (size_t)(shape->batch * shape->classes);
+
+    return lines * sizeof(int64_t) + lines * (size_t)shape->boxes * sizeof(int32_t);
 }
 
 /* See KERNEL_DECLARE(). */

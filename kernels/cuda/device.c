@@ -10,7 +10,12 @@
 #include "kernels/cuda/device.h"
 #include "kernels/cuda/launch.h"
 
-enum { ELEMENT_BLOCKS_MAX = 1 << 16, LINE_BLOCKS_MAX = 1 << 20, ROWS_FOR_WARPS = 4096 };
+enum {
+    ELEMENT_BLOCKS_MAX = 1 << 16,
+    LINE_BLOCKS_MAX = 1 << 20,
+    ROWS_FOR_WARPS = 4096,
+    FAULT_BYTES = 16
+};
 
 struct kernel_cuda_graph {
     void *graph, *executable;
@@ -107,9 +112,9 @@ static int open_stream(struct kernel_cuda *cuda, char *out_text)
 
     cuda->stream = cuda->streams[0];
     if (error == 0)
-        error = driver->cuMemAlloc_v2(&cuda->fault, sizeof(uint64_t));
+        error = driver->cuMemAlloc_v2(&cuda->fault, FAULT_BYTES);
     if (error == 0)
-        error = driver->cuMemsetD8Async(cuda->fault, 0, sizeof(uint64_t), cuda->stream);
+        error = driver->cuMemsetD8Async(cuda->fault, 0, FAULT_BYTES, cuda->stream);
     if (error != 0)
         snprintf(out_text, KERNEL_CUDA_TEXT_BYTES, "%s cannot be used: %s", cuda->description,
                  cuda_name_of(driver, error, name));
@@ -258,6 +263,11 @@ struct kernel_cuda *cuda_current(void)
 struct cuda_fault cuda_fault_place(void)
 {
     return (struct cuda_fault){cuda_pointer(current.cuda->fault), current.mark ? current.mark : 1};
+}
+
+int64_t *cuda_answer_place(void)
+{
+    return current.is_awaited ? (int64_t *)cuda_pointer(current.cuda->fault) + 1 : NULL;
 }
 
 int cuda_fault_result(void)

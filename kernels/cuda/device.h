@@ -30,7 +30,7 @@ struct kernel_cuda {
     void **moments, **marks; /* events with times, and without */
     uint32_t moment_count, mark_count;
     struct cuda_upload *upload; /* NULL: nothing is being brought in pieces */
-    uint64_t fault;             /* address of the word */
+    uint64_t fault;             /* address of the word, and 8 bytes behind, of an answer */
     bool has_context, is_capturing;
     bool is_rehearsing; /* nothing is handed over */
     struct kernel_cuda_choice choice;

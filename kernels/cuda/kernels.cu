@@ -6,6 +6,7 @@
 #include "kernels/cuda/elementwise.cu"
 #include "kernels/cuda/image.cu"
 #include "kernels/cuda/move.cu"
+#include "kernels/cuda/nms.cu"
 #include "kernels/cuda/order.cu"
 #include "kernels/cuda/peak.cu"
 #include "kernels/cuda/product.cu"

@@ -80,6 +80,8 @@
     X(recurrent_step_f64)                                                                          \
     X(recurrent_states_f64)                                                                        \
     X(cache_write_any)                                                                             \
+    X(nms_keep)                                                                                    \
+    X(nms_rows)                                                                                    \
     X(quantize_dynamic_u8)                                                                         \
     X(peak_copy)                                                                                   \
     X(peak_multiply_add)
@@ -122,6 +124,9 @@ struct cuda_fault cuda_fault_place(void);
 /** For functions that tell of it: 0, or -1 where this thread waits for that. */
 int cuda_fault_result(void);
 
+/** Where a kernel puts a number that a function returns, where this thread waits for it; NULL: it does not. */
+int64_t *cuda_answer_place(void);
+
 /** The calling thread's device. */
 struct kernel_cuda *cuda_current(void);
 
@@ -146,6 +151,7 @@ struct cuda_groups cuda_groups_of(const int64_t *dims, const bool *is_reduced, i
 /* The launchers, by file. */
 void cuda_table_elementwise(struct kernel_table *table);
 void cuda_table_move(struct kernel_table *table);
+void cuda_table_nms(struct kernel_table *table);
 void cuda_table_reduce(struct kernel_table *table);
 void cuda_table_image(struct kernel_table *table);
 void cuda_table_any(struct kernel_table *table);

@@ -8,6 +8,7 @@ void kernel_cuda_table(struct kernel_table *out_table)
     *out_table = (struct kernel_table){0};
     cuda_table_elementwise(out_table);
     cuda_table_move(out_table);
+    cuda_table_nms(out_table);
     cuda_table_reduce(out_table);
     cuda_table_image(out_table);
     cuda_table_any(out_table);

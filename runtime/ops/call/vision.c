@@ -183,6 +183,7 @@ int call_bind_roi_align(const struct call_request *request, struct call *call)
 struct nms_params {
     nms_fn *fn;
     bool has[NMS_INPUTS];
+    bool has_limits; /* in `shape`; else they are read by each run */
     int64_t count;
     struct kernel_nms shape;
 };
@@ -195,11 +196,23 @@ static int run_nms(const struct call *call)
 
     for (int i = 0; i < NMS_INPUTS; i++)
         in.data[i] = p->has[i] ? call->inputs[i] : NULL;
-    nms_limits(&in, &shape);
+    if (!p->has_limits)
+        nms_limits(&in, &shape);
     return p->fn(call->outputs[0], p->count, in.data[NMS_BOXES], in.data[NMS_SCORES],
                  call->workspace, &shape) == p->count
                ? 0
                : -EINVAL;
+}
+
+/* A device's kernel is given the limits as they were when the boxes were counted. */
+static bool takes_limits(struct nms_params *p, const struct nms_inputs *in)
+{
+    for (int i = NMS_LIMIT; i < NMS_INPUTS; i++)
+        if (p->has[i] && !in->data[i])
+            return false;
+    nms_limits(in, &p->shape);
+    p->has_limits = true;
+    return p->shape.boxes < INT32_MAX;
 }
 
 int call_bind_nms(const struct call_request *request, struct call *call)
@@ -218,12 +231,16 @@ int call_bind_nms(const struct call_request *request, struct call *call)
         p->has[i] = view != NULL;
         in.shapes[i] = view ? &view->shape : NULL;
         in.types[i] = view ? view->dtype : DTYPE_NONE;
+        in.data[i] = view ? view->data : NULL;
     }
     problem = nms_check(request->node, &in, &p->shape);
     if (problem)
         return call_refuse(request, -EINVAL, "%s", problem);
+    if (request->on_device && !takes_limits(p, &in))
+        return call_refuse(request, -ENOTSUP, "no kernel for limits that are not constant");
     p->count = request->outputs[0].shape.dims[0];
-    call->workspace_bytes = kernel_nms_room(&p->shape);
+    call->workspace_bytes =
+        request->on_device ? kernel_nms_device_room(&p->shape) : kernel_nms_room(&p->shape);
     p->fn = request->kernels->nms.fn;
     call->version = request->kernels->nms.version;
     call->run = run_nms;

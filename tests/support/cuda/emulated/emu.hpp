@@ -103,7 +103,17 @@ static inline T atomicCAS(T *p, std::common_type_t<T> from, std::common_type_t<T
     return from;
 }
 
+template <typename T>
+static inline T atomicAdd(T *p, std::common_type_t<T> more)
+{
+    return __atomic_fetch_add(p, more, __ATOMIC_RELAXED);
+}
+
 /* Numbers */
+static inline double __dmul_rn(double a, double b)
+{
+    return a * b;
+}
 static inline int __float_as_int(float v)
 {
     int r;
