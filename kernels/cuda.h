@@ -172,7 +172,7 @@ int kernel_cuda_measure(struct kernel_cuda *cuda, struct kernel_cuda_peak *out_p
 
 /** Room for so many moments, numbered from 0. */
 int kernel_cuda_make_moments(struct kernel_cuda *cuda, uint32_t count);
-/** Note the moment when what was handed over so far is done. */
+/** Note the moment when what was handed over so far is done; within a graph at each of its launches anew. */
 int kernel_cuda_note(struct kernel_cuda *cuda, uint32_t moment);
 /** Until that has come. */
 int kernel_cuda_await(struct kernel_cuda *cuda, uint32_t moment);

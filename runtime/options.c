@@ -388,14 +388,23 @@ bool run_options_need_steps(const struct run_options *options)
     return looks_inside(options) || observes(options);
 }
 
+/* Steps of a GPU's graph note their moments themselves. */
+static bool records_graph(const struct run_options *options)
+{
+    return options->cuda && options->trace && options->record_comp_seq &&
+           !options->record_comp_seq2 && !options->profile && !options->profile_host &&
+           options->trace_detail < 0 && !options->counters;
+}
+
 /* How the steps of a run are handed over, and what is special about the first one. */
 static int check_sequence(const struct run_options *options, struct diag *diag)
 {
     bool is_recorded = options->record_comp_seq || options->record_comp_seq2;
     const struct rule rules[] = {
-        {is_recorded && (observes(options) || checks_inside(options)),
+        {is_recorded && ((observes(options) && !records_graph(options)) || checks_inside(options)),
          "--record-comp-seq runs all operators as one: it does not go with --trace, "
-         "--trace-detail, --counters, --trace-eval, profiles and checks, which look at each"},
+         "--trace-detail, --counters, --trace-eval, profiles and checks, which look at each; with "
+         "--cuda the first goes with --trace"},
         {options->record_comp_seq2 && dumps_inside(options),
          "--record-comp-seq2 frees parameters that --io-dump and --bin-io-dump would write: leave "
          "one out, or dump the outputs alone with --bin-out-dump"},
@@ -642,7 +651,8 @@ int run_options_check(struct run_options *options, struct diag *diag)
             options->trace_eval = trace_eval_parse(level, "OPTRACE_TRACE_EVAL", diag);
         rc = options->trace_eval < 0 ? options->trace_eval : 0;
     }
-    if (rc == 0 && (!modes[mode].records || options->record_comp_seq || options->record_comp_seq2))
+    if (rc == 0 && (!modes[mode].records ||
+                    ((options->record_comp_seq || options->record_comp_seq2) && !options->trace)))
         options->no_trace = true;
     return rc;
 }

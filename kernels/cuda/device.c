@@ -378,11 +378,18 @@ int kernel_cuda_make_moments(struct kernel_cuda *cuda, uint32_t count)
     return 0;
 }
 
+/* An event that is captured without the flag has no time: it only orders streams. */
 int kernel_cuda_note(struct kernel_cuda *cuda, uint32_t moment)
 {
+    void *event;
+
     if (cuda->failure != 0)
         return cuda->failure;
-    return cuda_checked(cuda, cuda->driver->cuEventRecord(cuda->moments[moment], cuda->stream),
+    event = cuda->moments[moment];
+    return cuda_checked(cuda,
+                        cuda->is_capturing ? cuda->driver->cuEventRecordWithFlags(
+                                                 event, cuda->stream, CUDA_RECORD_AT_LAUNCH)
+                                           : cuda->driver->cuEventRecord(event, cuda->stream),
                         "recording an event");
 }
 

@@ -18,6 +18,7 @@ enum {
     CUDA_MINOR = 76,
     CUDA_OWN_STREAM = 1, /* does not wait for the default one */
     CUDA_EVENT_WITHOUT_TIME = 2,
+    CUDA_RECORD_AT_LAUNCH = 1, /* CU_EVENT_RECORD_EXTERNAL: a node of the graph that is captured */
 };
 
 #define CUDA_DRIVER_FUNCTIONS(F)                                                                   \
@@ -55,6 +56,7 @@ enum {
     F(cuEventCreate, (void **out_event, unsigned flags))                                           \
     F(cuEventDestroy_v2, (void *event))                                                            \
     F(cuEventRecord, (void *event, void *stream))                                                  \
+    F(cuEventRecordWithFlags, (void *event, void *stream, unsigned flags))                         \
     F(cuEventSynchronize, (void *event))                                                           \
     F(cuEventElapsedTime, (float *out_ms, void *from, void *to))                                   \
     F(cuLaunchKernel, (void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,          \

@@ -169,7 +169,8 @@ struct device_backend {
     /** Of a device that nothing else is handed over to. */
     int (*measure)(struct device *device, struct device_peak *out_peak);
 
-    /* Moments, numbered from 0: when what was handed over so far is done. Moment 0 is awaited. */
+    /* Moments, numbered from 0: when what was handed over so far is done; in a run that is kept as a whole
+     * at each replay anew. Moment 0 is awaited. */
     int (*make_moments)(struct device *device, uint32_t count);
     int (*note)(struct device *device, uint32_t moment);
     int (*await)(struct device *device, uint32_t moment);
@@ -182,7 +183,7 @@ struct device_backend {
     const char *(*records_end)(struct device *device, const struct device_span **out_spans);
     const char *(*records_name)(const struct device *device);
 
-    /* A run that is kept as a whole: what is handed over in between. */
+    /* A run that is kept as a whole, in place of the one before: what is handed over in between. */
     int (*record_begin)(struct device *device);
     int (*record_end)(struct device *device);
     int (*replay)(struct device *device);

@@ -288,6 +288,8 @@ static int cuda_follow(struct device *device, uint32_t mark)
 
 static int cuda_record_begin(struct device *device)
 {
+    if (device->recorded)
+        kernel_cuda_graph_destroy(device->cuda, &device->recorded);
     return kernel_cuda_graph_begin(device->cuda);
 }
 

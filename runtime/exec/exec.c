@@ -402,7 +402,7 @@ static void run_recorded(void *argument)
 void exec_dispatch(struct exec *exec)
 {
     exec->backend->queue_push(exec->queue, begin_run, exec);
-    if (exec->is_recorded && !exec->observer_count) {
+    if (exec->is_recorded && (!exec->observer_count || exec_device_is_graph(exec))) {
         exec->backend->queue_push(exec->queue, run_recorded, exec);
         return;
     }

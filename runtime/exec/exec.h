@@ -31,7 +31,8 @@ struct exec_options {
     bool is_inline;   /* no worker: exec_dispatch() returns when all is done. The dispatching thread
                          leads the kernels' team, and must be the one that calls exec_create() */
     bool is_recorded; /* a run is one item of the queue, not one for each step; where somebody
-                         observes, steps are handed over one by one all the same */
+                         observes, steps are handed over one by one all the same, but of a device
+                         that does all of them as one graph */
     bool is_lavish;   /* no two intermediate tensors share memory */
     struct graph *frees_packed; /* the graph: constants that nobody reads but a kernel which packs
                                    them are freed as soon as it has. NULL: all are kept, for
@@ -95,6 +96,9 @@ struct exec_observer {
      * wait for another step, before EXEC_HOST_START. */
     void (*mark)(void *user, uint32_t step, uint64_t start_ticks, uint64_t end_ticks);
     void (*wait)(void *user, uint32_t step, uint32_t awaited, uint64_t ticks);
+    /** On the dispatching thread, of a run that a device launches as one: then there are no host moments
+     *  of steps, and no marks and waits, but those of the device; NULL: not wanted. */
+    void (*launch)(void *user, uint64_t start_ticks, uint64_t end_ticks);
     bool takes_time;   /* `moment` does more than note it: moments that would be one are told apart,
                           so that its time is in none of the others' */
     bool wants_phases; /* of inner steps; else `inner` hears of CALL_START and CALL_END */

@@ -324,35 +324,63 @@ int exec_device_finish(struct exec *exec, uint32_t *out_step)
     return rc == 0 && exec->device_pending ? exec_times_tell(exec) : rc;
 }
 
+bool exec_device_is_graph(const struct exec *exec)
+{
+    return exec->device && exec->is_recorded && !exec->has_host_steps;
+}
+
+/* All steps, with moments around each where somebody observes. */
+static int capture(struct exec *exec)
+{
+    const struct device_backend *backend = exec->device_backend;
+    int rc = exec_streams_join(exec); /* number 0 is chosen, and records */
+
+    if (rc == 0)
+        rc = backend->record_begin(exec->device);
+    if (rc == 0)
+        rc = exec_streams_fork(exec);
+    for (uint32_t i = 0; rc == 0 && i < exec->bound->step_count; i++) {
+        rc = exec_streams_prepare(exec, i);
+        if (rc == 0)
+            rc = exec_device_step(exec, i, is_observed(exec));
+    }
+    if (rc == 0)
+        rc = exec_streams_join(exec);
+    return rc == 0 ? backend->record_end(exec->device) : rc;
+}
+
+static void tell_launch(const struct exec *exec, uint64_t start)
+{
+    const uint64_t end = is_observed(exec) ? ot_clock_ticks() : 0;
+
+    for (uint32_t i = 0; i < exec->observer_count; i++)
+        if (exec->observers[i].launch)
+            exec->observers[i].launch(exec->observers[i].user, start, end);
+}
+
 bool exec_device_replay(struct exec *exec, int *out_failure)
 {
     const struct device_backend *backend = exec->device_backend;
+    uint64_t start;
     int rc = 0;
 
-    if (!exec->device || exec->has_host_steps)
+    if (!exec_device_is_graph(exec))
         return false;
-    if (!exec->is_captured) {
-        rc = exec_streams_join(exec); /* number 0 is chosen, and records */
-        if (rc == 0)
-            rc = backend->record_begin(exec->device);
-        if (rc == 0)
-            rc = exec_streams_fork(exec);
-        for (uint32_t i = 0; rc == 0 && i < exec->bound->step_count; i++) {
-            rc = exec_streams_prepare(exec, i);
-            if (rc == 0)
-                rc = exec_device_step(exec, i, false);
-        }
-        if (rc == 0)
-            rc = exec_streams_join(exec);
-        if (rc == 0)
-            rc = backend->record_end(exec->device);
+    if (!exec->is_captured || exec->is_captured_timed != is_observed(exec)) {
+        exec->is_capturing = true;
+        rc = capture(exec);
+        exec->is_capturing = false;
         exec->is_captured = rc == 0;
+        exec->is_captured_timed = is_observed(exec);
     }
-    *out_failure = rc;
     if (rc == 0 && exec->bound->stream_count > 1)
         backend->choose(exec->device, 0);
+    start = is_observed(exec) ? ot_clock_ticks() : 0;
     if (rc == 0)
-        *out_failure = backend->replay(exec->device);
+        rc = backend->replay(exec->device);
+    if (rc == 0)
+        tell_launch(exec, start);
+    *out_failure = rc;
     return true;
 }
 
@@ -416,7 +444,7 @@ struct exec_device_facts exec_device_facts(const struct exec *exec)
     facts.parameter_bytes = exec->device_constant_bytes;
     facts.parameter_copies = exec->device_constant_copies;
     facts.streams = exec->bound->stream_count > 1 ? exec->bound->stream_count : 1;
-    facts.is_graph = exec->is_recorded && !exec->has_host_steps;
+    facts.is_graph = exec_device_is_graph(exec);
     for (uint32_t i = 0; i < exec->bound->step_count; i++) {
         const struct bound_step *step = &exec->bound->steps[i];
         uint64_t bytes =

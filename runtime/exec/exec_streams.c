@@ -72,7 +72,7 @@ int exec_streams_prepare(struct exec *exec, uint32_t step)
         uint64_t ticks = ot_clock_ticks();
 
         rc = backend->follow(exec->device, mark_of(exec, &exec->bound->steps[bound->waits[i]]));
-        for (uint32_t k = 0; rc == 0 && k < exec->observer_count; k++)
+        for (uint32_t k = 0; rc == 0 && !exec->is_capturing && k < exec->observer_count; k++)
             if (exec->observers[k].wait)
                 exec->observers[k].wait(exec->observers[k].user, step, bound->waits[i], ticks);
     }
@@ -89,7 +89,7 @@ int exec_streams_mark(struct exec *exec, uint32_t step)
         return 0;
     start = ot_clock_ticks();
     rc = exec->device_backend->mark(exec->device, mark_of(exec, bound));
-    for (uint32_t k = 0; rc == 0 && k < exec->observer_count; k++)
+    for (uint32_t k = 0; rc == 0 && !exec->is_capturing && k < exec->observer_count; k++)
         if (exec->observers[k].mark)
             exec->observers[k].mark(exec->observers[k].user, step, start, ot_clock_ticks());
     return rc;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * When the steps of a device ran. Events before and behind each are always there; where a library's
- * records of the run are whole they say it instead. Once they were not, events do.
+ * records of the run are whole they say it instead. Once they were not, events do. Of runs that are
+ * launched as one graph it is always events, which are a part of the graph.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@ int exec_times_begin(struct exec *exec)
     if (rc == 0)
         rc = backend->await(exec->device, 0);
     exec->first_ticks = ot_clock_ticks();
-    if (rc == 0 && !exec->times.problem) {
+    if (rc == 0 && !exec->times.problem && !exec_device_is_graph(exec)) {
         exec->times.problem = backend->records_begin(exec->device, steps);
         exec->times.is_recorded = !exec->times.problem;
     }
@@ -102,8 +103,9 @@ int exec_times_tell(struct exec *exec)
     if (exec->times.problem)
         spans = NULL;
     exec->times.is_recorded = false;
-    exec->times.recorded_runs += spans ? 1 : 0;
-    exec->times.event_runs += spans ? 0 : 1;
+    *(exec_device_is_graph(exec) ? &exec->times.graph_runs
+      : spans                    ? &exec->times.recorded_runs
+                                 : &exec->times.event_runs) += 1;
     for (uint32_t i = 0; rc == 0 && i < exec->bound->step_count; i++) {
         if (!exec->bound->steps[i].info.on_device)
             continue;
@@ -119,6 +121,9 @@ bool exec_times_text(const struct exec *exec, char out_text[EXEC_TIMES_TEXT])
 {
     char recorded[64] = "", noted[EXEC_TIMES_TEXT / 2] = "";
 
+    if (exec->times.graph_runs > 0)
+        snprintf(recorded, sizeof(recorded), "%" PRIu64 " run%s by events within the graph",
+                 exec->times.graph_runs, exec->times.graph_runs == 1 ? "" : "s");
     if (exec->times.recorded_runs > 0)
         snprintf(recorded, sizeof(recorded), "%" PRIu64 " run%s by records of %s",
                  exec->times.recorded_runs, exec->times.recorded_runs == 1 ? "" : "s",

@@ -47,13 +47,15 @@ struct exec {
     struct exec_library_steps library_steps[DEVICE_TASKS];
     void **output_copies; /* by position in graph->outputs: read from the device when asked for */
     bool has_host_steps, offloads;
-    bool is_captured;             /* a run is kept on the device as a whole */
+    bool is_captured;       /* a run is kept on the device as a whole, */
+    bool is_captured_timed; /* with the moments of its steps */
+    bool is_capturing;
     bool device_pending;          /* observers are to hear of the device's moments of this run */
     uint64_t first_ticks;         /* of the device's moment 0 in this run */
     struct ot_clock_triple begun; /* right after it */
     struct ot_clock_triple zero;  /* of the clocks, once */
     struct {
-        uint64_t recorded_runs, event_runs;
+        uint64_t recorded_runs, event_runs, graph_runs;
         const char *problem; /* why events; NULL: nothing */
         bool is_recorded;    /* this run */
     } times;                 /* see exec_times.c */
@@ -103,7 +105,9 @@ int exec_streams_mark(struct exec *exec, uint32_t step);
 int exec_device_put_input(struct exec *exec, uint32_t index);
 /** As a run ends: waits, tells observers of the device's moments. out_step: whose failure it is. */
 int exec_device_finish(struct exec *exec, uint32_t *out_step);
-/** A run of device steps alone, as a whole; false: it must go step by step. */
+/** Whether runs are those of device steps alone, as a whole. */
+bool exec_device_is_graph(const struct exec *exec);
+/** Such a run; false: it must go step by step. */
 bool exec_device_replay(struct exec *exec, int *out_failure);
 /** Where an output can be read. */
 void *exec_device_output(const struct exec *exec, uint32_t index);

@@ -65,7 +65,9 @@ struct trace {
     uint32_t arena; /* who takes the arena */
     struct trace_streams streams;
     struct optrace_run run;
-    bool is_open;        /* its memory was told */
+    uint32_t
+        launched; /* the correlation of the launch of all steps; 0: each is handed over alone */
+    bool is_open; /* its memory was told */
     bool clock_is_ticks; /* ot_clock_ticks() and optrace_ticks() are the same clock */
 
     /* By step: the number of the run that it was handed over in, and 1; 0: that was not seen. The
@@ -484,7 +486,7 @@ static void end_device(struct trace *trace, uint32_t step, uint64_t ticks)
         .start = trace->device.start,
         .kern = trace->device.kern,
         .end = ticks,
-        .correlation = step + 1,
+        .correlation = trace->launched != 0 ? trace->launched : step + 1,
     };
 
     if (trace->handed[step] == 0 || event.start == 0 || event.kern == 0)
@@ -524,6 +526,7 @@ static void observe(void *user, enum exec_moment moment, uint32_t step, uint64_t
         break;
     case EXEC_HOST_KERN:
         trace->host.kern = ticks;
+        trace->launched = 0;
         trace->handed[step] = (uint64_t)trace->run.number + 1;
         break;
     case EXEC_HOST_END:
@@ -541,6 +544,19 @@ static void observe(void *user, enum exec_moment moment, uint32_t step, uint64_t
         end_device(trace, step, ticks);
         break;
     }
+}
+
+/* All steps as one. */
+static void observe_launch(void *user, uint64_t start, uint64_t end)
+{
+    struct trace *trace = user;
+    const bool is_off = optrace_level() == OPTRACE_OFF;
+
+    for (uint32_t i = 0; i < exec_step_count(trace->session->exec); i++)
+        trace->handed[i] = is_off ? 0 : (uint64_t)trace->run.number + 1;
+    if (!is_off)
+        trace->launched = trace_streams_launch(&trace->streams, moment_ticks(trace, start),
+                                               moment_ticks(trace, end));
 }
 
 static void observe_mark(void *user, uint32_t step, uint64_t start, uint64_t end)
@@ -727,6 +743,7 @@ int trace_open(struct session *session, uint32_t number, enum trace_detail detai
     struct exec_observer observer = {.user = trace,
                                      .moment = observe,
                                      .inner = observe_inner,
+                                     .launch = observe_launch,
                                      .mark = observe_mark,
                                      .wait = observe_wait};
     uint32_t count = exec_step_count(session->exec), inner = exec_inner_count(session->exec);

@@ -11,7 +11,8 @@
  * Recorded: the model; an op per step, with shapes, dtypes, computation, memory, scratch, the
  * implementation and the names of the model's nodes it came from; for each execution of a step a
  * span on the dispatching thread's lane and one on the lane of the execution's queue (start, kern,
- * end of both, tied by a correlation id); for each execution of a node inside of an If or a Loop a
+ * end of both, tied by a correlation id; of a run that a GPU has as one graph a span of its launch, and
+ * of each step that on the device's lane, with the launch's correlation id); for each execution of a node inside of an If or a Loop a
  * span on the queue's lane, within that of the step that holds it; the runs, warm-ups marked; the
  * memory that the execution holds. In more detail also the phases of each execution, on the queue's
  * lane.

@@ -40,6 +40,11 @@ void trace_streams_define(struct trace_streams *streams, const struct exec *exec
     *streams = (struct trace_streams){.steps = exec_step_count(exec)};
     if (!facts.name)
         return;
+    if (facts.is_graph) {
+        struct optrace_op_info launch = OPTRACE_OP_INFO("cuGraphLaunch", "cuda_driver");
+
+        (void)optrace_op_define(&launch, &streams->launch);
+    }
     streams->count = facts.streams;
     for (uint32_t i = 0; i < streams->count; i++) {
         /* Streams of one session follow each other. */
@@ -65,6 +70,15 @@ void trace_streams_close(const struct trace_streams *streams, const struct exec 
 static uint32_t correlation_of(const struct trace_streams *streams, uint32_t step)
 {
     return streams->steps + 1 + step;
+}
+
+uint32_t trace_streams_launch(const struct trace_streams *streams, uint64_t start, uint64_t end)
+{
+    const struct optrace_event event = {
+        .op = streams->launch, .start = start, .end = end, .correlation = 2 * streams->steps + 1};
+
+    (void)optrace_record(&event);
+    return event.correlation;
 }
 
 void trace_streams_mark(const struct trace_streams *streams, uint32_t step, uint64_t start,

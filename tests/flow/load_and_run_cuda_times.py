@@ -152,11 +152,56 @@ def check_others(folder):
     expect(done.returncode == 0 and "3 runs by records" in done.stderr, done.stderr)
 
 
-def check_each_failure(folder):
+def launches_of(folder):
+    """Of each run what the host did, and the correlation ids of both sides."""
+    with sqlite3.connect(folder / "times.db") as connection:
+        host = connection.execute("SELECT run, op_name, correlation, start_ns FROM v_event WHERE lane_kind = 'thread' "
+                                  "AND correlation IS NOT NULL AND run IS NOT NULL ORDER BY run").fetchall()
+        device = connection.execute("SELECT DISTINCT run, correlation FROM v_event WHERE lane_kind = 'stream' "
+                                    "ORDER BY run").fetchall()
+    return host, device
+
+
+def check_graphs(folder):
+    """A run is launched as one: its steps have their times of the device all the same, by events within."""
+    alone, spans = record(folder, LINEAR, OPTRACE_CUPTI="/nowhere")
+    for flags in ((), ("--streams", "3"), ("--fast-run",)):
+        told, timed = record(folder, LINEAR, "--record-comp-seq", *flags)
+        left = left_of(folder / "left")
+        expect(told == "times of the device: 3 runs by events within the graph" and left["graphs"] == 3,
+               f"{flags}: {told}, {left}")
+        products = products_of(timed)
+        expect(len(timed) == len(spans) and len(products) == len(products_of(spans)) and
+               all(abs(time - PRODUCT_NS) <= 1500 for time in products), f"{flags}: {len(timed)} of {len(spans)}, {products}")
+        host, device = launches_of(folder)
+        expect([launch[1] for launch in host] == 3 * ["cuGraphLaunch"] and [launch[::2] for launch in host] == device,
+               f"{flags}: one launch for each run, with what it launched: {host} {device}")
+        first = {launch[0]: launch[3] for launch in host}
+        expect(all(span[3] >= first[span[2]] for span in timed), f"{flags}: nothing comes before its launch")
+    told, others = record(folder, TREES, "--record-comp-seq")
+    host, _ = launches_of(folder)
+    expect("3 runs by records" in told and not any(launch[1] == "cuGraphLaunch" for launch in host) and others,
+           f"what the CPU has a part in is no graph: {told}")
+    words = (BUILD / "runtime" / "load_and_run", LINEAR / "model.onnx", "--cuda", "--record-comp-seq", *RUNS)
+    quiet = emulated.run(words, CUDA_DOUBLE_LEFT=str(folder / "left"))
+    expect(quiet.returncode == 0 and "times of" not in quiet.stderr and left_of(folder / "left")["calls"] + 2 * len(spans) // 3 < left["calls"],
+           f"nobody looks, no event is recorded: {quiet.stderr}")
+    for more in (("--profile", folder / "p.json", "--trace"), ("--trace-detail", "op"), ("--trace", "--trace-detail", "op"),
+                 ("--profile", folder / "p.json")):
+        refused = emulated.run((*words, *more))
+        expect(refused.returncode == 2 and "--record-comp-seq runs all operators as one" in refused.stderr, f"{more}: {refused.stderr}")
+    for instead in (("--record-comp-seq2", "--cuda", "--no-sanity-check"), ("--record-comp-seq",)):
+        refused = emulated.run((*words[:2], *instead, "--trace"))
+        expect(refused.returncode == 2 and "as one" in refused.stderr, f"{instead}: {refused.returncode} {refused.stderr}")
+
+
+def check_each_failure(folder, *flags):
     """Calls of the driver fail in turn, with CUPTI there: as without, and nothing is left."""
     left = folder / "left"
-    words = (BUILD / "runtime" / "load_and_run", LINEAR / "model.onnx", "--cuda", "--no-trace", "--iter", "1",
-             "--warmup-iter", "0", "--profile", folder / "profile.json")
+    words = (BUILD / "runtime" / "load_and_run", LINEAR / "model.onnx", "--cuda", "--iter", "1",
+             "--warmup-iter", "0", *(flags or ("--no-trace", "--profile", folder / "profile.json")))
+    if flags:
+        words = (BUILD / "client" / "cli" / "optrace", "run", "-o", folder / "failed.db", "--", *words)
     emulated.run(words, OPTRACE_CUPTI=str(CUPTI), CUDA_DOUBLE_LEFT=str(left))
     calls = left_of(left)["calls"]
     expect(calls > 80, f"{calls} calls")
@@ -166,12 +211,16 @@ def check_each_failure(folder):
         done = emulated.run(words, OPTRACE_CUPTI=str(CUPTI), CUDA_DOUBLE_LEFT=str(left), CUDA_DOUBLE_FAIL=f"#{number}=999")
         statuses.add(done.returncode)
         expect(left.exists() and is_clean(left_of(left)), f"call {number} leaves {left_of(left)}")
-    expect(statuses == {0, 4}, f"{statuses}")
+    expect(statuses == {0, 4}, f"{flags}: {statuses}")
+
+
+def check_each_graph_failure(folder):
+    check_each_failure(folder, "--trace", "--record-comp-seq", "--streams", "2")
 
 
 with tempfile.TemporaryDirectory() as name:
     for check in (check_records, check_libraries, check_toolkits, check_errors, check_bad_records, check_clock,
-                  check_others, check_each_failure):
+                  check_others, check_graphs, check_each_failure, check_each_graph_failure):
         check(pathlib.Path(name))
 for failure in failures:
     print(failure)

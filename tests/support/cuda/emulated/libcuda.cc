@@ -57,8 +57,11 @@ static constexpr uint64_t LAUNCH_NS = 2000, KERNEL_NS = 1000, BYTES_PER_NS = 16;
 struct stream;
 using item = std::function<void(stream *on, uint64_t pushed_ns)>;
 
+struct event;
+
 struct graph {
     std::vector<item> items;
+    std::vector<event *> records; /* by its nodes */
 };
 
 struct stream {
@@ -145,7 +148,7 @@ static void occupy(stream *s, uint64_t pushed_ns, uint64_t ns)
     s->clock_ns = std::max(s->clock_ns, pushed_ns + LAUNCH_NS) + ns;
 }
 
-static int push(stream *s, item what)
+static int push(stream *s, item what, uint64_t at_ns = now())
 {
     if (!s)
         return INVALID_VALUE;
@@ -153,9 +156,9 @@ static int push(stream *s, item what)
         s->capture->items.push_back(std::move(what));
         s->captured++;
     } else if (eager)
-        what(s, now());
+        what(s, at_ns);
     else
-        s->queue.emplace_back(now(), std::move(what));
+        s->queue.emplace_back(at_ns, std::move(what));
     return SUCCESS;
 }
 
@@ -576,6 +579,25 @@ int cuEventRecord(void *handle, void *on)
     });
 }
 
+/* 1: a node of the graph that is captured, which each launch records anew. */
+int cuEventRecordWithFlags(void *handle, void *on, unsigned flags)
+{
+    event *e = (event *)handle;
+    stream *s = (stream *)on;
+
+    if (flags == 0)
+        return cuEventRecord(handle, on);
+    ENTER();
+    if (flags != 1 || !s || !s->capture)
+        return INVALID_VALUE;
+    s->capture->records.push_back(e);
+    return push(s, [=](stream *where, uint64_t at) {
+        where->clock_ns = std::max(where->clock_ns, at);
+        e->done_ticket = e->ticket;
+        e->at_ns = where->clock_ns;
+    });
+}
+
 int cuEventSynchronize(void *handle)
 {
     ENTER();
@@ -617,6 +639,8 @@ int cuStreamWaitEvent(void *handle, void *of, unsigned)
 int cuEventElapsedTime(float *out_ms, void *from, void *to)
 {
     ENTER();
+    if (((event *)from)->capture || ((event *)to)->capture) /* it only orders what is captured */
+        return INVALID_VALUE;
     if (((event *)from)->done_ticket != ((event *)from)->ticket ||
         ((event *)to)->done_ticket != ((event *)to)->ticket)
         return 600; /* CUDA_ERROR_NOT_READY */
@@ -762,14 +786,22 @@ int cuGraphLaunch(void *executable, void *handle)
 
     tool_call call(514, "cuGraphLaunch");
     uint32_t number = call.number;
+    const uint64_t at_ns = now();
 
     graphs_launched++;
-    for (const item &what : g->items) {
-        int rc = push((stream *)handle, [=](stream *on, uint64_t at) {
-            tool_replays(number);
-            what(on, at);
-            tool_replays(0);
-        });
+    for (event *e : g->records) {
+        e->on = (stream *)handle;
+        e->capture = nullptr;
+        e->ticket++;
+    }
+    for (const item &what : g->items) { /* all at once */
+        int rc = push((stream *)handle,
+                      [=](stream *on, uint64_t at) {
+                          tool_replays(number);
+                          what(on, at);
+                          tool_replays(0);
+                      },
+                      at_ns);
 
         if (rc)
             return rc;
