@@ -132,18 +132,21 @@ static bool has_odd_scores(const float *scores, const struct kernel_nms *s)
 int64_t nms_portable(int64_t *y, int64_t room, const float *boxes, const float *scores,
                      void *scratch, const struct kernel_nms *s)
 {
-    uint64_t *keys = scratch, *other = keys + s->boxes;
-    double *numbers = (double *)(other + s->boxes);
-    struct kept kept = {0,
-                        numbers,
-                        numbers + s->boxes,
-                        numbers + 2 * s->boxes,
-                        numbers + 3 * s->boxes,
-                        numbers + 4 * s->boxes};
+    uint64_t *keys = scratch, *other;
+    double *numbers;
+    struct kept kept;
     int64_t count = 0;
 
     if (s->boxes == 0) /* then there need not be any memory for them either */
         return 0;
+    other = keys + s->boxes;
+    numbers = (double *)(other + s->boxes);
+    kept = (struct kept){0,
+                         numbers,
+                         numbers + s->boxes,
+                         numbers + 2 * s->boxes,
+                         numbers + 3 * s->boxes,
+                         numbers + 4 * s->boxes};
     if (has_odd_scores(scores, s))
         return nms_ref(y, room, boxes, scores, scratch, s);
     for (int64_t line = 0; line < s->batch * s->classes; line++) {
