@@ -16,6 +16,7 @@
 #include "runtime/ops/control.h"
 #include "runtime/session/step_json.h"
 #include "runtime/session/trace.h"
+#include "runtime/session/trace_memory.h"
 #include "runtime/session/trace_streams.h"
 
 enum phase { PHASE_PREPARE, PHASE_INFER, PHASE_COMPUTE, PHASES, PHASE_NONE = PHASES };
@@ -634,73 +635,6 @@ static void observe_inner(void *user, enum call_moment moment, uint32_t inner, u
     }
 }
 
-/* Memory */
-
-static const char *memory_name(enum exec_memory what)
-{
-    switch (what) {
-    case EXEC_MEMORY_INPUTS:
-        return "inputs";
-    case EXEC_MEMORY_ARENA:
-        return "arena";
-    case EXEC_MEMORY_WEIGHTS:
-        return "weights, laid out";
-    case EXEC_MEMORY_DEVICE:
-        return "memory of the GPU";
-    }
-    return "other";
-}
-
-/* The arena, with what is not to be seen from outside: in which op most of it is needed. */
-static uint32_t define_arena(const struct session *session)
-{
-    struct optrace_op_info info = OPTRACE_OP_INFO(memory_name(EXEC_MEMORY_ARENA), "memory");
-    size_t bytes;
-    uint32_t step = exec_peak_step(session->exec, &bytes), op = 0;
-    struct json_writer json;
-    char *params;
-
-    if (step == EXEC_NO_STEP)
-        return optrace_name(OPTRACE_MEMORY, memory_name(EXEC_MEMORY_ARENA));
-    json_init_memory(&json);
-    json_begin_object(&json);
-    json_key(&json, "peak_op");
-    json_string(&json, exec_step(session->exec, step)->name);
-    json_key(&json, "peak_bytes");
-    json_uint(&json, bytes);
-    json_end_object(&json);
-    params = take_line(&json);
-    info.params = params;
-    (void)optrace_op_define(&info, &op);
-    free(params);
-    return op;
-}
-
-typedef void memory_fn(uint32_t op, const void *address, uint64_t bytes);
-
-/* All that the session holds: taken, or given back. */
-static void tell_memory(const struct trace *trace, memory_fn *tell)
-{
-    const struct session *session = trace->session;
-    const struct graph *graph = session->graph;
-    uint32_t constants = optrace_name(OPTRACE_MEMORY, "weights");
-
-    for (uint32_t i = 0; i < graph->value_count; i++) {
-        const struct value *value = graph->values[i];
-
-        if (value->data)
-            tell(constants, value->data, (uint64_t)shape_bytes(&value->shape, value->dtype));
-    }
-    for (uint32_t i = 0; i < exec_chunk_count(session->exec); i++) {
-        const struct exec_chunk *chunk = exec_chunk(session->exec, i);
-
-        tell(chunk->what == EXEC_MEMORY_ARENA
-                 ? trace->arena
-                 : optrace_name(OPTRACE_MEMORY, memory_name(chunk->what)),
-             chunk->address, chunk->bytes);
-    }
-}
-
 /* Life */
 
 static uint32_t define_lane(uint32_t number)
@@ -774,8 +708,8 @@ int trace_open(struct session *session, uint32_t number, enum trace_detail detai
     }
     if (trace->detail != TRACE_DEFAULT)
         record_load(session);
-    trace->arena = define_arena(session);
-    tell_memory(trace, optrace_alloc);
+    trace->arena = trace_memory_arena(session);
+    trace_memory_tell(session, trace->arena, optrace_alloc);
     trace->is_open = true;
     *out_trace = trace;
     return 0;
@@ -789,7 +723,7 @@ void trace_close(struct trace **trace_ptr)
     if (!trace)
         return;
     if (trace->is_open)
-        tell_memory(trace, optrace_free);
+        trace_memory_tell(trace->session, trace->arena, optrace_free);
     trace_streams_close(&trace->streams, trace->session->exec);
     free(trace->handed);
     free(trace->inner);

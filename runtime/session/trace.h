@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What load_and_run records through liboptrace. trace.c is the only file of the runtime that knows
+ * What load_and_run records through liboptrace. trace*.c are the only files of the runtime that know
  * liboptrace; the others see this.
  *
  * Order: trace_start() once, before any thread; per session, when it is ready to run, trace_open(),
