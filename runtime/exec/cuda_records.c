@@ -22,6 +22,7 @@ enum {
     TRIES = 300,
     GENTLE_TRIES = 10, /* then what is not finished comes, too; all is */
     FORCED = 1,
+    TEXTS = 16,
     TRY_NS = 1000000,
     SLACK_NS = 1000000, /* by which CUPTI's clock may be another than the host's */
 };
@@ -204,12 +205,22 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t byt
 
 /* --- Opening --- */
 
+/* Texts stay as they are: several executions may have kept one. Of too many the last is said. */
 static const char *say(const char *function, int result)
 {
-    static char text[96];
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static char texts[TEXTS][96];
+    char text[sizeof(texts[0])];
+    size_t i = 0;
 
     snprintf(text, sizeof(text), "%s (error %d of %s)", cupti_meaning(result), result, function);
-    return text;
+    pthread_mutex_lock(&lock);
+    while (i + 1 < TEXTS && texts[i][0] != '\0' && strcmp(texts[i], text) != 0)
+        i++;
+    if (texts[i][0] == '\0')
+        memcpy(texts[i], text, sizeof(text));
+    pthread_mutex_unlock(&lock);
+    return texts[i];
 }
 
 /* Newer functions are unknown to older libraries. */
