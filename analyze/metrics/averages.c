@@ -245,6 +245,8 @@ int average_groups_add(struct average_groups *groups, const struct spans_answer 
     struct average_rows rows;
     int rc = average_rows_make(spans, &rows);
 
+    if (rc == 0 && rows.needs_whole)
+        rc = SPAN_PARTS_WHOLE;
     if (rc == 0)
         rc = average_rows_add_memory(&rows, memory, options->runs_only);
     if (rc == 0 && options->costs)

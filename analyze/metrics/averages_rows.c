@@ -117,6 +117,7 @@ static void charge_host(struct average_rows *rows, const uint32_t *holders,
 
         rows->parent[i] = SPAN_NONE;
         if (rows->row[i] != SPAN_NONE && is_one_with(rows, i, holder, child_counts)) {
+            rows->needs_whole |= items[holder].frame != SPAN_NO_FRAME;
             rows->row[i] = rows->row[holder];
             continue;
         }

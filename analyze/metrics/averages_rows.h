@@ -19,6 +19,7 @@ struct average_rows {
     uint32_t *parent; /* of each row; or SPAN_NONE */
     struct average_cost *costs;
     double *recording_ns; /* of each row, as in its line; NULL: not known */
+    bool needs_whole;     /* other parts decide whether an op is one with what it lies in */
     bool has_device, has_memory[OP_SIDES];
     int64_t loose_bytes[OP_SIDES]; /* of memory events in no row */
     uint64_t loose_count[OP_SIDES];
@@ -62,7 +63,7 @@ struct average_groups {
 };
 
 /** Add the spans of a part to the lines of `averages`, which is {0} but for NaN before the first, and
- *  finish them after the last. Returns 0 or -ENOMEM. */
+ *  finish them after the last. Returns 0, SPAN_PARTS_WHOLE or -ENOMEM. */
 int average_groups_add(struct average_groups *groups, const struct spans_answer *spans,
                        const struct memory_row_array *memory,
                        const struct averages_options *options, struct averages *averages);

@@ -74,7 +74,7 @@ static int add_lane(struct lane_busy_parts *parts, const struct spans_answer *sp
 
         if (!span_is_op(spans, span) || !span->is_shown)
             continue;
-        busy->span_count++;
+        busy->span_count += span->frame != SPAN_FRAME_AGAIN;
         if (parts->last_lane[span->op] != lane)
             rc = count_op(parts, lane, span->op);
         if (busy_until != INT64_MIN && from_ns > busy_until) {

@@ -120,6 +120,10 @@ static int add_lane(const struct spans_answer *spans, uint32_t place, struct lan
     for (size_t i = range->first; i < range->first + range->count && rc == 0;) {
         const struct span *span = &spans->spans.items[i];
 
+        if (span->frame == SPAN_FRAME_AGAIN && is_part(spans, span)) {
+            i = span->is_shown ? span_subtree_end(spans, (uint32_t)i) : i + 1;
+            continue;
+        }
         if (!is_part(spans, span) || !span->is_shown) {
             lane->has_before &= !is_part(spans, span);
             i++;

@@ -170,7 +170,7 @@ static int add_spans(struct summary_parts *parts, const struct spans_answer *spa
         if (rc == 0) {
             struct summary_op *op = &side->ops.items[line];
 
-            op->calls++;
+            op->calls += span->frame != SPAN_FRAME_AGAIN;
             op->start_ns = span->start_ns < op->start_ns ? span->start_ns : op->start_ns;
             rc = add_sample(&side->samples.items[line], run, own_ns);
         }

@@ -99,8 +99,13 @@ int ops_sums_add(struct ops_sums *sums, const struct spans_answer *spans)
         const struct span *span = &spans->spans.items[i];
         enum op_side side = spans->lanes.items[span->lane].side;
 
-        if (!span->is_shown || span->frame == SPAN_FRAME_AGAIN)
+        if (!span->is_shown)
             continue;
+        if (span->frame == SPAN_FRAME_AGAIN) { /* it was counted, but for what lies in it here */
+            if (spans->op_kinds[span->op] == SPAN_OP)
+                sums->costs[span->op][side].end_ns += (double)span_own_ns(spans, span);
+            continue;
+        }
         if (!sums->without_percentiles)
             rc = store_histogram_count_many(&sums->durations[span->op].of[side],
                                             store_bin_of(span->dur_ns));

@@ -264,7 +264,7 @@ int report_query_ops(const struct report *report, struct report_selection *selec
 {
     const struct ops_question *question = &selection->question;
     struct ops_sums sums = {0};
-    const struct report_parts parts = {&sums, begin_sums, add_sums, SPAN_FRAMES_LABELS};
+    const struct report_parts parts = {&sums, begin_sums, add_sums, SPAN_FRAMES_OPS};
     struct spans_answer spans;
     int rc;
 

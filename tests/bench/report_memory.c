@@ -50,6 +50,18 @@ static const struct answer {
     {"overview_busy", BIG_STORE_OP_AROUND_ALL, {"--report", "overview"}},
     {"events_busy", BIG_STORE_OP_AROUND_ALL, {"--report", "events"}},
     {"compare_busy", BIG_STORE_OP_AROUND_ALL, {"--compare", base}},
+    {"summary_busy", BIG_STORE_OP_AROUND_ALL, {"--report", "summary"}},
+    {"averages_busy", BIG_STORE_OP_AROUND_ALL, {"--report", "averages"}},
+    {"threads_busy", BIG_STORE_OP_AROUND_ALL, {"--report", "threads"}},
+    {"device_busy", BIG_STORE_OP_AROUND_ALL, {"--report", "device"}},
+    {"launch_busy", BIG_STORE_OP_AROUND_ALL, {"--report", "launch"}},
+    {"kernels_busy", BIG_STORE_OP_AROUND_ALL, {"--report", "kernels"}},
+    {"sequences_busy", BIG_STORE_OP_AROUND_ALL, {"--report", "sequences"}},
+    {"chrome_busy", BIG_STORE_OP_AROUND_ALL, {"--export", "chrome"}},
+    {"idle_busy", BIG_STORE_OP_AROUND_ALL, {"--report", "idle"}},
+    {"advice_busy", BIG_STORE_OP_AROUND_ALL, {"--report", "advice"}},
+    {"critical_busy", BIG_STORE_OP_AROUND_ALL, {"--report", "critical"}},
+    {"page_busy", BIG_STORE_OP_AROUND_ALL, {"--format", "html"}},
 };
 enum { ANSWERS = sizeof(answers) / sizeof(answers[0]) };
 

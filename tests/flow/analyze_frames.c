@@ -221,6 +221,9 @@ static void parts_say_what_the_whole_says(void **state)
         "--report critical -t 0 --format json",
         "--compare base.db --format json",
         "--export stacks",
+        "--export chrome",
+        "--export csv",
+        "--history --format json",
     };
     const struct fixture *fixture = *state;
 
