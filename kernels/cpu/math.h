@@ -89,6 +89,27 @@ ISA_BODY float math_exp_below(float x, float least)
 
 enum { MATH_BELOW = 2048 }; /* what math_exp_below() divides by */
 
+/** The largest number of those that are no NaN; -infinity where there is none. */
+ISA_BODY float math_largest(const float *x, int64_t count)
+{
+    float most = -__builtin_inff(), second = most, third = most, fourth = most;
+    int64_t quarter = count / 4;
+
+    /* Side by side, so that none waits for the one before. */
+#pragma omp simd reduction(max : most, second, third, fourth)
+    for (int64_t i = 0; i < quarter; i++) {
+        most = x[i] > most ? x[i] : most;
+        second = x[quarter + i] > second ? x[quarter + i] : second;
+        third = x[2 * quarter + i] > third ? x[2 * quarter + i] : third;
+        fourth = x[3 * quarter + i] > fourth ? x[3 * quarter + i] : fourth;
+    }
+    for (int64_t i = 4 * quarter; i < count; i++)
+        most = x[i] > most ? x[i] : most;
+    most = second > most ? second : most;
+    most = third > most ? third : most;
+    return fourth > most ? fourth : most;
+}
+
 ISA_BODY float math_sigmoid(float x)
 {
     return 1.0f / (1.0f + math_exp(-x));

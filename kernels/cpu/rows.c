@@ -386,27 +386,38 @@ struct line {
     const struct kernel_along *shape;
 };
 
+/* The sum of e^(x - largest), over MATH_BELOW. */
+ISA_BODY double exponentials(const float *x, int64_t count, float largest)
+{
+    float least = math_least();
+    double sum = 0.0;
+
+    for (int64_t first = 0; first < count; first += 4096) {
+        int64_t last = first + 4096 < count ? first + 4096 : count, half = (last - first) / 2;
+        float part = 0.0f, other = 0.0f;
+
+        /* Side by side, so that none waits for the one before. */
+#pragma omp simd reduction(+ : part, other)
+        for (int64_t i = first; i < first + half; i++) {
+            part += math_exp_below(x[i] - largest, least);
+            other += math_exp_below(x[half + i] - largest, least);
+        }
+        for (int64_t i = first + 2 * half; i < last; i++)
+            part += math_exp_below(x[i] - largest, least);
+        sum += (double)part + (double)other;
+    }
+    return sum;
+}
+
 ISA_BODY void log_softmax_part(const struct line *p, int64_t begin, int64_t end)
 {
     int64_t count = p->shape->axis;
 
     for (int64_t row = begin; row < end; row++) {
         const float *x = p->x + row * count;
-        float *y = p->y + row * count, largest = -INFINITY, least = math_least(), logarithm;
-        double sum = 0.0;
+        float *y = p->y + row * count, largest = math_largest(x, count), logarithm;
+        double sum = exponentials(x, count, largest);
 
-#pragma omp simd reduction(max : largest)
-        for (int64_t i = 0; i < count; i++)
-            largest = x[i] > largest ? x[i] : largest;
-        for (int64_t first = 0; first < count; first += 1024) {
-            int64_t last = first + 1024 < count ? first + 1024 : count;
-            float part = 0.0f;
-
-#pragma omp simd reduction(+ : part)
-            for (int64_t i = first; i < last; i++)
-                part += math_exp_below(x[i] - largest, least);
-            sum += (double)part;
-        }
         if (!isfinite(largest) || isnan(sum)) {
             struct kernel_along one = *p->shape;
 

@@ -21,27 +21,6 @@ struct softmax {
     int64_t axis, inner;
 };
 
-/* Of what is no NaN; -infinity where there is nothing. */
-ISA_BODY float largest(const float *x, int64_t count)
-{
-    float most = -__builtin_inff(), second = most, third = most, fourth = most;
-    int64_t quarter = count / 4;
-
-    /* Side by side, so that none waits for the one before. */
-#pragma omp simd reduction(max : most, second, third, fourth)
-    for (int64_t i = 0; i < quarter; i++) {
-        most = x[i] > most ? x[i] : most;
-        second = x[quarter + i] > second ? x[quarter + i] : second;
-        third = x[2 * quarter + i] > third ? x[2 * quarter + i] : third;
-        fourth = x[3 * quarter + i] > fourth ? x[3 * quarter + i] : fourth;
-    }
-    for (int64_t i = 4 * quarter; i < count; i++)
-        most = x[i] > most ? x[i] : most;
-    most = second > most ? second : most;
-    most = third > most ? third : most;
-    return fourth > most ? fourth : most;
-}
-
 /* In a loop of its own: a sum ends in a chain of as many steps as a register has numbers, which the
  * blocks below would take each for itself. */
 ISA_BODY float total(const float *x, int64_t count)
@@ -64,7 +43,7 @@ ISA_BODY float total(const float *x, int64_t count)
 /* x may be y. */
 ISA_BODY void softmax_row(float *y, const float *x, int64_t count)
 {
-    float maximum = largest(x, count), least = math_least(), scale;
+    float maximum = math_largest(x, count), least = math_least(), scale;
     int64_t i = 0;
 
     for (; i + AHEAD <= count; i += AHEAD) {
