@@ -324,11 +324,6 @@ int exec_device_finish(struct exec *exec, uint32_t *out_step)
     return rc == 0 && exec->device_pending ? exec_times_tell(exec) : rc;
 }
 
-bool exec_device_is_graph(const struct exec *exec)
-{
-    return exec->device && exec->is_recorded && !exec->has_host_steps;
-}
-
 /* All steps, with moments around each where somebody observes. */
 static int capture(struct exec *exec)
 {

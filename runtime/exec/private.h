@@ -106,7 +106,11 @@ int exec_device_put_input(struct exec *exec, uint32_t index);
 /** As a run ends: waits, tells observers of the device's moments. out_step: whose failure it is. */
 int exec_device_finish(struct exec *exec, uint32_t *out_step);
 /** Whether runs are those of device steps alone, as a whole. */
-bool exec_device_is_graph(const struct exec *exec);
+static inline bool exec_device_is_graph(const struct exec *exec)
+{
+    return exec->device && exec->is_recorded && !exec->has_host_steps;
+}
+
 /** Such a run; false: it must go step by step. */
 bool exec_device_replay(struct exec *exec, int *out_failure);
 /** Where an output can be read. */
