@@ -425,8 +425,8 @@ static int work(struct worker *worker)
                                             .copy_to_host = config->copy_to_host,
                                             .frees_packed = !looks_at_constants(config),
                                             .describe = config->model_info ? describe_graph : NULL};
-    int rc = (config->effects.sharing ? session_load_shared : session_load)(
-        config->path, &worker->session, &worker->diag);
+    int rc = session_load(config->path, config->effects.sharing, config->inputs, &worker->session,
+                          &worker->diag);
 
     if (rc == 0)
         rc = session_prepare(worker->session, &session_config, &worker->diag);

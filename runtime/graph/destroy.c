@@ -59,6 +59,13 @@ void value_free(struct value *value)
     free(value);
 }
 
+static void free_ports(struct port_list *list)
+{
+    for (uint32_t i = 0; i < list->count; i++)
+        free(list->items[i].name);
+    free(list->items);
+}
+
 void graph_destroy(struct graph **graph_ptr)
 {
     struct graph *graph = *graph_ptr;
@@ -86,6 +93,8 @@ void graph_destroy(struct graph **graph_ptr)
     free(graph->inputs);
     free(graph->outputs);
     free(graph->captures);
+    free_ports(&graph->input_ports);
+    free_ports(&graph->output_ports);
     free(graph->path);
     free(graph->name);
     free(graph->producer_name);

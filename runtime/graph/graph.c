@@ -272,6 +272,21 @@ int graph_add_input(struct graph *graph, struct value *value)
     return rc;
 }
 
+int graph_add_port(struct port_list *list, const char *name, const struct port *port)
+{
+    struct port *items = realloc(list->items, (list->count + 1) * sizeof(*items));
+    struct port made = *port;
+
+    if (!items)
+        return -ENOMEM;
+    list->items = items;
+    made.name = strdup(name);
+    if (!made.name)
+        return -ENOMEM;
+    items[list->count++] = made;
+    return 0;
+}
+
 int graph_add_output(struct graph *graph, struct value *value)
 {
     int rc = add_end(&graph->outputs, &graph->output_count, value);

@@ -197,6 +197,20 @@ struct opset {
     int64_t version;
 };
 
+/** What a model has as one input or output: a tensor; a sequence of tensors, each of which is an input or
+ *  output of the graph, "NAME[0]", "NAME[1]" ...; or nothing, of an optional. */
+struct port {
+    char *name;
+    bool is_sequence, is_optional;
+    bool is_empty;  /* an optional without anything */
+    uint32_t count; /* of tensors; of a sequence 0 or more */
+};
+
+struct port_list {
+    struct port *items;
+    uint32_t count; /* 0: each input or output of the graph is one */
+};
+
 struct graph {
     char *path; /* of the model file; "" when made in memory */
     char *name; /* of the model's graph */
@@ -219,6 +233,8 @@ struct graph {
     uint32_t input_count;
     struct value **outputs; /* in the model's order */
     uint32_t output_count;
+    /* Of a model that has a sequence or an optional among them, in the model's order. */
+    struct port_list input_ports, output_ports;
 
     /* Of a body: its last inputs are what it reads from outside; by position among those, the input
      * of the node that holds it. Shapes, and `known`, are those of its last run: one thread at a
@@ -276,6 +292,9 @@ int graph_add_map(struct graph *graph, const void *address, size_t bytes);
 
 /** 64-byte aligned memory for constants; never NULL for 0 bytes. Free with free(). */
 void *graph_alloc_data(size_t bytes);
+
+/** The name is copied. */
+int graph_add_port(struct port_list *list, const char *name, const struct port *port);
 
 int graph_add_input(struct graph *graph, struct value *value);
 int graph_add_output(struct graph *graph, struct value *value);

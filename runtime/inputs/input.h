@@ -7,7 +7,7 @@
  * VALUE is read by how it ends or begins: FILE.npy (NumPy), FILE.json (any number of named
  * tensors), FILE.ppm and FILE.pgm (pixels, uint8 or uint16, {1,H,W,C}), "{2,3}" (a shape, filled
  * with the value 1), else numbers: "1,2,3" is {3}, "[1,2,3]" is {1,3}, "[1,2],[3,4]" is {2,2}. Text
- * before the first colon is the name, unless the item begins with '/' or '.' (a path). Without a
+ * before the first colon is the name (of a tensor of a sequence "NAME[0]", "NAME[1]" ...), unless the item begins with '/' or '.' (a path). Without a
  * name the value goes to the model's only input, or to the one named "data".
  *
  * Order: input_parse() for each --input, input_bind_shapes() before shape inference, then
@@ -83,6 +83,9 @@ int input_append_tiles(struct input_list *list, int64_t batch, struct diag *diag
  */
 int input_join_words(int argc, char **argv, char ***out_argv, int *out_argc);
 void input_free_words(char ***argv);
+
+/** One more than the largest N of the entries "NAME[N]"; 0: there is none. */
+int64_t input_count_parts(const struct input_list *list, const char *name);
 
 /** Drop the entries behind the first `count`. */
 void input_list_truncate(struct input_list *list, size_t count);

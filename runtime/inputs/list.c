@@ -50,3 +50,23 @@ int input_append(struct input_list *list, const char *name, const struct tensor_
 {
     return input_append_kind(list, INPUT_TENSOR, name, view, diag);
 }
+
+int64_t input_count_parts(const struct input_list *list, const char *name)
+{
+    size_t length = strlen(name);
+    int64_t count = 0;
+
+    for (size_t i = 0; i < list->count; i++) {
+        const char *entry = list->items[i].name;
+        char *end;
+        long place;
+
+        if (strncmp(entry, name, length) != 0 || entry[length] != '[' || entry[length + 1] < '0' ||
+            entry[length + 1] > '9')
+            continue;
+        place = strtol(entry + length + 1, &end, 10);
+        if (strcmp(end, "]") == 0 && place >= count && place < INT32_MAX)
+            count = place + 1;
+    }
+    return count;
+}

@@ -14,6 +14,7 @@
 #include "runtime/modes/verify_print.h"
 #include "runtime/exec/backend.h"
 #include "runtime/modes/verify_tolerance.h"
+#include "runtime/onnx/model.h"
 #include "runtime/onnx/tensor.h"
 #include "runtime/session/session.h"
 
@@ -71,43 +72,134 @@ static int load_file(const struct data_set *set, const char *role, uint32_t inde
     return rc;
 }
 
+/* The tensors of one file. */
+static int load_port(const struct data_set *set, const char *role, uint32_t index,
+                     const struct port *port, struct onnx_parts *out_parts)
+{
+    char *path;
+    int rc;
+
+    *out_parts = (struct onnx_parts){0};
+    if (port->is_sequence || port->is_optional) {
+        path = file_path(set->folder, role, index);
+        rc = !path ? -ENOMEM
+                   : onnx_parts_load(path, port->is_sequence, port->is_optional, out_parts,
+                                     set->diag);
+        free(path);
+        return rc;
+    }
+    out_parts->items = calloc(1, sizeof(*out_parts->items));
+    if (!out_parts->items)
+        return -ENOMEM;
+    rc = load_file(set, role, index, &out_parts->items[0]);
+    out_parts->count = rc == 0;
+    if (rc < 0)
+        onnx_parts_deinit(out_parts);
+    return rc;
+}
+
+/* What the file has, for the model that is being loaded. */
+static int count_parts(void *user, uint32_t index, const char *name, struct port *port,
+                       struct diag *diag)
+{
+    struct onnx_parts parts;
+    int rc = load_port(user, "input", index, port, &parts);
+
+    if (rc < 0)
+        return rc;
+    port->count = (uint32_t)parts.count;
+    port->is_empty = parts.is_empty;
+    onnx_parts_deinit(&parts);
+    return 0;
+}
+
+static const struct port tensor_port = {.count = 1};
+
+/* A file for each port, or for each value where there are none. */
+static uint32_t port_count(const struct port_list *list, uint32_t value_count)
+{
+    return list->count > 0 ? list->count : value_count;
+}
+
+static const struct port *port_at(const struct port_list *list, uint32_t index)
+{
+    return list->count > 0 ? &list->items[index] : &tensor_port;
+}
+
 static int load_inputs(struct data_set *set)
 {
     const struct graph *graph = set->session->graph;
-    int rc = check_count(set, "input", graph->input_count);
+    uint32_t files = port_count(&graph->input_ports, graph->input_count), place = 0;
+    int rc = check_count(set, "input", files);
 
-    for (uint32_t i = 0; rc == 0 && i < graph->input_count; i++) {
-        struct tensor_view view;
+    for (uint32_t i = 0; rc == 0 && i < files; i++) {
+        const struct port *port = port_at(&graph->input_ports, i);
+        struct onnx_parts parts;
 
-        rc = load_file(set, "input", i, &view);
-        if (rc == 0)
-            rc = input_append(&set->inputs, graph->inputs[i]->name, &view, set->diag);
+        rc = load_port(set, "input", i, port, &parts);
+        if (rc == 0 && (parts.count != port->count || parts.count > graph->input_count - place))
+            rc = diag_set(set->diag, -EINVAL, "input_%u.pb of '%s' is not what it was", i,
+                          set->folder);
+        for (size_t k = 0; rc == 0 && k < parts.count; k++) {
+            rc = input_append(&set->inputs, graph->inputs[place++]->name, &parts.items[k],
+                              set->diag);
+            parts.items[k].data = NULL; /* the list's, also after failure */
+        }
+        onnx_parts_deinit(&parts);
     }
     return rc;
+}
+
+/* Returns 1 when they agree, 0 when they do not. */
+static int compare_output(struct data_set *set, uint32_t place, const struct tensor_view *expected)
+{
+    struct tolerance tolerance = verify_tolerance_of(&set->tolerance, expected);
+    struct comparison comparison;
+    struct tensor_view got;
+    int rc = exec_output(set->session->exec, place, &got);
+
+    if (rc < 0)
+        return rc;
+    comparison = compare_tensors(&got, expected, &tolerance);
+    verify_print_output(set->printer, set->session->graph->outputs[place]->name, &got, expected,
+                        &comparison);
+    return comparison_passed(&comparison);
+}
+
+/* How many tensors there are, where there are others: shown as if that were a tensor of so many. */
+static void tell_lengths(struct data_set *set, const struct port *port, size_t wanted)
+{
+    struct tensor_view got = {DTYPE_I64, {1, {port->count}}, NULL};
+    struct tensor_view expected = {DTYPE_I64, {1, {(int64_t)wanted}}, NULL};
+    struct tolerance tolerance = verify_tolerance_of(&set->tolerance, &expected);
+    struct comparison comparison = compare_tensors(&got, &expected, &tolerance);
+
+    verify_print_output(set->printer, port->name, &got, &expected, &comparison);
 }
 
 /* Returns 1 when all outputs agree, 0 when one does not. */
 static int compare_outputs(struct data_set *set)
 {
     const struct graph *graph = set->session->graph;
+    uint32_t files = port_count(&graph->output_ports, graph->output_count), place = 0;
     int passed = 1;
-    int rc = check_count(set, "output", graph->output_count);
+    int rc = check_count(set, "output", files);
 
-    for (uint32_t i = 0; rc == 0 && i < graph->output_count; i++) {
-        struct tensor_view got, expected;
-        struct comparison comparison;
-        struct tolerance tolerance;
+    for (uint32_t i = 0; rc >= 0 && i < files; i++) {
+        const struct port *port = port_at(&graph->output_ports, i);
+        struct onnx_parts parts;
 
-        rc = exec_output(set->session->exec, i, &got);
-        if (rc == 0)
-            rc = load_file(set, "output", i, &expected);
-        if (rc < 0)
-            return rc;
-        tolerance = verify_tolerance_of(&set->tolerance, &expected);
-        comparison = compare_tensors(&got, &expected, &tolerance);
-        verify_print_output(set->printer, graph->outputs[i]->name, &got, &expected, &comparison);
-        passed &= comparison_passed(&comparison);
-        free(expected.data);
+        rc = load_port(set, "output", i, port, &parts);
+        if (rc == 0 && parts.count != port->count) {
+            tell_lengths(set, port, parts.count);
+            passed = 0;
+        }
+        for (uint32_t k = 0; rc >= 0 && parts.count == port->count && k < port->count; k++) {
+            rc = compare_output(set, place + k, &parts.items[k]);
+            passed &= rc == 1;
+        }
+        place += port->count;
+        onnx_parts_deinit(&parts);
     }
     return rc < 0 ? rc : passed;
 }
@@ -161,8 +253,9 @@ static int run_session(struct data_set *set)
     struct session_config session_config = {
         .inputs = &set->inputs, .exec = config->exec, .passes = config->passes};
     bool tells = set->is_first && set->thread == 0;
-    int rc = (config->shares ? session_load_shared : session_load)(config->model_path,
-                                                                   &set->session, set->diag);
+    struct model_sequences sequences = {set, count_parts};
+    int rc =
+        session_load_with(config->model_path, config->shares, &sequences, &set->session, set->diag);
 
     if (rc == 0)
         rc = load_inputs(set);

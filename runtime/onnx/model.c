@@ -14,6 +14,7 @@
 #include "runtime/onnx/file.h"
 #include "runtime/onnx/model.h"
 #include "runtime/onnx/node.h"
+#include "runtime/onnx/ports.h"
 #include "runtime/onnx/tensor.h"
 #include "runtime/ops/lower/lower.h"
 
@@ -182,11 +183,109 @@ static int read_type(const Onnx__ValueInfoProto *info, const char *role, struct 
     return !type->tensor_type->shape ? 0 : read_dims(type->tensor_type->shape, what, value, diag);
 }
 
+/* "NAME[3]" is a tensor of a sequence. Dimensions of one name may be other sizes in others. */
+static int add_part(struct graph *graph, const char *name, uint32_t place, const char *role,
+                    const Onnx__TypeProto *type, struct value **out_value, struct diag *diag)
+{
+    Onnx__ValueInfoProto info = ONNX__VALUE_INFO_PROTO__INIT;
+    int rc;
+
+    if (asprintf(&info.name, "%s[%u]", name, place) < 0)
+        return -ENOMEM;
+    info.type = (Onnx__TypeProto *)type;
+    rc = add_named(graph, info.name, DTYPE_NONE, &unknown_shape, out_value, diag);
+    if (rc == 0 && type)
+        rc = read_type(&info, role, *out_value, diag);
+    for (int i = 0; rc == 0 && i < SHAPE_MAX_RANK; i++) {
+        free((*out_value)->dim_names[i]);
+        (*out_value)->dim_names[i] = NULL;
+    }
+    free(info.name);
+    return rc;
+}
+
+/* A sequence or an optional becomes its tensors. */
+static int add_parts(struct graph *graph, const char *name, const struct port_type *type,
+                     struct value *whole, struct diag *diag)
+{
+    const struct port *port = &type->port;
+    struct value **tensors = calloc(port->count + 1, sizeof(*tensors));
+    int rc = tensors ? 0 : -ENOMEM;
+
+    for (uint32_t i = 0; rc == 0 && i < port->count; i++) {
+        rc = add_part(graph, name, i, "input", type->element, &tensors[i], diag);
+        if (rc == 0 && graph_add_input(graph, tensors[i]) < 0)
+            rc = -ENOMEM;
+    }
+    if (rc == 0)
+        rc = port_join(graph, port, tensors, whole);
+    free(tensors);
+    return rc;
+}
+
+/* How many tensors it has is asked from who loads the model. */
+static int count_parts(const struct model_sequences *sequences, uint32_t index, const char *name,
+                       struct port *port, struct diag *diag)
+{
+    int rc = 0;
+
+    if (sequences && (port->is_sequence || port->is_optional))
+        rc = sequences->count(sequences->user, index, name, port, diag);
+    if (port->is_empty)
+        port->count = 0;
+    if (rc == 0 && port->count > ONNX_PARTS_MAX)
+        rc =
+            diag_set(diag, -E2BIG, "input '%.120s' has more than %d tensors", name, ONNX_PARTS_MAX);
+    return rc;
+}
+
+static int read_port(struct graph *graph, const Onnx__ValueInfoProto *info, struct value *value,
+                     struct model_place place, struct diag *diag)
+{
+    struct port_type type;
+    char what[160];
+    int rc;
+
+    snprintf(what, sizeof(what), "input '%.120s'", info->name);
+    rc = port_type_read(info->type, what, &type, diag);
+    if (rc == 0)
+        rc = count_parts(place.sequences, graph->input_ports.count, info->name, &type.port, diag);
+    if (rc == 0 && (type.port.is_sequence || type.port.is_empty)) {
+        rc = add_parts(graph, info->name, &type, value, diag);
+    } else if (rc == 0) { /* an optional that holds a tensor is that tensor */
+        Onnx__ValueInfoProto inner = *info;
+
+        inner.type = (Onnx__TypeProto *)type.element;
+        rc = read_type(&inner, "input", value, diag);
+        if (rc == 0 && graph_add_input(graph, value) < 0)
+            rc = -ENOMEM;
+    }
+    if (rc == 0)
+        rc = graph_add_port(&graph->input_ports, info->name, &type.port);
+    port_type_deinit(&type);
+    return rc;
+}
+
+/* All ports, or none where each is a tensor. */
+static void end_ports(struct port_list *list)
+{
+    bool has_any = false;
+
+    for (uint32_t i = 0; i < list->count; i++)
+        has_any = has_any || list->items[i].is_sequence || list->items[i].is_optional;
+    for (uint32_t i = 0; !has_any && i < list->count; i++)
+        free(list->items[i].name);
+    if (!has_any)
+        list->count = 0;
+}
+
 /* Inputs that have an initialiser are constants: old models list all of them. What a body says of
  * its inputs is left aside: they are what they are fed. */
-static int read_inputs(struct graph *graph, const Onnx__GraphProto *proto, bool is_body,
+static int read_inputs(struct graph *graph, const Onnx__GraphProto *proto, struct model_place place,
                        struct diag *diag)
 {
+    bool is_body = place.depth > 0;
+
     for (size_t i = 0; i < proto->n_input; i++) {
         const Onnx__ValueInfoProto *info = proto->input[i];
         struct value *value;
@@ -199,12 +298,13 @@ static int read_inputs(struct graph *graph, const Onnx__GraphProto *proto, bool 
             continue;
         rc = add_named(graph, info->name, DTYPE_NONE, &unknown_shape, &value, diag);
         if (rc == 0 && !is_body)
-            rc = read_type(info, "input", value, diag);
+            rc = read_port(graph, info, value, place, diag);
+        else if (rc == 0 && graph_add_input(graph, value) < 0)
+            rc = -ENOMEM;
         if (rc < 0)
             return rc;
-        if (graph_add_input(graph, value) < 0)
-            return -ENOMEM;
     }
+    end_ports(&graph->input_ports);
     return 0;
 }
 
@@ -222,6 +322,60 @@ static int capture_output(struct graph *graph, const char *name, struct value **
 static bool is_map_of_lowered(const Onnx__TypeProto *type, const struct value *value)
 {
     return value->producer->is_lowered && (type->has_sequence_type || type->has_map_type);
+}
+
+/* The tensors of a sequence, each under a name of its own. */
+static int put_parts(struct graph *graph, const char *name, struct value *whole,
+                     struct port_type *type, struct diag *diag)
+{
+    struct value **tensors = NULL;
+    int rc = lower_output(graph, whole, &type->port, &tensors, diag);
+
+    for (uint32_t i = 0; rc == 0 && i < type->port.count; i++) {
+        struct value *value;
+
+        rc = add_part(graph, name, i, "output", type->element, &value, diag);
+        if (rc == 0 && (!graph_add_node(graph, "Identity", "", NULL, &tensors[i], 1, &value, 1) ||
+                        graph_add_output(graph, value) < 0))
+            rc = -ENOMEM;
+    }
+    free(tensors);
+    return rc;
+}
+
+static int read_output_port(struct graph *graph, const Onnx__ValueInfoProto *info,
+                            struct value *value, struct diag *diag)
+{
+    struct port_type type = {.port = {.count = 1}};
+    struct diag reason = {0};
+    bool is_map = false;
+    char what[160];
+    int rc = 0;
+
+    snprintf(what, sizeof(what), "output '%.120s'", info->name);
+    if (info->type)
+        rc = port_type_read(info->type, what, &type, &reason);
+    if (rc == -ENOTSUP && value->producer && is_map_of_lowered(info->type, value)) {
+        type.port = (struct port){.count = 1};
+        is_map = true;
+        rc = 0;
+    } else if (rc < 0) {
+        diag_set(diag, rc, "%s", reason.text);
+    }
+    if (rc == 0 && (type.port.is_sequence || type.port.is_optional)) {
+        rc = put_parts(graph, info->name, value, &type, diag);
+    } else if (rc == 0) {
+        /* An output's type may be left out; it is computed anyway, and then compared. That of
+         * what stands for others may be no tensor's. */
+        if (value->producer && info->type && !is_map)
+            rc = read_type(info, "output", value, diag);
+        if (rc == 0 && graph_add_output(graph, value) < 0)
+            rc = -ENOMEM;
+    }
+    if (rc == 0)
+        rc = graph_add_port(&graph->output_ports, info->name, &type.port);
+    port_type_deinit(&type);
+    return rc;
 }
 
 static int read_outputs(struct graph *graph, const Onnx__GraphProto *proto, bool is_body,
@@ -245,15 +399,14 @@ static int read_outputs(struct graph *graph, const Onnx__GraphProto *proto, bool
             return diag_set(diag, -EINVAL, "nothing computes the graph's output '%s'", info->name);
         if (value->is_output)
             return diag_set(diag, -EINVAL, "the graph names the output '%s' twice", info->name);
-        /* An output's type may be left out; it is computed anyway, and then compared. That of
-         * what stands for others may be no tensor's. */
-        if (value->producer && info->type && !is_body && !is_map_of_lowered(info->type, value))
-            rc = read_type(info, "output", value, diag);
+        if (!is_body)
+            rc = read_output_port(graph, info, value, diag);
+        else if (graph_add_output(graph, value) < 0)
+            rc = -ENOMEM;
         if (rc < 0)
             return rc;
-        if (graph_add_output(graph, value) < 0)
-            return -ENOMEM;
     }
+    end_ports(&graph->output_ports);
     return 0;
 }
 
@@ -302,7 +455,7 @@ int model_read_graph(struct graph *graph, const Onnx__GraphProto *proto, struct 
     int rc = read_initialisers(graph, proto, place, diag);
 
     if (rc == 0)
-        rc = read_inputs(graph, proto, place.depth > 0, diag);
+        rc = read_inputs(graph, proto, place, diag);
     if (rc == 0)
         rc = model_read_nodes(graph, proto, place, diag);
     if (rc == 0)
@@ -406,7 +559,8 @@ static bool is_shared(const struct graph *graph)
     return false;
 }
 
-static int load(const char *path, bool is_sharing, struct graph **out_graph, struct diag *diag)
+int model_onnx_load_with(const char *path, bool shares, const struct model_sequences *sequences,
+                         struct graph **out_graph, struct diag *diag)
 {
     struct diag inner = {0};
     struct mapped_file file;
@@ -419,7 +573,8 @@ static int load(const char *path, bool is_sharing, struct graph **out_graph, str
     folder_fd = open_folder(path);
     rc = parse_cut(
         file.bytes, file.size,
-        (struct model_place){.folder_fd = folder_fd, .may_share = is_sharing, .is_mapped = true},
+        (struct model_place){
+            .folder_fd = folder_fd, .may_share = shares, .is_mapped = true, .sequences = sequences},
         &graph, &inner);
     if (rc < 0)
         diag_set_at(diag, rc, inner.offset, "%.200s: %.290s", path, inner.text);
@@ -442,10 +597,5 @@ static int load(const char *path, bool is_sharing, struct graph **out_graph, str
 
 int model_onnx_load(const char *path, struct graph **out_graph, struct diag *diag)
 {
-    return load(path, false, out_graph, diag);
-}
-
-int model_onnx_load_shared(const char *path, struct graph **out_graph, struct diag *diag)
-{
-    return load(path, true, out_graph, diag);
+    return model_onnx_load_with(path, false, NULL, out_graph, diag);
 }

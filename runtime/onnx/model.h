@@ -32,25 +32,43 @@ enum {
 };
 
 /**
+ * What is known of the model's inputs that are no tensors before it is read: each tensor of a sequence becomes an
+ * input of the graph.
+ *
+ * count  asked once for each such input: its position and name among the inputs that are no initialisers. Sets how
+ *        many tensors a sequence has, or that an optional is empty; *port says which it is, and that there
+ *        is one tensor. Returns 0 or a negative errno with diag
+ */
+struct model_sequences {
+    void *user;
+    int (*count)(void *user, uint32_t index, const char *name, struct port *port,
+                 struct diag *diag);
+};
+
+/**
  * Load a model file. The graph is sorted and passes graph_check(); inputs and outputs have their
  * declared shapes (-1 where the model leaves a dim open), other values none.
+ *
+ * shares     parameters are left where they are, in the model's file and in data files that it names, as far as
+ *            they are aligned there (value->is_shared). The graph maps the files until it is destroyed: who
+ *            shortens one of them meanwhile kills the program
+ * sequences  NULL: sequences have one tensor, optionals something
  *
  * Returns 0; -ENOENT, -EACCES, ... when the file (or a data file) cannot be read; -EINVAL when it
  * is damaged; -ENOTSUP for what is too new, too old or left out; -ENOMEM, -E2BIG. diag says it in
  * one sentence that begins with the path.
  */
+int model_onnx_load_with(const char *path, bool shares, const struct model_sequences *sequences,
+                         struct graph **out_graph, struct diag *diag);
+
+/** The same, copied and without sequences. For tests. */
 int model_onnx_load(const char *path, struct graph **out_graph, struct diag *diag);
 
-/** The same with parameters left where they are, in the model's file and in data files that it
- *  names, as far as they are aligned there (value->is_shared). The graph maps the files until it is
- *  destroyed: who shortens one of them meanwhile kills the program. */
-int model_onnx_load_shared(const char *path, struct graph **out_graph, struct diag *diag);
-
-/** The same from bytes in memory; they must outlive the graph. For tests. */
+/** From bytes in memory, sharing; they must outlive the graph. For tests. */
 int model_onnx_parse_shared(const uint8_t *bytes, size_t size, int folder_fd,
                             struct graph **out_graph, struct diag *diag);
 
-/** The first from bytes in memory; folder_fd: where data files lie, or -1 to refuse them.
+/** From bytes in memory; folder_fd: where data files lie, or -1 to refuse them.
  *  Outside of its file, for tests. */
 int model_onnx_parse(const uint8_t *bytes, size_t size, int folder_fd, struct graph **out_graph,
                      struct diag *diag);

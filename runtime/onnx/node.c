@@ -24,6 +24,7 @@ enum {
     PROTO_FLOATS = 6,
     PROTO_INTS = 7,
     PROTO_STRINGS = 8,
+    PROTO_TYPE = 13,
 };
 
 static int read_strings(struct node *node, const Onnx__AttributeProto *proto)
@@ -245,6 +246,10 @@ static int read_attribute(struct graph *graph, struct node *node, const Onnx__At
         if (holds_texts(node, name))
             return read_texts(node, proto, diag);
         return read_strings(node, proto);
+    case PROTO_TYPE: /* what an optional without anything would hold */
+        if (node->domain[0] == '\0' && strcmp(node->op_type, "Optional") == 0)
+            return 0;
+        /* fall through */
     default:
         return diag_set(diag, -ENOTSUP,
                         "attribute '%s' of node '%s' (%s) is of type %d, which is not supported",

@@ -11,6 +11,7 @@
 #include "runtime/graph/graph.h"
 #include "runtime/onnx/cut.h"
 #include "runtime/onnx/function.h"
+#include "runtime/onnx/model.h"
 #include "runtime/onnx/onnx.pb-c.h"
 
 enum { MODEL_DEPTH_MAX = 8 }; /* of bodies inside of bodies */
@@ -22,6 +23,7 @@ struct model_place {
     const struct onnx_cut *cut; /* of the model's graph; NULL: the message has all. Not in bodies */
     bool may_share;             /* parameters may stay where they are, else they are copied */
     bool is_mapped;             /* what was cut lies in a mapped file */
+    const struct model_sequences *sequences;     /* or NULL */
     struct model_functions *functions;           /* of the model */
     const struct model_call *names, *attributes; /* of the function that is being read, or NULL */
 };

@@ -43,7 +43,27 @@ int onnx_tensor_share(struct Onnx__TensorProto *proto, int folder_fd, const char
 int onnx_tensor_load(const char *path, struct tensor_view *out_view, char **out_name,
                      struct diag *diag);
 
-/** The same from bytes in memory; `what` as above. Outside of its file, for tests. */
+/** The tensors in a file of another kind. */
+struct onnx_parts {
+    struct tensor_view *items; /* the caller frees them, and the data of each */
+    size_t count;
+    bool is_empty; /* an optional that holds nothing */
+};
+
+enum { ONNX_PARTS_MAX = 4096 };
+
+/** Read a file that holds one SequenceProto, or with `is_optional` an OptionalProto with a tensor, a sequence
+ *  (is_sequence) or nothing. */
+int onnx_parts_load(const char *path, bool is_sequence, bool is_optional,
+                    struct onnx_parts *out_parts, struct diag *diag);
+
+/** The same from bytes in memory. Outside of its file, for tests. */
+int onnx_parts_parse(const uint8_t *bytes, size_t size, bool is_sequence, bool is_optional,
+                     struct onnx_parts *out_parts, struct diag *diag);
+
+void onnx_parts_deinit(struct onnx_parts *parts);
+
+/** onnx_tensor_load() from bytes in memory; `what` as above. Outside of its file, for tests. */
 int onnx_tensor_parse(const uint8_t *bytes, size_t size, const char *what,
                       struct tensor_view *out_view, char **out_name, struct diag *diag);
 

@@ -128,10 +128,8 @@ int session_prepare(struct session *session, const struct session_config *config
     return rc;
 }
 
-typedef int load_fn(const char *path, struct graph **out_graph, struct diag *diag);
-
-static int load_with(load_fn *load, const char *path, struct session **out_session,
-                     struct diag *diag)
+int session_load_with(const char *path, bool shares, const struct model_sequences *sequences,
+                      struct session **out_session, struct diag *diag)
 {
     struct session *session = calloc(1, sizeof(*session));
     uint64_t start = ot_clock_ns(CLOCK_MONOTONIC);
@@ -139,7 +137,7 @@ static int load_with(load_fn *load, const char *path, struct session **out_sessi
 
     if (!session)
         return diag_set(diag, -ENOMEM, "no memory for the model");
-    rc = load(path, &session->graph, diag);
+    rc = model_onnx_load_with(path, shares, sequences, &session->graph, diag);
     session->load_ns = ot_clock_ns(CLOCK_MONOTONIC) - start;
     if (rc == 0) {
         *out_session = session;
@@ -149,14 +147,24 @@ static int load_with(load_fn *load, const char *path, struct session **out_sessi
     return rc;
 }
 
-int session_load(const char *path, struct session **out_session, struct diag *diag)
+/* Of an optional `x` nothing is said: it holds what is given as x, or is made up. */
+static int count_given(void *user, uint32_t index, const char *name, struct port *port,
+                       struct diag *diag)
 {
-    return load_with(model_onnx_load, path, out_session, diag);
+    const struct input_list *list = user;
+    int64_t count = list ? input_count_parts(list, name) : 0;
+
+    if (port->is_sequence && count > 0)
+        port->count = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
+    return 0;
 }
 
-int session_load_shared(const char *path, struct session **out_session, struct diag *diag)
+int session_load(const char *path, bool shares, const struct input_list *inputs,
+                 struct session **out_session, struct diag *diag)
 {
-    return load_with(model_onnx_load_shared, path, out_session, diag);
+    struct model_sequences sequences = {(void *)inputs, count_given};
+
+    return session_load_with(path, shares, &sequences, out_session, diag);
 }
 
 void session_destroy(struct session **session_ptr)

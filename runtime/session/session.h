@@ -44,12 +44,21 @@ struct session_times {
     uint64_t host_ns; /* until everything was dispatched */
 };
 
-/** Read the model: session->graph is there afterwards, as the file has it. Errors as
- *  model_onnx_load(). */
-int session_load(const char *path, struct session **out_session, struct diag *diag);
+/**
+ * Read the model: session->graph is there afterwards, as the file has it. Errors as model_onnx_load_with().
+ *
+ * shares  parameters are left in the file
+ * inputs  what will be given: a sequence `x` among the model's inputs has as many tensors as the entries x[0],
+ *         x[1] ... of the list, one where there is none
+ */
+int session_load(const char *path, bool shares, const struct input_list *inputs,
+                 struct session **out_session, struct diag *diag);
 
-/** The same with parameters left in the file: model_onnx_load_shared(). */
-int session_load_shared(const char *path, struct session **out_session, struct diag *diag);
+struct model_sequences;
+
+/** The same as model_onnx_load_with(). */
+int session_load_with(const char *path, bool shares, const struct model_sequences *sequences,
+                      struct session **out_session, struct diag *diag);
 
 /** Bind, infer shapes, optimise, allocate, and set the inputs. Once. Errors as input_bind_shapes(),
  *  shape_infer() and exec_create(); the session can only be destroyed then. */

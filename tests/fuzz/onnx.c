@@ -119,6 +119,23 @@ static void parse_both_ways(const uint8_t *data, size_t size)
     graph_destroy(&shared);
 }
 
+static void parse_parts(const uint8_t *data, size_t size)
+{
+    for (int form = 0; form < 4; form++) {
+        struct onnx_parts parts;
+        struct diag diag = {0};
+
+        if (onnx_parts_parse(data, size, form & 1, form & 2, &parts, &diag) < 0) {
+            require(diag.text[0] != '\0');
+            continue;
+        }
+        require(parts.count <= ONNX_PARTS_MAX && (!parts.is_empty || parts.count == 0));
+        for (size_t i = 0; i < parts.count; i++)
+            require(shape_bytes(&parts.items[i].shape, parts.items[i].dtype) >= 0);
+        onnx_parts_deinit(&parts);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct tensor_view view;
@@ -133,6 +150,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     } else {
         require(diag.text[0] != '\0');
     }
+    parse_parts(data, size);
     texts_forget(); /* what each input brings and makes would fill memory */
     return 0;
 }

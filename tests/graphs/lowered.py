@@ -42,6 +42,16 @@ class Group:
         self.inputs.append(helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape))
         return name
 
+    def feed_as(self, value, kind):
+        """A sequence (a list) or an optional, also of one; kind: its type."""
+        name = f"x{len(self.feeds)}"
+        self.feeds[name] = value
+        self.inputs.append(helper.make_value_info(name, kind))
+        return name
+
+    def give_as(self, name, kind):
+        self.outputs.append(helper.make_value_info(name, kind))
+
     def constant(self, value, dtype=np.float32):
         name = f"c{len(self.constants)}"
         self.constants.append(numpy_helper.from_array(np.asarray(value, dtype), name))
@@ -76,7 +86,18 @@ class Group:
     @staticmethod
     def columns(result):
         """A list of maps is a column for each label."""
-        return np.array([list(row.values()) for row in result], np.float32) if isinstance(result, list) else result
+        if isinstance(result, list) and result and isinstance(result[0], dict):
+            return np.array([list(row.values()) for row in result], np.float32)
+        return result
+
+    @staticmethod
+    def proto(value, name, info):
+        """As it stands in a file of a data set."""
+        if info.type.HasField("optional_type"):
+            return numpy_helper.from_optional(value, name)
+        if isinstance(value, list):
+            return numpy_helper.from_list(value, name)
+        return numpy_helper.from_array(np.asarray(value), name)
 
     def write(self, folder):
         model = self.model(self.nodes)
@@ -85,14 +106,15 @@ class Group:
         session = onnxruntime.InferenceSession(self.model(self.twins or self.nodes).SerializeToString(), wishes,
                                                providers=["CPUExecutionProvider"])
         results = [self.columns(result) for result in session.run(None, self.feeds)]
-        results = [result.astype(object) if result.dtype.kind in "OU" else result for result in results]
+        results = [result.astype(object) if not isinstance(result, list) and result is not None and result.dtype.kind in "OU" else result
+                   for result in results]
         data = folder / "test_data_set_0"
         data.mkdir(parents=True, exist_ok=True)
         (folder / "model.onnx").write_bytes(model.SerializeToString())
         (folder / "flags").write_text("\n--no-optimize-for-inference\n")
-        for kind, arrays, names in (("input", self.feeds.values(), self.feeds), ("output", results, [o.name for o in self.outputs])):
-            for i, (array, name) in enumerate(zip(arrays, names)):
-                (data / f"{kind}_{i}.pb").write_bytes(numpy_helper.from_array(np.asarray(array), name).SerializeToString())
+        for kind, values, infos in (("input", self.feeds.values(), self.inputs), ("output", results, self.outputs)):
+            for i, (value, info) in enumerate(zip(values, infos)):
+                (data / f"{kind}_{i}.pb").write_bytes(self.proto(value, info.name, info).SerializeToString())
 
 
 def layers():
@@ -750,6 +772,39 @@ def labels():
     return g
 
 
+def ports():
+    """Sequences and optionals as inputs and outputs, and out of branches."""
+    g = Group(opset=18)
+    tensor = helper.make_tensor_type_proto(1, None)
+    sequence = helper.make_sequence_type_proto(tensor)
+    parts = g.feed_as([g.real(2, 3), g.real(1, 3), g.real(4, 3)], helper.make_sequence_type_proto(helper.make_tensor_type_proto(1, ["N", 3])))
+    empty = g.feed_as([], sequence)
+    texts = g.feed_as([np.array(["a", "bc"], object)], helper.make_sequence_type_proto(helper.make_tensor_type_proto(8, None)))
+    given = g.feed_as(g.real(2), helper.make_optional_type_proto(tensor))
+    lacking = g.feed_as(None, helper.make_optional_type_proto(tensor))
+    several = g.feed_as([g.real(2), g.real(2)], helper.make_optional_type_proto(sequence))
+    flag = g.feed(np.array(True))
+    g.add("ConcatFromSequence", [parts], domain="", axis=0)
+    g.add("SequenceLength", [empty], (7,), domain="")
+    for name in (given, lacking, several):
+        g.add("OptionalHasElement", [name], (9,), domain="")
+    g.add("Neg", [g.chain("OptionalGetElement", [given])], domain="")
+    g.give_as(g.chain("SequenceInsert", [empty, g.chain("OptionalGetElement", [given])]), sequence)
+    g.give_as(g.chain("SequenceErase", [parts, g.constant(1, np.int64)]), sequence)
+    g.give_as(g.chain("Identity", [texts]), helper.make_sequence_type_proto(helper.make_tensor_type_proto(8, None)))
+    g.give_as(g.chain("OptionalGetElement", [several]), sequence)
+    g.give_as(g.chain("SplitToSequence", [g.constant(np.arange(10).reshape(5, 2))], axis=0), sequence)
+    branches = []
+    for op in ("Abs", "Neg"):
+        nodes = [helper.make_node(op, [f"{given}_held"], [f"{op}_y"]), helper.make_node("SequenceConstruct", [f"{op}_y", f"{op}_y", f"{op}_y"], [f"{op}_s"])]
+        branches.append(helper.make_graph(nodes, op, [], [helper.make_value_info(f"{op}_s", sequence), helper.make_value_info(f"{op}_y", tensor)]))
+    g.nodes.append(helper.make_node("OptionalGetElement", [given], [f"{given}_held"], "held"))
+    g.nodes.append(helper.make_node("If", [flag], ["chosen", "alone"], "choice", then_branch=branches[0], else_branch=branches[1]))
+    g.give_as("chosen", sequence)
+    g.give_as("alone", tensor)
+    return g
+
+
 def mappers():
     g = Group()
     words, places = g.feed(np.array(["emu", "ox", "lynx"], object)), g.feed(np.array([1, 5, 7], np.int64))
@@ -765,7 +820,7 @@ def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     makers = (layers, attention, quantised, blocks, last, channels, linear, grouped, sequences, scans, learning, trees, ensembles,
-              drawn, labels, mappers, carried, boosted, alone, words, texts)
+              drawn, labels, mappers, carried, boosted, alone, words, texts, ports)
     for make in makers:
         make().write(pathlib.Path(sys.argv[1]) / f"lowered_{make.__name__}")
 

@@ -549,6 +549,21 @@ static void open_dimensions_follow_their_name(void **state)
     graph_destroy(&graph);
 }
 
+static void parts_of_sequences_are_counted(void **state)
+{
+    struct input_list list = {0};
+    struct diag diag = {0};
+
+    CHECK_OK(
+        input_parse("x[0]:{2};x[3]:{2};y[1]:1;xy[7]:1;x[:1;x[2:1;x[]:1;x[5]z:1;x[-1]:1;x[+6]:1;"
+                    "x[99999999999999999999]:1",
+                    &list, &diag));
+    assert_int_equal(input_count_parts(&list, "x"), 4);
+    assert_int_equal(input_count_parts(&list, "y"), 2);
+    assert_int_equal(input_count_parts(&list, "z"), 0);
+    input_list_deinit(&list);
+}
+
 static void a_number_fits_a_scalar(void **state)
 {
     struct graph *graph = build_graph(13);
@@ -660,6 +675,7 @@ int main(void)
         cmocka_unit_test(files_are_found_by_their_ending),
         cmocka_unit_test(another_type_is_refused),
         cmocka_unit_test(open_dimensions_follow_their_name),
+        cmocka_unit_test(parts_of_sequences_are_counted),
         cmocka_unit_test(a_number_fits_a_scalar),
         cmocka_unit_test(made_up_data_is_the_same_each_time),
         cmocka_unit_test(elements_round_or_are_refused),

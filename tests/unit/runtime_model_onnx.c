@@ -294,11 +294,10 @@ static void inputs_must_be_tensors(void **state)
     s.shape.n_dim = 2;
     s.tensor_type.elem_type = 27;
     expect_failure(&s, -ENOTSUP, "input 'x' has element type 27");
-    s.type.has_sequence_type = 1;
     s.type.tensor_type = NULL;
-    expect_failure(&s, -ENOTSUP, "input 'x' is not a tensor");
-    s.type.has_sequence_type = 0;
     expect_failure(&s, -EINVAL, "input 'x' has no type");
+    s.type.has_map_type = 1;
+    expect_failure(&s, -ENOTSUP, "input 'x' is no tensor and no sequence of tensors");
 }
 
 static void attributes_are_read_or_refused(void **state)

@@ -129,16 +129,35 @@ static bool is_true(const struct node *node, const struct graph *body, const str
            shape_elements(&view.shape) == 1 && *(const uint8_t *)view.data != 0;
 }
 
-/* How many turns it takes, where that is known and no turn ends it; or -1. */
-static int64_t turns_of(const struct node *node, const struct graph *body)
+/* The length of a sequence that is known. */
+static bool find_length(struct lower *l, const struct value *value, int64_t *out_length)
 {
+    const struct node *node = value->producer;
+    struct lower_parts parts;
+
+    if (!node || node->domain[0] != '\0' || strcmp(node->op_type, "SequenceLength") != 0 ||
+        !lower_find_parts(l, node_input(node, 0), &parts))
+        return false;
+    *out_length = (int64_t)parts.count;
+    free(parts.items);
+    return true;
+}
+
+/* How many turns it takes, where that is known and no turn ends it; or -1. */
+static int64_t turns_of(struct lower *l, const struct graph *body)
+{
+    const struct node *node = l->node;
     const struct value *condition = node_input(node, 1);
     struct tensor_view view;
     int64_t turns;
 
-    if (!node_input(node, 0) || !lower_content(node->inputs[0], &view) || view.dtype != DTYPE_I64 ||
-        shape_elements(&view.shape) != 1 || (condition && !is_true(node, NULL, condition)) ||
+    if (!node_input(node, 0) || (condition && !is_true(node, NULL, condition)) ||
         !is_true(node, body, body->outputs[0]))
+        return -1;
+    if (find_length(l, node->inputs[0], &turns))
+        return turns;
+    if (!lower_content(node->inputs[0], &view) || view.dtype != DTYPE_I64 ||
+        shape_elements(&view.shape) != 1)
         return -1;
     memcpy(&turns, view.data, sizeof(turns));
     return turns < 0 ? 0 : turns;
@@ -213,15 +232,15 @@ static void collect_state(struct lower *l, struct graph *body, uint32_t i)
 }
 
 /* The body is the new node's. */
-static void give_body(struct lower *l, struct graph *body, struct node *loop)
+static void give_body(struct lower *l, const char *name, struct graph *body, struct node *loop)
 {
     struct node *old = l->node;
     uint32_t count = body->capture_count;
     uint32_t *captures = malloc((count + 1) * sizeof(*captures));
-    int rc = captures ? node_set_graph(loop, "body", body) : -ENOMEM;
+    int rc = captures ? node_set_graph(loop, name, body) : -ENOMEM;
 
     for (uint32_t i = 0; captures && i < old->attribute_count; i++)
-        if (old->attributes[i].type == ATTRIBUTE_GRAPH)
+        if (old->attributes[i].graph == body)
             old->attributes[i].graph = NULL;
     if (rc == 0) {
         for (uint32_t i = 0; i < count; i++)
@@ -252,7 +271,7 @@ static void collect(struct lower *l, struct graph *body, uint32_t states, const 
         lower_refuse(l, "it has no condition and no state");
     lower_many(l, "Loop", inputs, 2 + kept, outputs, results);
     if (l->rc == 0)
-        give_body(l, body, l->made);
+        give_body(l, "body", body, l->made);
     kept = 0;
     for (uint32_t i = 0; l->rc == 0 && i < results; i++) {
         struct value *y;
@@ -269,7 +288,7 @@ static void collect(struct lower *l, struct graph *body, uint32_t states, const 
     }
 }
 
-bool lower_carried(struct lower *l)
+bool lower_carried(struct lower *l, bool only_known)
 {
     struct node *node = l->node;
     struct graph *body = node_graph(node, "body");
@@ -292,12 +311,14 @@ bool lower_carried(struct lower *l)
         lower_refuse(l, "its body does not fit its inputs and outputs");
         return true;
     }
-    turns = turns_of(node, body);
+    turns = turns_of(l, body);
     if (turns >= 0 && turns <= TURNS_MAX && may_copy(l, body, turns) &&
         node->output_count == states) {
         unroll(l, body, turns, states);
         return true;
     }
+    if (only_known)
+        return false;
     for (uint32_t i = 0; l->rc == 0 && i < states; i++) {
         is_added[i] = lower_holds_sequence(node->inputs[2 + i]);
         if (is_added[i] && !adding(l, body, i))
@@ -306,6 +327,140 @@ bool lower_carried(struct lower *l)
     if (l->rc == 0)
         collect(l, body, states, is_added);
     return true;
+}
+
+/* Branches that give sequences of one length */
+
+static const char *const branch_names[] = {"then_branch", "else_branch"};
+
+/* What both branches give as one output: a tensor, or so many. */
+struct given {
+    struct lower_parts parts[2];
+    bool is_sequence;
+};
+
+static bool is_of_sequence(const struct graph *branch, uint32_t output)
+{
+    const struct node *node = branch->outputs[output]->producer;
+
+    return lower_holds_sequence(branch->outputs[output]) ||
+           (node && node->domain[0] == '\0' && strcmp(node->op_type, "Optional") == 0);
+}
+
+/* false: one is not known, perhaps not yet. */
+static bool find_given(struct lower *l, struct graph *const *branches, uint32_t output,
+                       struct given *given)
+{
+    for (int i = 0; i < 2; i++) {
+        struct lower inner = {.graph = branches[i],
+                              .node = l->node,
+                              .diag = l->diag,
+                              .first = branches[i]->node_count};
+
+        if (!lower_find_parts(&inner, branches[i]->outputs[output], &given->parts[i])) {
+            l->rc = inner.rc;
+            return false;
+        }
+    }
+    if (given->parts[0].count != given->parts[1].count)
+        lower_refuse(l, "its branches give sequences of %zu and %zu tensors", given->parts[0].count,
+                     given->parts[1].count);
+    return l->rc == 0;
+}
+
+/* Each tensor becomes an output of the branch. */
+static void spread_outputs(struct lower *l, struct graph *branch, int which,
+                           const struct given *given)
+{
+    static const struct shape unknown = {.rank = -1};
+    uint32_t count = branch->output_count;
+    struct value *old[EDGES_MAX];
+
+    memcpy(old, branch->outputs, count * sizeof(struct value *));
+    branch->output_count = 0;
+    for (uint32_t i = 0; i < count; i++)
+        old[i]->is_output = false;
+    for (uint32_t i = 0; l->rc == 0 && i < count; i++) {
+        const struct lower_parts *parts = &given[i].parts[which];
+
+        if (!given[i].is_sequence)
+            l->rc = graph_add_output(branch, old[i]);
+        for (size_t k = 0; l->rc == 0 && k < parts->count; k++) {
+            struct value *copy = graph_add_value(branch, NULL, DTYPE_NONE, &unknown, NULL);
+
+            if (!copy ||
+                !graph_add_node(branch, "Identity", "", NULL, &parts->items[k], 1, &copy, 1))
+                l->rc = -ENOMEM;
+            else
+                l->rc = graph_add_output(branch, copy);
+        }
+    }
+    lower_prune(branch);
+}
+
+/* The new node's outputs, the sequences among them joined again. */
+static void join_outputs(struct lower *l, const struct given *given, struct value **outputs)
+{
+    for (uint32_t i = 0; l->rc == 0 && i < l->node->output_count; i++) {
+        uint32_t count = given[i].is_sequence ? (uint32_t)given[i].parts[0].count : 1;
+        struct value *y = outputs[0];
+
+        if (given[i].is_sequence)
+            y = lower_op(l, count > 0 ? "SequenceConstruct" : "SequenceEmpty", outputs, count);
+        if (l->rc == 0 && lower_wants(l, i))
+            lower_done(l, i, y);
+        outputs += count;
+    }
+}
+
+static void lower_spread(struct lower *l, struct graph *const *branches, struct given *given)
+{
+    struct value *outputs[EDGES_MAX];
+    size_t total = 0;
+
+    for (uint32_t i = 0; i < l->node->output_count; i++)
+        total += given[i].is_sequence ? given[i].parts[0].count : 1;
+    if (total == 0 || total > EDGES_MAX)
+        lower_refuse(l, "its branches give %zu tensors", total);
+    for (int i = 0; l->rc == 0 && i < 2; i++)
+        spread_outputs(l, branches[i], i, given);
+    if (l->rc == 0)
+        lower_many(l, "If", l->node->inputs, 1, outputs, (uint32_t)total);
+    for (int i = 0; l->rc == 0 && i < 2; i++)
+        give_body(l, branch_names[i], branches[i], l->made);
+    join_outputs(l, given, outputs);
+}
+
+bool lower_branches(struct lower *l)
+{
+    struct graph *branches[] = {node_graph(l->node, branch_names[0]),
+                                node_graph(l->node, branch_names[1])};
+    uint32_t count = l->node->output_count;
+    struct given *given;
+    bool has_any = false, is_known = true;
+
+    if (l->node->domain[0] != '\0' || strcmp(l->node->op_type, "If") != 0 || !branches[0] ||
+        !branches[1] || !node_input(l->node, 0) || branches[0]->output_count != count ||
+        branches[1]->output_count != count || count > EDGES_MAX)
+        return false;
+    given = calloc(count + 1, sizeof(*given));
+    if (!given) {
+        l->rc = -ENOMEM;
+        return true;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        given[i].is_sequence = is_of_sequence(branches[0], i) || is_of_sequence(branches[1], i);
+        has_any = has_any || given[i].is_sequence;
+        is_known = is_known && (!given[i].is_sequence || find_given(l, branches, i, &given[i]));
+    }
+    if (has_any && is_known)
+        lower_spread(l, branches, given);
+    for (uint32_t i = 0; i < count; i++) {
+        free(given[i].parts[0].items);
+        free(given[i].parts[1].items);
+    }
+    free(given);
+    return has_any && (is_known || l->rc < 0);
 }
 
 /* Bodies that read sequences */

@@ -89,6 +89,20 @@ static int lower_bodies(struct lower *l)
     return l->rc;
 }
 
+/* Returns whether it did. A Loop that can be so becomes its turns first: each knows its number, by which it may
+ * take of a sequence from outside. */
+static bool lower_carrier(struct lower *l)
+{
+    bool has_body = node_graph(l->node, "body") != NULL;
+
+    if (has_body && lower_carried(l, true))
+        return true;
+    if (l->node->captured_count > 0 && lower_bodies(l) < 0)
+        return false;
+    return (has_body && lower_carried(l, false)) ||
+           (node_graph(l->node, "then_branch") && lower_branches(l));
+}
+
 /* Loops and bodies before the rules of what they make. */
 static int lower_carriers_of(struct graph *graph, struct diag *diag)
 {
@@ -98,15 +112,12 @@ static int lower_carriers_of(struct graph *graph, struct diag *diag)
     while (rc == 0 && i < graph->node_count) {
         struct lower l = {
             .graph = graph, .node = graph->nodes[i], .diag = diag, .first = graph->node_count};
+        bool is_done = lower_carrier(&l);
 
         i++;
-        if (l.node->captured_count > 0)
-            rc = lower_bodies(&l);
-        if (rc == 0 && node_graph(l.node, "body") && lower_carried(&l)) {
-            rc = l.rc;
-            if (rc == 0)
-                graph_detach_node(l.node);
-        }
+        rc = l.rc;
+        if (rc == 0 && is_done)
+            graph_detach_node(l.node);
     }
     graph_remove_detached(graph);
     return rc;

@@ -17,6 +17,17 @@ int lower_graph(struct graph *graph, struct diag *diag);
 /** Whether a node may bring a body, though it is no If and no Loop: it becomes one. */
 bool lower_takes_body(const struct node *node);
 
+/**
+ * The tensors in a sequence or optional that is an output of the graph.
+ *
+ * port         says which it is; its count and is_empty are set
+ * out_tensors  the caller frees the array; the values may be constants, inputs, or the same ones
+ *
+ * Errors as lower_graph(): -ENOTSUP where they are not known before the model runs.
+ */
+int lower_output(struct graph *graph, struct value *whole, struct port *port,
+                 struct value ***out_tensors, struct diag *diag);
+
 /** Remove what makes sequences and optionals and is read by nobody: rules took what is in them.
  *  After the graph's outputs are known. */
 void lower_prune(struct graph *graph);

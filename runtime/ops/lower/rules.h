@@ -127,8 +127,11 @@ struct lower_parts {
 bool lower_holds_sequence(const struct value *value);
 /** What stands in a sequence; false, with nothing to free, where it is not known. */
 bool lower_find_parts(struct lower *l, struct value *value, struct lower_parts *out_parts);
-/** Replace the node if it is a Loop that carries sequences. Returns false where it is none. */
-bool lower_carried(struct lower *l);
+/** Replace the node if it is a Loop that carries sequences. Returns false where it is none, or with only_known
+ *  where its turns are not known. */
+bool lower_carried(struct lower *l, bool only_known);
+/** The same for an If whose branches give sequences. */
+bool lower_branches(struct lower *l);
 /** Let a body of the node read the parts of sequences where it reads sequences from outside. Returns
  *  whether there were any: its nodes are to be lowered again, and sorted. */
 bool lower_reads_sequence(struct lower *l, struct graph *body);

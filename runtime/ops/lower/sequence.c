@@ -372,6 +372,47 @@ static void lower_element(struct lower *l)
         lower_done(l, 0, x);
 }
 
+/* What an optional holds, through all that hands it on; NULL: nothing. */
+static struct value *held_by(struct value *value)
+{
+    for (int step = 0; step < DEPTH_MAX && value && value->producer &&
+                       (is_op(value->producer, "Optional") || is_op(value->producer, "Identity"));
+         step++)
+        value = node_input(value->producer, 0);
+    return value;
+}
+
+int lower_output(struct graph *graph, struct value *whole, struct port *port,
+                 struct value ***out_tensors, struct diag *diag)
+{
+    struct lower l = {.graph = graph, .node = whole->producer, .diag = diag};
+    struct value *held = port->is_optional ? held_by(whole) : whole;
+    struct lower_parts parts = {NULL, 0};
+
+    if (!held) {
+        port->is_empty = true;
+        port->count = 0;
+        return 0;
+    }
+    if (!port->is_sequence) {
+        if (lower_holds_sequence(held))
+            return diag_set(diag, -EINVAL, "output '%.120s' is a sequence, and no tensor",
+                            whole->name);
+        if (add_part(&l, &parts, 0, held) < 0)
+            return -ENOMEM;
+    } else if (!lower_find_parts(&l, held, &parts)) {
+        return l.rc < 0
+                   ? l.rc
+                   : diag_set(
+                         diag, -ENOTSUP,
+                         "which tensors are in output '%.120s' is not known before the model runs",
+                         whole->name);
+    }
+    port->count = (uint32_t)parts.count;
+    *out_tensors = parts.items;
+    return 0;
+}
+
 const struct lower_rule lower_sequences[] = {
     {{"ConcatFromSequence", "Concat"}, 1, 1, 1, "axis new_axis", lower_joined},
     {{"OptionalGetElement", "nothing: its input"}, 1, 1, 1, "", lower_element},
@@ -398,8 +439,8 @@ void lower_prune(struct graph *graph)
         before = graph->node_count;
         for (uint32_t i = graph->node_count; i-- > 0;) {
             struct node *node = graph->nodes[i];
-            bool is_copy =
-                is_op(node, "Identity") && node->inputs[0] && lower_holds_sequence(node->inputs[0]);
+            bool is_copy = is_op(node, "Identity") && node_input(node, 0) &&
+                           node->inputs[0]->producer && makes_sequence(node->inputs[0]->producer);
 
             if ((makes_sequence(node) || is_copy) && is_unread(node))
                 graph_remove_node(graph, node);
