@@ -412,5 +412,5 @@ const struct report_kind report_critical = {
               .order_by = "time_ns",
               .time_ns = time_ns},
     .explain = {.time = "time_ns",
-                .lacks = "not in it: waits for what seems to end after the call, by another clock"},
+                .lacks = "not in it: that what waits for a device waits for each of its streams"},
 };

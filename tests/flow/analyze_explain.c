@@ -392,7 +392,7 @@ static void what_is_skipped_is_said(void **state)
          "/* not in it: what --what-if tells */\n"},
         {{"--explain", "--show-host"}, "/* not in it: the second table, of the host */\n"},
         {{"--explain", "--report", "events"}, "/* not in it: position, parent"},
-        {{"--explain", "--report", "critical"}, "/* not in it: waits for what seems to end"},
+        {{"--explain", "--report", "critical"}, "/* not in it: that what waits for a device"},
         {{"--explain", "--report", "types"}, "takes some\n * 15 times as long as the report"},
         {{"--explain", "--report", "advice"}, "/* not in it: finding, action, command"},
     };

@@ -77,6 +77,29 @@ static const char waiting[] = "{\"traceEvents\": ["
     /* clang-format on */
     "]}";
 
+/* A call waits for one stream, by whose clock what it waits for ends behind the call, while what another one does ends
+ * in it; then for one that ended long before; then for none that did anything. */
+static const char syncing[] = "{\"traceEvents\": ["
+#define SYNC(stream, ts, dur, number)                                                              \
+    EVENT("X", "cuda_runtime", "cudaStreamSynchronize", "1", ts, dur, "\"correlation\": " number)  \
+    "," EVENT("X", "cuda_sync", "Stream Sync", stream, ts, dur,                                    \
+              "\"device\": 0, \"cuda_sync_kind\": \"Stream Sync\", \"stream\": " stream            \
+              ", \"correlation\": " number) ","
+    /* clang-format off */
+    LAUNCH("0", "1") KERNEL("a", "7", "10", "95", "1")
+    LAUNCH("5", "2") KERNEL("b", "20", "12", "66", "2")
+    LAUNCH("10", "3") KERNEL("c", "21", "13", "8", "3")
+    SYNC("7", "20", "80", "4")
+    EVENT("X", "cpu_op", "after", "1", "100", "50", "") ","
+    LAUNCH("150", "5") KERNEL("d", "20", "155", "30", "5")
+    SYNC("21", "160", "40", "6")
+    EVENT("X", "cpu_op", "then", "1", "200", "50", "") ","
+    LAUNCH("250", "7") KERNEL("e", "7", "255", "30", "7")
+    SYNC("22", "260", "40", "8")
+    EVENT("X", "cpu_op", "end", "1", "310", "50", "")
+    /* clang-format on */
+    "]}";
+
 /* Ops that overlap and hold others in both, as those of calls that end later; what takes no time at
  * their ends; collectives, which are told apart by their names; a thread that has nothing else. */
 static const char overlapping[] = "{\"traceEvents\": ["
@@ -286,12 +309,15 @@ static void streams_may_wait_for_each_other(void **state)
     size_t reports = 0;
 
     write_trace(directory, "waiting.json", waiting);
+    write_trace(directory, "syncing.json", syncing);
     for (size_t i = 0; report_kinds[i]; i++) {
-        if (strcmp(report_kinds[i]->name, "critical") == 0 ||
-            strcmp(report_kinds[i]->name, "idle") == 0)
-            reports += check(program, directory, "waiting.json", report_kinds[i], none);
+        if (strcmp(report_kinds[i]->name, "critical") != 0 &&
+            strcmp(report_kinds[i]->name, "idle") != 0)
+            continue;
+        reports += check(program, directory, "waiting.json", report_kinds[i], none);
+        reports += check(program, directory, "syncing.json", report_kinds[i], none);
     }
-    CHECK_U64(reports, 2);
+    CHECK_U64(reports, 4);
     temp_destroy(&directory);
     free(program);
 }

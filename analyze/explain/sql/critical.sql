@@ -1,8 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What of the critical path each op holds. Where clocks of devices differ from the host's, so that what a call waited for
--- seems to end after it, the report takes both for one time; this does not.
+-- What of the critical path each op holds. A call that waits for a stream waits for what was launched there last, others
+-- for what ended last in their time; clocks of devices differ from the host's, so that it may seem to end up to 0.1 ms
+-- behind the call, and is taken to end with it.
 -- takes: 60
--- needs: counted_run, every_span, launching, counted_span, own_piece, event_awaited
+-- needs: counted_run, every_span, launching, counted_span, own_piece, issued_op, event_awaited
 WITH chosen AS MATERIALIZED (
     SELECT session_id, run, start_ns, end_ns FROM (
            SELECT *, row_number() OVER (ORDER BY dur_ns, session_id, run) AS nth,
@@ -22,7 +23,7 @@ span AS MATERIALIZED (
      WHERE s.type NOT IN ('label', 'phase', 'mark', 'counter')
        AND (NOT EXISTS (SELECT 1 FROM chosen)
             OR (s.session_id, s.run) IN (SELECT session_id, run FROM chosen))),
-on_device AS MATERIALIZED (
+seen_on_device AS MATERIALIZED (
     SELECT s.*, max(s.start_ns, from_ns) AS part_from_ns, min(s.end_ns, until_ns) AS part_until_ns
       FROM span s, bounds WHERE side = 'device' AND s.start_ns <= until_ns AND s.end_ns >= from_ns),
 /* Threads are cut where they launch something, */
@@ -36,10 +37,38 @@ bit AS MATERIALIZED (
                PARTITION BY event_id, until_ns ORDER BY time_ns), until_ns) AS until_ns
       FROM (SELECT event_id, lane_id, from_ns AS time_ns, until_ns FROM part
             UNION SELECT p.event_id, p.lane_id, min(d.start_ns, d.launch_until_ns), p.until_ns
-              FROM on_device d JOIN part p ON p.lane_id = d.launch_lane
+              FROM seen_on_device d JOIN part p ON p.lane_id = d.launch_lane
                    AND p.from_ns < min(d.start_ns, d.launch_until_ns)
                    AND p.until_ns > min(d.start_ns, d.launch_until_ns))),
-/* and where they wait for a device: what ended last in that time and was launched before. */
+/* and where they wait for a device: what was launched last on the stream that they name, */
+named AS MATERIALIZED (
+    SELECT b.event_id, b.from_ns, b.until_ns, d.event_id AS awaited_id, d.lane_id, d.start_ns,
+           d.part_until_ns AS awaited_ns
+      FROM bit b JOIN (
+           SELECT s.event_id, (SELECT i.event_id FROM issued_op i
+                                WHERE i.lane_id = coalesce(w.lane_id, p.lane_id)
+                                  AND i.issued_ns < s.start_ns
+                                ORDER BY i.issued_ns DESC, i.start_ns DESC LIMIT 1) AS awaited_id
+             FROM span s JOIN launching l ON l.event_id = s.event_id
+             JOIN every_span p ON p.side = 'device' AND p.type = 'phase' AND p.name = 'Stream Sync'
+                  AND p.session_id = s.session_id AND p.run IS s.run
+                  AND p.correlation = s.correlation
+             LEFT JOIN lane w ON w.session_id = p.session_id AND w.kind <> 'thread'
+                  AND w.name IN (SELECT value FROM json_each(p.params, '$.wait_on_lanes'))
+            WHERE s.side = 'host' AND s.name GLOB '*Synchronize*') n USING (event_id)
+      LEFT JOIN seen_on_device d ON d.event_id = n.awaited_id
+           AND d.part_until_ns - b.until_ns <= 100000),
+on_device AS MATERIALIZED (
+    SELECT d.event_id, d.session_id, d.lane_id, d.side, d.name, d.type, d.run, d.start_ns,
+           d.end_ns, d.launch_id, d.launch_lane, d.launch_from_ns, d.launch_until_ns,
+           d.launch_name, min(d.part_from_ns, coalesce(n.end_ns, d.part_from_ns)) AS part_from_ns,
+           min(d.part_until_ns, coalesce(n.end_ns, d.part_until_ns)) AS part_until_ns
+      FROM seen_on_device d LEFT JOIN (
+           SELECT d.event_id, min(n.until_ns) AS end_ns
+             FROM named n JOIN seen_on_device d ON d.lane_id = n.lane_id
+                  AND d.start_ns <= n.start_ns AND d.part_until_ns > n.until_ns
+            WHERE n.awaited_ns > n.until_ns GROUP BY d.event_id) n USING (event_id)),
+/* or what ended last in that time and was launched before. */
 waiting AS (
     SELECT event_id, start_ns FROM span WHERE side = 'host' AND name GLOB '*Synchronize*'
     UNION
@@ -56,9 +85,13 @@ back AS (
                               ORDER BY d.part_until_ns DESC, d.part_from_ns DESC, d.lane_id DESC,
                                        d.start_ns DESC, d.end_ns, d.event_id) AS nth
       FROM bit b JOIN waiting w USING (event_id) JOIN on_device d
-        ON d.part_until_ns > b.from_ns AND d.part_until_ns <= b.until_ns
+        ON b.event_id NOT IN (SELECT event_id FROM named) AND d.part_until_ns > b.from_ns AND d.part_until_ns <= b.until_ns
            AND (d.launch_id IS NULL OR d.launch_id = b.event_id
-                OR d.launch_from_ns < w.start_ns)),
+                OR d.launch_from_ns < w.start_ns)
+    UNION ALL
+    SELECT event_id, from_ns, awaited_id, max(from_ns, min(awaited_ns, until_ns)),
+           row_number() OVER (PARTITION BY event_id, from_ns ORDER BY awaited_ns DESC) FROM named
+     WHERE awaited_id IS NOT NULL),
 cut AS (
     SELECT event_id, lane_id, 0 AS side, part_from_ns AS from_ns, part_until_ns AS until_ns,
            0 AS is_wait, NULL AS awaited_id, launch_lane,

@@ -154,8 +154,9 @@ SELECT w.event_id AS wait_id, w.lane_id, w.start_ns AS issued_ns,
            r.start_ns AS recorded_ns, min(s.lane_id) AS source_lane
       FROM every_span w JOIN launching r ON r.session_id = w.session_id AND r.run IS w.run
            AND r.correlation = w.correlation AND r.start_ns <= w.start_ns
-      JOIN lane s ON s.session_id = w.session_id AND s.device = w.device
-           AND s.kind <> 'thread' AND s.native_id = json_extract(w.params, '$.wait_on_stream')
+      JOIN lane s ON s.session_id = w.session_id AND s.kind <> 'thread'
+           AND (s.name = json_extract(w.params, '$.wait_on_lanes[#-1]') OR (s.device = w.device
+                AND s.native_id = json_extract(w.params, '$.wait_on_stream')))
      WHERE w.side = 'device' AND w.type = 'phase' AND r.name GLOB '*EventRecord*'
      GROUP BY w.event_id
 
