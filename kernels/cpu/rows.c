@@ -404,7 +404,8 @@ ISA_BODY double exponentials(const float *x, int64_t count, float largest)
         }
         for (int64_t i = first + 2 * half; i < last; i++)
             part += math_exp_below(x[i] - largest, least);
-        sum += (double)part + (double)other;
+        sum += (double)(part +
+                        other); /* in float: what is too small beside 1 leaves a logarithm of 0 */
     }
     return sum;
 }
