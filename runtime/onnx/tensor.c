@@ -126,7 +126,7 @@ static int check_stored(const Onnx__TensorProto *proto, const char *what, enum d
     return 0;
 }
 
-enum { GIVE_BACK_BYTES = 1 << 20 }; /* worth a system call */
+enum { GIVE_BACK_BYTES = 1 << 16 }; /* worth a system call */
 
 static int copy_stored(Onnx__TensorProto *proto, const char *what, enum dtype dtype, size_t bytes,
                        void **out_data, struct diag *diag)
