@@ -26,6 +26,7 @@ struct kernel_conv {
      * its `in` those of y. */
     struct kernel_window window;
     struct kernel_activation activation;
+    struct kernel_plan_types types; /* of plans only */
 };
 
 /**
@@ -49,6 +50,10 @@ typedef void conv_f32_fn(float *y, const float *x, const float *w, const float *
  * the same, run by one thread at a time. Tolerance as above; of Winograd's twice that with the
  * largest sum of the images, because an output is made of neighbours' products that cancel out.
  * What is not finite is in neighbours' results, too.
+ *
+ * Where weights are f16 or bf16 the plan keeps them so, but for Winograd's, and widens those of one run
+ * into its workspace; or, where the processor multiplies bf16, x is rounded to that and products are
+ * summed in f32: then it agrees to what conv_half_fn allows.
  */
 struct kernel_conv_plan;
 
@@ -80,13 +85,14 @@ int kernel_conv_plan_list(const struct kernel_conv *shape, bool has_bias, bool h
                           bool with_slow, struct kernel_conv_versions *out_versions);
 
 /**
- * w, bias       as for conv_f32_fn, or conv_transpose_fn; read during this call only
+ * w, bias       as for conv_f32_fn, or conv_transpose_fn, w of the type in shape->types; read during
+ *               this call only
  * has_residual  y then holds the residual when the plan is run
  * version       one of kernel_conv_plan_list(); NULL: the first of them
  *
  * Returns 0, -ENOMEM, or -ENOTSUP when no kernel (of that name) does this.
  */
-int kernel_conv_plan_create(const struct kernel_conv *shape, const float *w, const float *bias,
+int kernel_conv_plan_create(const struct kernel_conv *shape, const void *w, const float *bias,
                             bool has_residual, const char *version,
                             struct kernel_conv_plan **out_plan);
 
@@ -95,13 +101,14 @@ void kernel_conv_plan_destroy(struct kernel_conv_plan **plan);
 
 /** workspace: 64-byte aligned scratch of the bytes that the plan asks for. Returns 0 or -EIO when
  *  the library under it failed. */
-int kernel_conv_plan_run(struct kernel_conv_plan *plan, float *y, const float *x, void *workspace);
+int kernel_conv_plan_run(struct kernel_conv_plan *plan, void *y, const void *x, void *workspace);
 
 struct kernel_conv_plan_info {
     const char *version; /* lives as long as the plan */
     size_t workspace_bytes;
     const void *weights; /* the plan's own copy */
     size_t weights_bytes;
+    enum kernel_dtype x, y; /* what it reads and writes: f32, or what it was allowed */
 };
 
 struct kernel_conv_plan_info kernel_conv_plan_info(const struct kernel_conv_plan *plan);

@@ -67,4 +67,12 @@ size_t kernel_dtype_bytes(enum kernel_dtype dtype);
 /** True for f32, f64, f16 and bf16. */
 bool kernel_dtype_is_real(enum kernel_dtype dtype);
 
+/** Of a plan that packs weights: how they are stored, and what it may read and write as it is. A field
+ *  that is left out is f32. */
+struct kernel_plan_types {
+    enum kernel_dtype weights; /* f32, f16 or bf16 */
+    enum kernel_dtype x, y;    /* f32, or bf16 where weights are bf16 */
+    bool keeps_x;              /* x is not rounded to the type of the weights */
+};
+
 #endif

@@ -25,6 +25,8 @@ struct kernel_gemm {
     /* From one row of a matrix to the next as it is stored, in elements; 0: dense. */
     int64_t a_line, b_line, y_line;
     int64_t y_batch_stride[KERNEL_MAX_RANK]; /* read where y_line is not 0 */
+
+    struct kernel_plan_types types; /* of plans only */
 };
 
 /** y's matrices follow each other where y_line is 0. */
@@ -78,17 +80,18 @@ typedef void gemm_f32_fn(float *y, const float *a, const float *b, const float *
  * y = activation(a * op(b) + bias), for one b. y [m, n] and a [m, k] are dense.
  *
  * Made and run by threads whose kernel_threads() are the same, run by one thread at a time.
- * Tolerance as above; an activation adds what it allows itself.
+ * Tolerance as above; an activation adds what it allows itself. Weights of f16 and bf16 are kept so:
+ * see kernel_conv_plan.
  */
 struct kernel_gemm_plan;
 
 /**
- * shape    m, n, k and trans_b count; the rest is not read
- * b, bias  read during this call only; bias [n] or NULL
+ * shape    m, n, k, trans_b and types count; the rest is not read
+ * b, bias  read during this call only; b of the type in shape->types; bias [n] or NULL
  *
  * Returns 0, -ENOMEM, or -ENOTSUP when no kernel is faster than gemm_f32_fn for this shape.
  */
-int kernel_gemm_plan_create(const struct kernel_gemm *shape, const float *b, const float *bias,
+int kernel_gemm_plan_create(const struct kernel_gemm *shape, const void *b, const float *bias,
                             const struct kernel_activation *activation,
                             struct kernel_gemm_plan **out_plan);
 
@@ -97,13 +100,14 @@ void kernel_gemm_plan_destroy(struct kernel_gemm_plan **plan);
 
 /** workspace: 64-byte aligned scratch of the bytes that the plan asks for. Returns 0 or -EIO when
  *  the library under it failed. */
-int kernel_gemm_plan_run(struct kernel_gemm_plan *plan, float *y, const float *a, void *workspace);
+int kernel_gemm_plan_run(struct kernel_gemm_plan *plan, void *y, const void *a, void *workspace);
 
 struct kernel_gemm_plan_info {
     const char *version; /* "dnnl:brg:avx512_core"; lives as long as the plan */
     size_t workspace_bytes;
     const void *weights; /* the plan's own copy of b, and the bias behind it */
     size_t weights_bytes;
+    enum kernel_dtype a, y; /* what it reads and writes: f32, or what it was allowed as x and y */
 };
 
 struct kernel_gemm_plan_info kernel_gemm_plan_info(const struct kernel_gemm_plan *plan);

@@ -3,7 +3,7 @@
  * Contracts of what is stored in half precision and computed in float32: convolutions, matrix
  * products and chains of element-wise operations. What is common to all contracts stands in
  * kernels.h, which includes this. A CPU has the references alone: there tensors are converted to
- * float32 and back around the kernels of that type.
+ * float32 and back around the kernels of that type, and plans keep weights in half (kernel_plan_types).
  *
  * A result of f16 or bf16 is rounded to it, halves to even. Where `saturates` is set, what is finite
  * in float32 stays so: beyond the largest number it becomes that. Where libraries compute convolutions

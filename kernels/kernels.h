@@ -205,6 +205,10 @@ typedef int gather_fn(void *y, const void *x, const int64_t *indices,
 typedef void cast_fn(void *y, enum kernel_dtype to, const void *x, enum kernel_dtype from,
                      size_t count);
 
+/** y, of f16 or bf16, as cast_fn makes it, but what is finite stays so: beyond the largest number it
+ *  becomes that. */
+typedef void narrow_fn(void *y, enum kernel_dtype to, const float *x, size_t count);
+
 /* The table */
 
 /* Of this header; see KERNEL_DECLARE(). */
@@ -216,7 +220,8 @@ typedef void cast_fn(void *y, enum kernel_dtype to, const void *x, enum kernel_d
     KERNEL(fill, REF);                                                                             \
     KERNEL(pad, PORTABLE);                                                                         \
     KERNEL(gather, PORTABLE);                                                                      \
-    KERNEL(cast, EACH)
+    KERNEL(cast, EACH);                                                                            \
+    KERNEL(narrow, EACH)
 COMMON_KERNELS(KERNEL_DECLARE);
 
 #define ALL_KERNELS(KERNEL)                                                                        \
@@ -266,6 +271,9 @@ enum kernel_level {
 
 /** The best level that this CPU has. */
 enum kernel_level kernel_best_level(void);
+
+/** Whether this CPU multiplies bf16, with sums in f32, and plans make use of it. */
+bool kernel_multiplies_bf16(void);
 
 enum { KERNEL_IDENTITY_BYTES = 160 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* load_and_run: options, wiring, exit status. */
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,6 +98,7 @@ static struct pass_options passes_of(const struct run_options *options)
                 : options->fp16 || options->ioc16 ? DTYPE_F16
                                                   : DTYPE_NONE,
         .half_sums = options->cuda,
+        .half_where_large = !options->cuda,
         .folds_scales = options->cuda,
         .joins_gelu = options->cuda,
         /* Products of tensor cores are faster than one pass without them. */
@@ -497,6 +499,18 @@ static void wait_for_debugger(void)
     getchar();
 }
 
+/* Weights are copied often on their way to half precision: what is large goes back to the system as it is
+ * freed, and leaves no holes between what stays. */
+static void free_at_once(const struct run_options *options)
+{
+#if defined(__GLIBC__)
+    enum { LARGE = 1 << 17 };
+
+    if (options->fp16 || options->bf16 || options->ioc16)
+        mallopt(M_MMAP_THRESHOLD, LARGE);
+#endif
+}
+
 static int run_command(int argc, char **argv)
 {
     struct run_options options = run_options_default();
@@ -518,6 +532,7 @@ static int run_command(int argc, char **argv)
         return complain(EXIT_REFUSED, &diag);
     if (rc < 0)
         return options_complain(&load_and_run_command, &diag);
+    free_at_once(&options);
     layouts.is_verbose = options.verbose;
     if (options.wait_gdb)
         wait_for_debugger();

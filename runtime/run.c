@@ -207,12 +207,23 @@ static uint32_t count_deciding(const struct graph *graph)
     return count;
 }
 
+/* What a processor does with numbers of this type. */
+static const char *half_means(enum dtype dtype)
+{
+    if (dtype == DTYPE_BF16)
+        return kernel_multiplies_bf16()
+                   ? "convolutions and products by the processor's products of "
+                     "bfloat16, others after converting them by shifts"
+                   : "after converting them by shifts";
+    return kernel_best_level() >= KERNEL_LEVEL_AVX2 ? "after converting them by F16C instructions"
+                                                    : "after converting them by software";
+}
+
 /* How many operators have a tensor of this type, and how it is converted. */
 static void tell_half(const struct worker *worker)
 {
     const struct graph *graph = worker->session->graph;
     enum dtype dtype = worker->config->passes.half;
-    bool has_f16c = kernel_best_level() >= KERNEL_LEVEL_AVX2;
     bool is_on_device = exec_device_facts(worker->session->exec).description != NULL;
     uint32_t deciding = count_deciding(graph);
 
@@ -221,12 +232,8 @@ static void tell_half(const struct worker *worker)
     text_print(stderr, "load_and_run: --%s: %u operators read or write tensors stored in %s",
                dtype == DTYPE_BF16 ? "bf16" : "fp16", pass_half_count(graph, dtype),
                dtype_name(dtype));
-    text_print(stderr, "%s%s\n",
-               is_on_device ? "" : "; all compute in float32, after converting them by ",
-               is_on_device          ? ""
-               : dtype == DTYPE_BF16 ? "shifts"
-               : has_f16c            ? "F16C instructions"
-                                     : "software");
+    text_print(stderr, "%s%s\n", is_on_device ? "" : "; all compute in float32, ",
+               is_on_device ? "" : half_means(dtype));
     if (deciding > 0)
         text_print(
             stderr,

@@ -326,6 +326,7 @@ const struct test_op *test_op_at(int index)
         {test_ops_convolve, test_ops_convolve_count},
         {test_ops_learning, test_ops_learning_count},
         {test_ops_half, test_ops_half_count},
+        {test_ops_half_plan, test_ops_half_plan_count},
         {test_ops_vision, test_ops_vision_count},
         {test_ops_broken, test_ops_broken_count},
     };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Conversions between float32 and what tensors are stored in to save memory: half precision, by the
  * instructions for it (F16C), and bfloat16. The others are the reference's. */
+#include <float.h>
 #include <string.h>
 
 #include "kernels/cpu/isa.h"
@@ -13,12 +14,15 @@
 
 enum {
     BLOCK = 32,
+    BLOCK_OF_HALVES = 512,
     GRAIN = 1 << 16, /* elements that are worth a second thread */
 };
 
 struct cast {
     void *y;
     const void *x;
+    enum kernel_dtype to; /* of what is narrowed, and the largest number of that type */
+    float most;
 };
 
 /* --- bfloat16: the upper half of a float. --- */
@@ -41,6 +45,17 @@ ISA_BODY void narrow_brain(uint16_t *y, const float *x, int64_t count)
         memcpy(&bits, &x[i], sizeof(bits));
         rounded = bits + 0x7fff + (bits >> 16 & 1);
         y[i] = (uint16_t)((bits & INT32_MAX) > 0x7f800000 ? bits >> 16 | 0x40 : rounded >> 16);
+    }
+}
+
+/* Finite numbers stay so in a type whose largest number this is. */
+ISA_BODY void saturate(float *restrict y, const float *restrict x, int64_t count, float most)
+{
+    for (int64_t i = 0; i < count; i++) {
+        float size = __builtin_fabsf(x[i]);
+        float least = __builtin_copysignf(most, x[i]);
+
+        y[i] = ((size > most) & (size <= FLT_MAX)) ? least : x[i];
     }
 }
 
@@ -180,6 +195,30 @@ HALF(avx512, "avx2,f16c,avx512f", 16, _mm256_loadu_si256, _mm256_storeu_si256, _
         narrow_brain((uint16_t *)c->y + begin, (const float *)c->x + begin, end - begin);          \
     }                                                                                              \
                                                                                                    \
+    ISA_TARGET_##isa static void narrow_part_##isa(void *argument, int64_t begin, int64_t end)     \
+    {                                                                                              \
+        const struct cast *c = argument;                                                           \
+        float block[BLOCK_OF_HALVES];                                                              \
+                                                                                                   \
+        while (begin < end) {                                                                      \
+            int64_t count = end - begin < BLOCK_OF_HALVES ? end - begin : BLOCK_OF_HALVES;         \
+                                                                                                   \
+            saturate(block, (const float *)c->x + begin, count, c->most);                          \
+            if (c->to == KERNEL_F16)                                                               \
+                narrow_half_##isa((uint16_t *)c->y + begin, block, count);                         \
+            else                                                                                   \
+                narrow_brain((uint16_t *)c->y + begin, block, count);                              \
+            begin += count;                                                                        \
+        }                                                                                          \
+    }                                                                                              \
+                                                                                                   \
+    void narrow_##isa(void *y, enum kernel_dtype to, const float *x, size_t count)                 \
+    {                                                                                              \
+        struct cast c = {y, x, to, to == KERNEL_F16 ? 0x1.ffcp15f : 0x1.fep127f};                  \
+                                                                                                   \
+        team_for((int64_t)count, GRAIN, narrow_part_##isa, &c);                                    \
+    }                                                                                              \
+                                                                                                   \
     void cast_##isa(void *y, enum kernel_dtype to, const void *x, enum kernel_dtype from,          \
                     size_t count)                                                                  \
     {                                                                                              \
@@ -195,7 +234,7 @@ HALF(avx512, "avx2,f16c,avx512f", 16, _mm256_loadu_si256, _mm256_storeu_si256, _
             [KERNEL_I64] = {[KERNEL_I32] = i64_to_i32_##isa},                                      \
             [KERNEL_F32] = {[KERNEL_I32] = f32_to_i32_##isa, [KERNEL_I64] = f32_to_i64_##isa},     \
         };                                                                                         \
-        struct cast c = {y, x};                                                                    \
+        struct cast c = {.y = y, .x = x};                                                          \
         team_fn *part = parts[from][to];                                                           \
                                                                                                    \
         if (from == KERNEL_F16 && to == KERNEL_F32)                                                \

@@ -24,6 +24,10 @@ struct dnnl_plan {
     dnnl_exec_arg_t args[ARGS_MAX];
     int arg_count;
     bool is_free; /* its loops have no barriers */
+
+    /* Of a kernel of bf16 whose x is f32: it is rounded into the workspace. */
+    narrow_fn *narrow;
+    size_t x_count, x_offset;
 };
 
 /* Geometry in oneDNN's words */
@@ -35,6 +39,7 @@ struct geometry {
     int w_rank;
     dnnl_dims_t strides, dilations, pad_begin, pad_end;
     bool is_transposed;
+    dnnl_data_type_t type, y_type; /* of x and w; of y */
 };
 
 union description {
@@ -55,6 +60,8 @@ static void make_geometry(const struct kernel_conv *shape, struct geometry *g)
         .y = {shape->batch, shape->filters},
         .bias = {shape->filters},
         .is_transposed = shape->is_transposed,
+        .type = dnnl_f32,
+        .y_type = dnnl_f32,
     };
     if (shape->groups > 1) {
         g->w[0] = shape->groups;
@@ -80,16 +87,22 @@ static void make_geometry(const struct kernel_conv *shape, struct geometry *g)
     }
 }
 
+static void set_types(const struct kernel_conv *shape, bool is_bf16, struct geometry *g)
+{
+    g->type = is_bf16 ? dnnl_bf16 : dnnl_f32;
+    g->y_type = is_bf16 && shape->types.y == KERNEL_BF16 ? dnnl_bf16 : dnnl_f32;
+}
+
 static dnnl_status_t conv_desc(const struct geometry *g, bool has_bias, union description *out_desc)
 {
     dnnl_memory_desc_t x, y, w, bias;
     dnnl_format_tag_t w_tag = dnnl_format_tag_any;
-    dnnl_status_t status = dnnl_image_desc(&x, g->rank, g->x, g->channels_last);
+    dnnl_status_t status = dnnl_image_desc(&x, g->rank, g->x, g->type, g->channels_last);
 
     if (status == dnnl_success)
-        status = dnnl_image_desc(&y, g->rank, g->y, g->channels_last);
+        status = dnnl_image_desc(&y, g->rank, g->y, g->y_type, g->channels_last);
     if (status == dnnl_success)
-        status = dnnl_memory_desc_init_by_tag(&w, g->w_rank, g->w, dnnl_f32, w_tag);
+        status = dnnl_memory_desc_init_by_tag(&w, g->w_rank, g->w, g->type, w_tag);
     if (status == dnnl_success)
         status = dnnl_memory_desc_init_by_tag(&bias, 1, g->bias, dnnl_f32, dnnl_x);
     if (status == dnnl_success && g->is_transposed)
@@ -164,8 +177,8 @@ static bool is_sound(const struct kernel_conv *shape, bool has_residual, const c
 /* Walks the list of what computes this shape until `take` says that it has what it wants. */
 typedef bool take_fn(void *user, dnnl_primitive_desc_t desc, const char *name);
 
-static dnnl_status_t walk_kernels(const struct kernel_conv *shape, bool has_bias, bool has_residual,
-                                  take_fn *take, void *user)
+static dnnl_status_t walk_kernels(const struct kernel_conv *shape, bool is_bf16, bool has_bias,
+                                  bool has_residual, take_fn *take, void *user)
 {
     struct geometry g;
     union description desc;
@@ -174,6 +187,7 @@ static dnnl_status_t walk_kernels(const struct kernel_conv *shape, bool has_bias
     dnnl_status_t status;
 
     make_geometry(shape, &g);
+    set_types(shape, is_bf16, &g);
     status = conv_desc(&g, has_bias, &desc);
     if (status == dnnl_success)
         status = dnnl_fused_attr(&shape->activation, has_residual, &attr);
@@ -197,9 +211,14 @@ static dnnl_status_t walk_kernels(const struct kernel_conv *shape, bool has_bias
     return status;
 }
 
+static bool multiplies_bf16(const struct kernel_conv *shape)
+{
+    return shape->types.weights == KERNEL_BF16 && !shape->types.keeps_x;
+}
+
 struct listing {
     struct kernel_conv_versions *versions;
-    bool with_slow;
+    bool with_slow, is_bf16;
 };
 
 static bool take_name(void *user, dnnl_primitive_desc_t desc, const char *name)
@@ -208,6 +227,8 @@ static bool take_name(void *user, dnnl_primitive_desc_t desc, const char *name)
     struct kernel_conv_versions *versions = listing->versions;
 
     (void)desc;
+    if (listing->is_bf16 && !dnnl_multiplies_bf16(name))
+        return false;
     if (versions->count < KERNEL_CONV_VERSIONS_MAX && is_usable(name, listing->with_slow)) {
         struct kernel_conv_version *version = &versions->items[versions->count++];
 
@@ -221,10 +242,13 @@ static bool take_name(void *user, dnnl_primitive_desc_t desc, const char *name)
 void conv_dnnl_list(const struct kernel_conv *shape, bool has_bias, bool has_residual,
                     bool with_slow, struct kernel_conv_versions *versions)
 {
-    struct listing listing = {versions, with_slow};
+    struct listing listing = {versions, with_slow, multiplies_bf16(shape)};
 
     /* The end of the list is a failure to go on, too. */
-    walk_kernels(shape, has_bias, has_residual, take_name, &listing);
+    if (listing.is_bf16)
+        walk_kernels(shape, true, has_bias, has_residual, take_name, &listing);
+    listing.is_bf16 = false;
+    walk_kernels(shape, false, has_bias, has_residual, take_name, &listing);
 }
 
 /* Forward kernels of these families share out outputs, and wait for each other nowhere. */
@@ -237,6 +261,7 @@ static bool has_free_loops(const char *name)
 struct choice {
     struct dnnl_plan *plan;
     const char *version; /* NULL: the first one that is good */
+    bool is_bf16;
 };
 
 static bool take_kernel(void *user, dnnl_primitive_desc_t desc, const char *name)
@@ -247,6 +272,8 @@ static bool take_kernel(void *user, dnnl_primitive_desc_t desc, const char *name
     snprintf(plan->base.version, sizeof(plan->base.version), "dnnl:%s", name);
     if (choice->version ? strcmp(plan->base.version, choice->version) != 0
                         : !is_usable(name, false))
+        return false;
+    if (choice->is_bf16 && !dnnl_multiplies_bf16(name))
         return false;
     plan->desc = desc;
     plan->is_free = has_free_loops(name);
@@ -266,10 +293,10 @@ const char *conv_dnnl_prefer(const struct kernel_conv *shape)
 }
 
 static dnnl_status_t choose_kernel(struct dnnl_plan *plan, const struct conv_request *request,
-                                   const char *version)
+                                   bool is_bf16, const char *version)
 {
-    struct choice choice = {plan, version};
-    dnnl_status_t status = walk_kernels(request->shape, request->bias != NULL,
+    struct choice choice = {plan, version, is_bf16};
+    dnnl_status_t status = walk_kernels(request->shape, is_bf16, request->bias != NULL,
                                         request->has_residual, take_kernel, &choice);
 
     if (status == dnnl_success)
@@ -291,7 +318,7 @@ static dnnl_status_t plan_memory(struct dnnl_plan *plan, dnnl_query_t what, int 
 }
 
 /* Copies w into the order of the plan's weights. */
-static dnnl_status_t pack_weights(struct dnnl_plan *plan, const struct geometry *g, const float *w)
+static dnnl_status_t pack_weights(struct dnnl_plan *plan, const struct geometry *g, const void *w)
 {
     static const dnnl_format_tag_t dense[] = {
         [3] = dnnl_abc, [4] = dnnl_abcd, [5] = dnnl_abcde, [6] = dnnl_abcdef};
@@ -306,12 +333,12 @@ static dnnl_status_t pack_weights(struct dnnl_plan *plan, const struct geometry 
         dnnl_primitive_desc_query_md(plan->desc, dnnl_query_weights_md, 0);
     dnnl_memory_desc_t from;
     dnnl_status_t status =
-        dnnl_memory_desc_init_by_tag(&from, g->w_rank, g->w, dnnl_f32, tags[g->w_rank]);
+        dnnl_memory_desc_init_by_tag(&from, g->w_rank, g->w, g->type, tags[g->w_rank]);
 
     return status == dnnl_success ? dnnl_reorder_now(to, plan->base.weights, &from, w) : status;
 }
 
-static dnnl_status_t bind_memory(struct dnnl_plan *plan, const struct geometry *g, const float *w,
+static dnnl_status_t bind_memory(struct dnnl_plan *plan, const struct geometry *g, const void *w,
                                  const float *bias)
 {
     size_t w_bytes = dnnl_memory_desc_get_size(
@@ -319,6 +346,7 @@ static dnnl_status_t bind_memory(struct dnnl_plan *plan, const struct geometry *
     size_t bias_bytes = bias ? (size_t)g->bias[0] * sizeof(*bias) : 0;
     dnnl_status_t status;
 
+    plan->base.w_bytes = conv_round_up(w_bytes);
     plan->base.weights_bytes = conv_round_up(w_bytes) + conv_round_up(bias_bytes);
     plan->base.weights = aligned_alloc(64, plan->base.weights_bytes);
     if (!plan->base.weights)
@@ -364,11 +392,26 @@ static void destroy(struct kernel_conv_plan *base)
     free(plan);
 }
 
-static int run(struct kernel_conv_plan *base, float *y, const float *x, void *workspace)
+static void place(struct kernel_conv_plan *base, float *weights, float *bias)
+{
+    struct dnnl_plan *plan = (struct dnnl_plan *)base;
+
+    dnnl_memory_set_data_handle(plan->w, weights);
+    if (plan->bias)
+        dnnl_memory_set_data_handle(plan->bias, bias);
+}
+
+static int run(struct kernel_conv_plan *base, void *y, const void *x, void *workspace)
 {
     struct dnnl_plan *plan = (struct dnnl_plan *)base;
     dnnl_status_t status;
 
+    if (plan->narrow) {
+        void *rounded = (char *)workspace + plan->x_offset;
+
+        plan->narrow(rounded, KERNEL_BF16, x, plan->x_count);
+        x = rounded;
+    }
     dnnl_memory_set_data_handle(plan->y, y);
     dnnl_memory_set_data_handle(plan->x, (void *)x);
     dnnl_memory_set_data_handle(plan->workspace, workspace);
@@ -379,10 +422,10 @@ static int run(struct kernel_conv_plan *base, float *y, const float *x, void *wo
     return status == dnnl_success ? 0 : -EIO;
 }
 
-int conv_dnnl_create(const struct conv_request *request, const char *version,
-                     struct kernel_conv_plan **out_plan)
+static int create(const struct conv_request *request, bool is_bf16, const char *version,
+                  struct dnnl_plan **out_plan)
 {
-    static const struct conv_plan_type type = {destroy, run};
+    static const struct conv_plan_type type = {destroy, run, place};
     struct dnnl_plan *plan = calloc(1, sizeof(*plan));
     struct geometry geometry;
     dnnl_status_t status;
@@ -391,12 +434,50 @@ int conv_dnnl_create(const struct conv_request *request, const char *version,
         return -ENOMEM;
     plan->base.type = &type;
     make_geometry(request->shape, &geometry);
-    status = choose_kernel(plan, request, version);
+    set_types(request->shape, is_bf16, &geometry);
+    status = choose_kernel(plan, request, is_bf16, version);
     if (status == dnnl_success)
-        status = bind_memory(plan, &geometry, request->w, request->bias);
+        status =
+            bind_memory(plan, &geometry, is_bf16 ? request->stored_w : request->w, request->bias);
     if (status != dnnl_success) {
         destroy(&plan->base);
         return status == dnnl_out_of_memory ? -ENOMEM : -ENOTSUP;
+    }
+    *out_plan = plan;
+    return 0;
+}
+
+int conv_dnnl_create(const struct conv_request *request, const char *version,
+                     struct kernel_conv_plan **out_plan)
+{
+    struct dnnl_plan *plan;
+    int rc = create(request, false, version, &plan);
+
+    if (rc == 0)
+        *out_plan = &plan->base;
+    return rc;
+}
+
+int conv_dnnl_create_bf16(const struct conv_request *request, const char *version,
+                          struct kernel_conv_plan **out_plan)
+{
+    const struct kernel_conv *s = request->shape;
+    struct dnnl_plan *plan;
+    int rc;
+
+    if (!multiplies_bf16(s))
+        return -ENOTSUP;
+    rc = create(request, true, version, &plan);
+    if (rc < 0)
+        return rc;
+    plan->base.computes = s->types;
+    if (s->types.x == KERNEL_F32) {
+        plan->narrow = plan_half_narrow();
+        plan->x_offset = conv_round_up(plan->base.workspace_bytes);
+        plan->x_count = dnnl_memory_desc_get_size(
+                            dnnl_primitive_desc_query_md(plan->desc, dnnl_query_src_md, 0)) /
+                        kernel_dtype_bytes(KERNEL_BF16);
+        plan->base.workspace_bytes = plan->x_offset + conv_round_up(2 * plan->x_count);
     }
     *out_plan = &plan->base;
     return 0;

@@ -3,6 +3,7 @@
 #include "kernels/cpu/conv_plan.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool is_listed(const struct kernel_conv_versions *versions, const char *name)
@@ -54,16 +55,57 @@ int kernel_conv_plan_list(const struct kernel_conv *shape, bool has_bias, bool h
     return out_versions->count > 0 ? 0 : -ENOTSUP;
 }
 
-int kernel_conv_plan_create(const struct kernel_conv *shape, const float *w, const float *bias,
+static int create_f32(const struct conv_request *request, const char *version,
+                      struct kernel_conv_plan **out_plan)
+{
+    char name[KERNEL_CONV_VERSION_BYTES];
+    const char *preferred = version ? NULL : prefer(request->shape, name);
+    int rc = preferred ? create(request, preferred, out_plan) : -ENOTSUP;
+
+    return rc == -ENOTSUP ? create(request, version, out_plan) : rc;
+}
+
+/* By a kernel of f32, whose weights are then stored as they came. */
+static int create_widened(struct conv_request *request, const char *version,
+                          struct kernel_conv_plan **out_plan)
+{
+    const struct kernel_conv *s = request->shape;
+    const int64_t *kernel = s->window.kernel;
+    enum kernel_dtype dtype = s->types.weights;
+    size_t count = (size_t)(s->filters * (s->channels / s->groups));
+    struct kernel_conv_plan *plan = NULL;
+    float *w;
+    int rc;
+
+    for (int axis = 0; axis < KERNEL_SPATIAL; axis++)
+        count *= (size_t)kernel[axis];
+    w = plan_half_copy(request->stored_w, dtype, count);
+    if (!w)
+        return -ENOMEM;
+    request->w = w;
+    rc = create_f32(request, version, &plan);
+    free(w);
+    /* What Winograd makes of weights cancels out too much to be rounded. */
+    if (rc == 0 && strncmp(plan->version, "winograd", strlen("winograd")) != 0)
+        rc = plan_half_store(&plan->half, dtype, &plan->weights, &plan->weights_bytes,
+                             plan->w_bytes, &plan->workspace_bytes);
+    if (rc < 0)
+        kernel_conv_plan_destroy(&plan);
+    *out_plan = plan;
+    return rc;
+}
+
+int kernel_conv_plan_create(const struct kernel_conv *shape, const void *w, const float *bias,
                             bool has_residual, const char *version,
                             struct kernel_conv_plan **out_plan)
 {
-    struct conv_request request = {shape, w, bias, has_residual};
-    char name[KERNEL_CONV_VERSION_BYTES];
-    const char *preferred = version ? NULL : prefer(shape, name);
-    int rc = preferred ? create(&request, preferred, out_plan) : -ENOTSUP;
+    struct conv_request request = {shape, w, bias, w, has_residual};
+    int rc;
 
-    return rc == -ENOTSUP ? create(&request, version, out_plan) : rc;
+    if (shape->types.weights == KERNEL_F32)
+        return create_f32(&request, version, out_plan);
+    rc = conv_dnnl_create_bf16(&request, version, out_plan);
+    return rc == -ENOTSUP ? create_widened(&request, version, out_plan) : rc;
 }
 
 void kernel_conv_plan_destroy(struct kernel_conv_plan **plan)
@@ -73,13 +115,19 @@ void kernel_conv_plan_destroy(struct kernel_conv_plan **plan)
     *plan = NULL;
 }
 
-int kernel_conv_plan_run(struct kernel_conv_plan *plan, float *y, const float *x, void *workspace)
+int kernel_conv_plan_run(struct kernel_conv_plan *plan, void *y, const void *x, void *workspace)
 {
+    if (plan->half.dtype != KERNEL_F32) {
+        float *bias = (float *)(void *)((char *)plan->weights + plan->half.bias_offset);
+
+        plan->type->place(plan, plan_half_widen(&plan->half, plan->weights, workspace), bias);
+    }
     return plan->type->run(plan, y, x, workspace);
 }
 
 struct kernel_conv_plan_info kernel_conv_plan_info(const struct kernel_conv_plan *plan)
 {
-    return (struct kernel_conv_plan_info){plan->version, plan->workspace_bytes, plan->weights,
-                                          plan->weights_bytes};
+    return (struct kernel_conv_plan_info){plan->version,    plan->workspace_bytes,
+                                          plan->weights,    plan->weights_bytes,
+                                          plan->computes.x, plan->computes.y};
 }

@@ -4,17 +4,21 @@
 #define OPTRACE_KERNELS_CPU_CONV_PLAN_H
 
 #include "kernels/conv_f32.h"
+#include "kernels/cpu/plan_half.h"
 
 struct conv_request {
     const struct kernel_conv *shape;
     const float *w, *bias; /* bias may be NULL */
+    const void *stored_w;  /* as it came, of the type in shape->types */
     bool has_residual;
 };
 
 struct conv_plan_type {
     /** Frees the plan, weights included. */
     void (*destroy)(struct kernel_conv_plan *plan);
-    int (*run)(struct kernel_conv_plan *plan, float *y, const float *x, void *workspace);
+    int (*run)(struct kernel_conv_plan *plan, void *y, const void *x, void *workspace);
+    /** Where weights and bias are from now on, as the plan itself laid them out. */
+    void (*place)(struct kernel_conv_plan *plan, float *weights, float *bias);
 };
 
 /* The first member of each type's own struct. */
@@ -23,7 +27,10 @@ struct kernel_conv_plan {
     char version[KERNEL_CONV_VERSION_BYTES];
     void *weights; /* and the bias behind them; owned */
     size_t weights_bytes;
+    size_t w_bytes; /* of the weights alone, rounded up */
     size_t workspace_bytes;
+    struct plan_half half; /* where weights are f32 for the kernel, and kept in another type */
+    struct kernel_plan_types computes; /* in these types; x and y: as they come */
 };
 
 static inline size_t conv_round_up(size_t bytes)
@@ -41,6 +48,10 @@ const char *conv_dnnl_prefer(const struct kernel_conv *shape);
 /** Errors as kernel_conv_plan_create(). */
 int conv_dnnl_create(const struct conv_request *request, const char *version,
                      struct kernel_conv_plan **out_plan);
+
+/** By the processor's products of bf16; -ENOTSUP where weights are none, or it has no such. */
+int conv_dnnl_create_bf16(const struct conv_request *request, const char *version,
+                          struct kernel_conv_plan **out_plan);
 
 /** Our own Winograd convolutions. A name that is none of theirs: -ENOTSUP. */
 void conv_winograd_list(const struct kernel_conv *shape, struct kernel_conv_versions *versions);

@@ -19,6 +19,7 @@ struct spread_plan {
     struct kernel_conv_plan base;
     gemm_f32_fn *multiply;
     struct kernel_gemm product;
+    const float *w;
     const float *bias; /* of a row of the window; NULL: none */
 };
 
@@ -110,13 +111,21 @@ static void destroy(struct kernel_conv_plan *plan)
     free(plan);
 }
 
-static int run(struct kernel_conv_plan *base, float *y, const float *x, void *workspace)
+static int run(struct kernel_conv_plan *base, void *y, const void *x, void *workspace)
 {
     const struct spread_plan *plan = (const struct spread_plan *)base;
 
     (void)workspace;
-    plan->multiply(y, x, base->weights, plan->bias, &plan->product);
+    plan->multiply(y, x, plan->w, plan->bias, &plan->product);
     return 0;
+}
+
+static void place(struct kernel_conv_plan *base, float *weights, float *bias)
+{
+    struct spread_plan *plan = (struct spread_plan *)base;
+
+    plan->w = weights;
+    plan->bias = plan->bias ? bias : NULL;
 }
 
 /* From [channels, filters, kernel...] to [rows of the window, channels, columns of it, filters]. */
@@ -130,11 +139,13 @@ static int set_weights(struct spread_plan *plan, const struct conv_request *requ
     size_t bias_bytes = request->bias ? (size_t)(columns * filters) * sizeof(float) : 0;
     float *weights, *bias;
 
+    plan->base.w_bytes = w_bytes;
     plan->base.weights_bytes = w_bytes + conv_round_up(bias_bytes);
     weights = aligned_alloc(64, plan->base.weights_bytes);
     if (!weights)
         return -ENOMEM;
     plan->base.weights = weights;
+    plan->w = weights;
     for (int64_t i = 0; i < rows * s->channels * columns * filters; i++) {
         int64_t f = i % filters, column = i / filters % columns;
         int64_t c = i / filters / columns % s->channels, row = i / filters / columns / s->channels;
@@ -153,7 +164,7 @@ static int set_weights(struct spread_plan *plan, const struct conv_request *requ
 int conv_spread_create(const struct conv_request *request, const char *version,
                        struct kernel_conv_plan **out_plan)
 {
-    static const struct conv_plan_type type = {destroy, run};
+    static const struct conv_plan_type type = {destroy, run, place};
     struct spread_plan *plan;
     char name[KERNEL_CONV_VERSION_BYTES];
 

@@ -274,7 +274,7 @@ static void run_together(const struct run *run)
         }
 }
 
-static int run(struct kernel_conv_plan *base, float *y, const float *x, void *workspace)
+static int run(struct kernel_conv_plan *base, void *y, const void *x, void *workspace)
 {
     struct run run = {(const struct winograd_plan *)base, y, x, workspace};
 
@@ -285,6 +285,14 @@ static int run(struct kernel_conv_plan *base, float *y, const float *x, void *wo
     return 0;
 }
 
+static void place(struct kernel_conv_plan *base, float *weights, float *bias)
+{
+    struct winograd *p = &((struct winograd_plan *)base)->winograd;
+
+    p->u = weights;
+    p->bias = p->bias ? bias : NULL;
+}
+
 static int set_weights(struct winograd_plan *plan, const struct conv_request *request)
 {
     struct winograd *p = &plan->winograd;
@@ -293,6 +301,7 @@ static int set_weights(struct winograd_plan *plan, const struct conv_request *re
     size_t bias_bytes = request->bias ? (size_t)request->shape->filters * sizeof(float) : 0;
     char *weights;
 
+    plan->base.w_bytes = u_bytes;
     plan->base.weights_bytes = u_bytes + conv_round_up(bias_bytes);
     weights = aligned_alloc(64, plan->base.weights_bytes);
     if (!weights)
@@ -310,7 +319,7 @@ static int set_weights(struct winograd_plan *plan, const struct conv_request *re
 int conv_winograd_create(const struct conv_request *request, const char *version,
                          struct kernel_conv_plan **out_plan)
 {
-    static const struct conv_plan_type type = {destroy, run};
+    static const struct conv_plan_type type = {destroy, run, place};
     struct winograd_plan *plan;
     char name[KERNEL_CONV_VERSION_BYTES];
     int m = 0;

@@ -3,6 +3,9 @@
 #include "kernels/cpu/dnnl.h"
 
 #include <pthread.h>
+#include <string.h>
+
+#include "kernels/kernels.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static dnnl_engine_t engine;
@@ -19,14 +22,26 @@ dnnl_engine_t dnnl_cpu_engine(void)
 }
 
 dnnl_status_t dnnl_image_desc(dnnl_memory_desc_t *out_desc, int rank, const dnnl_dims_t dims,
-                              bool channels_last)
+                              dnnl_data_type_t type, bool channels_last)
 {
     static const dnnl_format_tag_t tags[2][6] = {
         {[3] = dnnl_ncw, [4] = dnnl_nchw, [5] = dnnl_ncdhw},
         {[3] = dnnl_nwc, [4] = dnnl_nhwc, [5] = dnnl_ndhwc},
     };
 
-    return dnnl_memory_desc_init_by_tag(out_desc, rank, dims, dnnl_f32, tags[channels_last][rank]);
+    return dnnl_memory_desc_init_by_tag(out_desc, rank, dims, type, tags[channels_last][rank]);
+}
+
+bool kernel_multiplies_bf16(void)
+{
+    unsigned wanted = dnnl_cpu_isa_avx512_core_bf16; /* a bit of its own, and those below */
+
+    return ((unsigned)dnnl_get_effective_cpu_isa() & wanted) == wanted;
+}
+
+bool dnnl_multiplies_bf16(const char *name)
+{
+    return strstr(name, "bf16") && strncmp(name, "ref", 3) != 0 && kernel_multiplies_bf16();
 }
 
 dnnl_status_t dnnl_reorder_now(const dnnl_memory_desc_t *to, void *y,

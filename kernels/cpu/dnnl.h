@@ -13,9 +13,12 @@
  *  refuses. Any thread. */
 dnnl_engine_t dnnl_cpu_engine(void);
 
-/** [batch, channels, spatial...] f32, rank 3 to 5, channels-last or row-major. */
+/** [batch, channels, spatial...], rank 3 to 5, channels-last or row-major. */
 dnnl_status_t dnnl_image_desc(dnnl_memory_desc_t *out_desc, int rank, const dnnl_dims_t dims,
-                              bool channels_last);
+                              dnnl_data_type_t type, bool channels_last);
+
+/** Whether this is a kernel for the processor's products of bf16, and not one that stands in. */
+bool dnnl_multiplies_bf16(const char *name);
 
 /** Copy from one order to another, now. */
 dnnl_status_t dnnl_reorder_now(const dnnl_memory_desc_t *to, void *y,

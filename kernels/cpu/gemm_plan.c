@@ -9,7 +9,8 @@
 #include <oneapi/dnnl/dnnl.h>
 
 #include "kernels/cpu/dnnl.h"
-#include "kernels/kernels.h"
+#include "kernels/cpu/gemm_row.h"
+#include "kernels/cpu/plan_half.h"
 
 enum { ARGS_MAX = 5 };
 
@@ -23,6 +24,16 @@ struct kernel_gemm_plan {
     dnnl_exec_arg_t args[ARGS_MAX];
     int arg_count;
     char version[64];
+
+    size_t w_bytes;        /* of b, rounded up */
+    struct plan_half half; /* where weights are f32 for the kernel, and kept in another type */
+    struct kernel_plan_types took; /* in these types; x and y: as they come */
+    narrow_fn *narrow;             /* of a kernel of bf16: rounds a into the workspace; or NULL */
+    size_t a_count, a_offset;
+
+    bool is_row; /* a product of one row; then there is no primitive */
+    struct gemm_row row;
+    float *row_bias; /* behind the weights, or NULL */
 };
 
 static size_t round_up(size_t bytes)
@@ -31,25 +42,31 @@ static size_t round_up(size_t bytes)
 }
 
 static dnnl_status_t matrix_desc(dnnl_memory_desc_t *out_desc, int64_t rows, int64_t columns,
-                                 dnnl_format_tag_t tag)
+                                 dnnl_data_type_t type, dnnl_format_tag_t tag)
 {
     dnnl_dims_t dims = {rows, columns};
 
-    return dnnl_memory_desc_init_by_tag(out_desc, 2, dims, dnnl_f32, tag);
+    return dnnl_memory_desc_init_by_tag(out_desc, 2, dims, type, tag);
 }
 
-static dnnl_status_t make_desc(const struct kernel_gemm *s, bool has_bias,
-                               dnnl_matmul_desc_t *out_desc)
+static dnnl_data_type_t type_of(enum kernel_dtype dtype)
 {
+    return dtype == KERNEL_BF16 ? dnnl_bf16 : dnnl_f32;
+}
+
+static dnnl_status_t make_desc(const struct kernel_gemm *s, const struct kernel_plan_types *types,
+                               bool has_bias, dnnl_matmul_desc_t *out_desc)
+{
+    dnnl_data_type_t type = type_of(types->weights);
     dnnl_memory_desc_t y, a, b, bias;
-    dnnl_status_t status = matrix_desc(&y, s->m, s->n, dnnl_ab);
+    dnnl_status_t status = matrix_desc(&y, s->m, s->n, type_of(types->y), dnnl_ab);
 
     if (status == dnnl_success)
-        status = matrix_desc(&a, s->m, s->k, dnnl_ab);
+        status = matrix_desc(&a, s->m, s->k, type, dnnl_ab);
     if (status == dnnl_success)
-        status = matrix_desc(&b, s->k, s->n, dnnl_format_tag_any);
+        status = matrix_desc(&b, s->k, s->n, type, dnnl_format_tag_any);
     if (status == dnnl_success)
-        status = matrix_desc(&bias, 1, s->n, dnnl_ab);
+        status = matrix_desc(&bias, 1, s->n, dnnl_f32, dnnl_ab);
     if (status == dnnl_success)
         status = dnnl_matmul_desc_init(out_desc, &a, &b, has_bias ? &bias : NULL, &y);
     return status;
@@ -62,7 +79,7 @@ static dnnl_status_t choose_kernel(struct kernel_gemm_plan *plan, const struct k
     dnnl_matmul_desc_t desc;
     dnnl_primitive_attr_t attr = NULL;
     const char *name = "";
-    dnnl_status_t status = make_desc(shape, has_bias, &desc);
+    dnnl_status_t status = make_desc(shape, &plan->took, has_bias, &desc);
 
     if (status == dnnl_success)
         status = dnnl_fused_attr(activation, false, &attr);
@@ -72,6 +89,8 @@ static dnnl_status_t choose_kernel(struct kernel_gemm_plan *plan, const struct k
     if (status == dnnl_success)
         status = dnnl_primitive_desc_query(plan->desc, dnnl_query_impl_info_str, 0, &name);
     if (status == dnnl_success && strncmp(name, "ref", 3) == 0)
+        status = dnnl_unimplemented;
+    if (status == dnnl_success && plan->took.weights == KERNEL_BF16 && !dnnl_multiplies_bf16(name))
         status = dnnl_unimplemented;
     snprintf(plan->version, sizeof(plan->version), "dnnl:%s", name);
     if (status == dnnl_success)
@@ -99,7 +118,7 @@ static dnnl_status_t add_memory(struct kernel_gemm_plan *plan, const dnnl_memory
 
 /* The plan's copy of b in its order, and of the bias. */
 static dnnl_status_t pack(struct kernel_gemm_plan *plan, const struct kernel_gemm *shape,
-                          const float *b, const float *bias)
+                          const void *b, const float *bias)
 {
     const dnnl_memory_desc_t *to = desc_of(plan, dnnl_query_weights_md, 0);
     size_t b_bytes = round_up(dnnl_memory_desc_get_size(to));
@@ -107,11 +126,13 @@ static dnnl_status_t pack(struct kernel_gemm_plan *plan, const struct kernel_gem
     dnnl_memory_desc_t from;
     dnnl_status_t status;
 
+    plan->w_bytes = b_bytes;
     plan->weights_bytes = b_bytes + round_up(bias_bytes);
     plan->weights = aligned_alloc(64, plan->weights_bytes);
     if (!plan->weights)
         return dnnl_out_of_memory;
-    status = matrix_desc(&from, shape->k, shape->n, shape->trans_b ? dnnl_ba : dnnl_ab);
+    status = matrix_desc(&from, shape->k, shape->n, type_of(plan->took.weights),
+                         shape->trans_b ? dnnl_ba : dnnl_ab);
     if (status == dnnl_success)
         status = dnnl_reorder_now(to, plan->weights, &from, b);
     if (status == dnnl_success)
@@ -142,19 +163,17 @@ static dnnl_status_t add_operands(struct kernel_gemm_plan *plan)
     return status;
 }
 
-int kernel_gemm_plan_create(const struct kernel_gemm *shape, const float *b, const float *bias,
-                            const struct kernel_activation *activation,
-                            struct kernel_gemm_plan **out_plan)
+/* took: what the kernel computes in. */
+static int create(const struct kernel_gemm *shape, const struct kernel_plan_types *took,
+                  const void *b, const float *bias, const struct kernel_activation *activation,
+                  struct kernel_gemm_plan **out_plan)
 {
-    struct kernel_gemm_plan *plan;
+    struct kernel_gemm_plan *plan = calloc(1, sizeof(*plan));
     dnnl_status_t status;
 
-    /* One row reads b once, at the speed of memory, in any order. */
-    if (shape->m < 2 || shape->n < 1 || shape->k < 1)
-        return -ENOTSUP;
-    plan = calloc(1, sizeof(*plan));
     if (!plan)
         return -ENOMEM;
+    plan->took = *took;
     status = choose_kernel(plan, shape, bias != NULL, activation);
     if (status == dnnl_success)
         status = pack(plan, shape, b, bias);
@@ -166,6 +185,97 @@ int kernel_gemm_plan_create(const struct kernel_gemm *shape, const float *b, con
     }
     *out_plan = plan;
     return 0;
+}
+
+/* By the processor's products of bf16. */
+static int create_bf16(const struct kernel_gemm *shape, const void *b, const float *bias,
+                       const struct kernel_activation *activation,
+                       struct kernel_gemm_plan **out_plan)
+{
+    struct kernel_gemm_plan *plan;
+    int rc = shape->types.weights == KERNEL_BF16 && !shape->types.keeps_x
+                 ? create(shape, &shape->types, b, bias, activation, &plan)
+                 : -ENOTSUP;
+
+    if (rc < 0)
+        return rc;
+    if (shape->types.x == KERNEL_F32) {
+        plan->narrow = plan_half_narrow();
+        plan->a_count = (size_t)(shape->m * shape->k);
+        plan->a_offset = round_up(plan->workspace_bytes);
+        plan->workspace_bytes = plan->a_offset + round_up(2 * plan->a_count);
+    }
+    *out_plan = plan;
+    return 0;
+}
+
+/* By a kernel of f32, whose weights are then stored as they came. */
+static int create_widened(const struct kernel_gemm *shape, const void *b, const float *bias,
+                          const struct kernel_activation *activation,
+                          struct kernel_gemm_plan **out_plan)
+{
+    static const struct kernel_plan_types f32;
+    struct kernel_gemm_plan *plan = NULL;
+    float *wide = plan_half_copy(b, shape->types.weights, (size_t)(shape->k * shape->n));
+    int rc = wide ? create(shape, &f32, wide, bias, activation, &plan) : -ENOMEM;
+
+    free(wide);
+    if (rc == 0)
+        rc = plan_half_store(&plan->half, shape->types.weights, &plan->weights,
+                             &plan->weights_bytes, plan->w_bytes, &plan->workspace_bytes);
+    if (rc < 0)
+        kernel_gemm_plan_destroy(&plan);
+    *out_plan = plan;
+    return rc;
+}
+
+/* One row: weights stay as they lie, and in their type. */
+static int create_row(const struct kernel_gemm *shape, const void *b, const float *bias,
+                      const struct kernel_activation *activation,
+                      struct kernel_gemm_plan **out_plan)
+{
+    size_t b_bytes = (size_t)(shape->k * shape->n) * kernel_dtype_bytes(shape->types.weights);
+    size_t bias_bytes = bias ? (size_t)shape->n * sizeof(*bias) : 0;
+    struct kernel_gemm_plan *plan = calloc(1, sizeof(*plan));
+
+    if (!plan)
+        return -ENOMEM;
+    plan->is_row = true;
+    gemm_row_init(&plan->row, shape, activation);
+    plan->w_bytes = round_up(b_bytes);
+    plan->weights_bytes = plan->w_bytes + round_up(bias_bytes);
+    plan->weights = aligned_alloc(64, plan->weights_bytes);
+    if (!plan->weights) {
+        kernel_gemm_plan_destroy(&plan);
+        return -ENOMEM;
+    }
+    memcpy(plan->weights, b, b_bytes);
+    if (bias) {
+        plan->row_bias = (float *)(void *)((char *)plan->weights + plan->w_bytes);
+        memcpy(plan->row_bias, bias, bias_bytes);
+    }
+    plan->workspace_bytes = plan->row.workspace_bytes;
+    snprintf(plan->version, sizeof(plan->version), "%s", plan->row.version);
+    *out_plan = plan;
+    return 0;
+}
+
+int kernel_gemm_plan_create(const struct kernel_gemm *shape, const void *b, const float *bias,
+                            const struct kernel_activation *activation,
+                            struct kernel_gemm_plan **out_plan)
+{
+    bool is_half = shape->types.weights != KERNEL_F32;
+    int rc;
+
+    if (shape->m < 1 || shape->n < 1 || shape->k < 1)
+        return -ENOTSUP;
+    /* One row reads b once, at the speed of memory, in any order. */
+    if (shape->m == 1)
+        return is_half ? create_row(shape, b, bias, activation, out_plan) : -ENOTSUP;
+    if (!is_half)
+        return create(shape, &shape->types, b, bias, activation, out_plan);
+    rc = create_bf16(shape, b, bias, activation, out_plan);
+    return rc == -ENOTSUP ? create_widened(shape, b, bias, activation, out_plan) : rc;
 }
 
 void kernel_gemm_plan_destroy(struct kernel_gemm_plan **plan_ptr)
@@ -187,8 +297,24 @@ void kernel_gemm_plan_destroy(struct kernel_gemm_plan **plan_ptr)
     free(plan);
 }
 
-int kernel_gemm_plan_run(struct kernel_gemm_plan *plan, float *y, const float *a, void *workspace)
+int kernel_gemm_plan_run(struct kernel_gemm_plan *plan, void *y, const void *a, void *workspace)
 {
+    if (plan->is_row) {
+        gemm_row_run(&plan->row, y, a, plan->weights, plan->row_bias, workspace);
+        return 0;
+    }
+    if (plan->half.dtype != KERNEL_F32) {
+        dnnl_memory_set_data_handle(plan->b,
+                                    plan_half_widen(&plan->half, plan->weights, workspace));
+        if (plan->bias)
+            dnnl_memory_set_data_handle(plan->bias, (char *)plan->weights + plan->half.bias_offset);
+    }
+    if (plan->narrow) {
+        void *rounded = (char *)workspace + plan->a_offset;
+
+        plan->narrow(rounded, KERNEL_BF16, a, plan->a_count);
+        a = rounded;
+    }
     dnnl_memory_set_data_handle(plan->y, y);
     dnnl_memory_set_data_handle(plan->a, (void *)a);
     dnnl_memory_set_data_handle(plan->workspace, workspace);
@@ -201,6 +327,6 @@ int kernel_gemm_plan_run(struct kernel_gemm_plan *plan, float *y, const float *a
 
 struct kernel_gemm_plan_info kernel_gemm_plan_info(const struct kernel_gemm_plan *plan)
 {
-    return (struct kernel_gemm_plan_info){plan->version, plan->workspace_bytes, plan->weights,
-                                          plan->weights_bytes};
+    return (struct kernel_gemm_plan_info){plan->version,       plan->workspace_bytes, plan->weights,
+                                          plan->weights_bytes, plan->took.x,          plan->took.y};
 }

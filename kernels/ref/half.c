@@ -18,6 +18,12 @@ static void store(void *y, enum kernel_dtype dtype, int64_t i, float number, boo
     ref_set_f64(y, dtype, i, (double)number);
 }
 
+void narrow_ref(void *y, enum kernel_dtype to, const float *x, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        store(y, to, (int64_t)i, x[i], true);
+}
+
 /* --- Convolutions --- */
 
 /* One result of a convolution, or of its transpose: channel f of image n at o. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "runtime/graph/graph.h"
 #include "runtime/graph/private.h"
@@ -219,6 +220,15 @@ void value_share_data(struct value *value, const void *data)
 {
     value_set_data(value, (void *)data); /* a constant: nobody writes there */
     value->is_shared = true;
+}
+
+void value_give_back(const struct value *value, size_t offset, size_t bytes)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)value->data + offset;
+    uintptr_t first = (begin + page - 1) / page * page, end = (begin + bytes) / page * page;
+
+    if (value->is_shared && end > first)
+        madvise((void *)first, end - first, MADV_DONTNEED); /* a wish: nothing depends on it */
 }
 
 int graph_add_map(struct graph *graph, const void *address, size_t bytes)

@@ -287,6 +287,10 @@ size_t graph_release_details(struct graph *graph);
 /** Make a value a constant whose data lies in memory that the graph has mapped. */
 void value_share_data(struct value *value, const void *data);
 
+/** Give the pages of the file back that a part of a shared constant lies in: they are read again when
+ *  somebody looks at them. Of another constant nothing. */
+void value_give_back(const struct value *value, size_t offset, size_t bytes);
+
 /** Let the graph unmap this memory when it is destroyed. -ENOMEM: it is still the caller's. */
 int graph_add_map(struct graph *graph, const void *address, size_t bytes);
 

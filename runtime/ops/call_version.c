@@ -34,6 +34,7 @@ static int list_plans(const struct call_request *request, struct call_versions *
     if (rc < 0)
         return rc;
     shape.channels_last = call_plan_is_channels_last(request);
+    call_plan_weights(request, &shape.types);
     rc = kernel_conv_plan_list(&shape, residual != 2 && call_input(request, 2), residual >= 0, true,
                                &versions);
     if (rc < 0)

@@ -2,6 +2,7 @@
 /* Store weights and what lies between operators in half precision or bfloat16. The operators go on
  * computing in float32 (ops/call/half.c); inputs and outputs of the graph keep their types. */
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,11 +11,17 @@
 #include "runtime/ops/call/call.h"
 #include "runtime/passes/pass.h"
 
+enum {
+    PART = 1 << 20,      /* elements that are looked at before their pages are given back */
+    SHARE_OF_WEIGHTS = 4 /* so much less than weights matters little */
+};
+
 struct choice {
     struct graph *graph;
     enum dtype dtype;
     bool half_sums;
-    bool *is_half; /* by value->index */
+    bool weights_alone; /* and what is moved out of them */
+    bool *is_half;      /* by value->index */
 };
 
 /* Moves the elements of its data as they are: what goes in and what comes out has one type. */
@@ -71,11 +78,20 @@ static bool fits(const struct value *value, enum dtype dtype)
     const float *numbers = value->data;
     float most = dtype == DTYPE_F16 ? 0x1.ffcp15f : 0x1.fep127f;
     float least = dtype == DTYPE_F16 ? 0x1p-14f : 0x1p-126f; /* below, digits are lost */
+    int64_t count = shape_elements(&value->shape);
     float largest = 0;
 
-    for (int64_t i = 0; i < shape_elements(&value->shape); i++)
-        if (isfinite(numbers[i]) && fabsf(numbers[i]) > largest)
-            largest = fabsf(numbers[i]);
+    for (int64_t begin = 0; begin < count; begin += PART) {
+        int64_t end = begin + PART < count ? begin + PART : count;
+
+        for (int64_t i = begin; i < end; i++) {
+            float size = fabsf(numbers[i]);
+
+            largest = size > largest && size <= FLT_MAX ? size : largest;
+        }
+        value_give_back(value, (size_t)begin * sizeof(*numbers),
+                        (size_t)(end - begin) * sizeof(*numbers));
+    }
     return largest == 0 || (largest >= least && largest <= most);
 }
 
@@ -92,10 +108,21 @@ static bool may_be_read(const struct choice *choice, const struct value *value)
     return !value->data || fits(value, choice->dtype);
 }
 
+/* Rows of a table, or what else is moved out of a constant. */
+static bool is_of_weights(const struct value *value)
+{
+    const struct node *producer = value->producer;
+
+    return producer && is_moving(producer) && producer->input_count > 0 && producer->inputs[0] &&
+           producer->inputs[0]->data;
+}
+
 static bool may_be_half(const struct choice *choice, const struct value *value)
 {
     if (value->dtype != DTYPE_F32 || value->is_input || value->is_output || value->stays_wide ||
         value->decides_sizes || shape_elements(&value->shape) < 0 || value->consumer_count == 0)
+        return false;
+    if (choice->weights_alone && !value->data && !is_of_weights(value))
         return false;
     if (value->producer && (value->producer->outputs[0] != value ||
                             (!call_widens(value->producer) && !is_moving(value->producer))))
@@ -144,6 +171,7 @@ static int narrow(struct value *value, enum dtype dtype)
 {
     struct kernel_table kernels;
     enum kernel_dtype to = KERNEL_F32;
+    size_t count = (size_t)shape_elements(&value->shape);
     void *data;
 
     value->dtype = dtype;
@@ -157,7 +185,13 @@ static int narrow(struct value *value, enum dtype dtype)
         return -ENOMEM;
     call_dtype(dtype, &to);
     kernel_table_init(&kernels, kernel_best_level());
-    kernels.cast.fn(data, to, value->data, KERNEL_F32, (size_t)shape_elements(&value->shape));
+    for (size_t begin = 0; begin < count; begin += PART) {
+        size_t part = count - begin < PART ? count - begin : PART;
+
+        kernels.cast.fn((uint16_t *)data + begin, to, (const float *)value->data + begin,
+                        KERNEL_F32, part);
+        value_give_back(value, begin * sizeof(float), part * sizeof(float));
+    }
     value_set_data(value, data);
     return 0;
 }
@@ -173,12 +207,42 @@ static bool touches(const struct choice *choice, const struct node *node)
     return false;
 }
 
-int pass_half(struct graph *graph, enum dtype dtype, bool half_sums, struct diag *diag)
+static int64_t bytes_of(const struct value *value)
 {
+    int64_t bytes = value ? shape_bytes(&value->shape, value->dtype) : 0;
+
+    return bytes > 0 ? bytes : 0;
+}
+
+/* What lies between operators is little, as the largest operator with all that it reads and writes
+ * shows: in half precision it would take no less that matters, and conversions. */
+static bool is_little_between(const struct graph *graph)
+{
+    int64_t weights = 0, most = 0;
+
+    for (uint32_t i = 0; i < graph->value_count; i++)
+        weights += graph->values[i]->data ? bytes_of(graph->values[i]) : 0;
+    for (uint32_t n = 0; n < graph->node_count; n++) {
+        const struct node *node = graph->nodes[n];
+        int64_t bytes = 0;
+
+        for (uint32_t i = 0; i < node->input_count; i++)
+            bytes += node->inputs[i] && !node->inputs[i]->data ? bytes_of(node->inputs[i]) : 0;
+        for (uint32_t i = 0; i < node->output_count; i++)
+            bytes += bytes_of(node->outputs[i]);
+        most = bytes > most ? bytes : most;
+    }
+    return most <= weights / SHARE_OF_WEIGHTS;
+}
+
+int pass_half(struct graph *graph, const struct pass_options *options, struct diag *diag)
+{
+    enum dtype dtype = options->half;
     struct choice choice = {
         .graph = graph,
         .dtype = dtype,
-        .half_sums = half_sums,
+        .half_sums = options->half_sums,
+        .weights_alone = options->half_where_large && is_little_between(graph),
         .is_half = calloc(graph->value_count + 1, sizeof(*choice.is_half)),
     };
     int rc = !choice.is_half ? -ENOMEM : 0, count = 0;

@@ -35,7 +35,7 @@ int graph_optimise(struct graph *graph, const struct pass_options *options, eval
     if (rc >= 0 && !options->no_jit)
         rc = pass_fuse_chains(graph, diag);
     if (rc >= 0 && options->half != DTYPE_NONE)
-        rc = pass_half(graph, options->half, options->half_sums, diag);
+        rc = pass_half(graph, options, diag);
     if (rc < 0)
         return rc;
     graph_remove_dead(graph);

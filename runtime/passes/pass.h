@@ -26,6 +26,9 @@ struct pass_options {
     bool no_preprocess;   /* operators behind inputs are not fused */
     enum dtype half;      /* what tensors are stored in; 0: as the model says */
     bool half_sums; /* and so is what convolutions, products and normalisations add or scale by */
+    /* Tensors between operators are stored so only where they take a noticeable part of the memory; else
+     * weights alone are. */
+    bool half_where_large;
     bool folds_scales; /* products with a number go into matrix products, as a device has them */
     bool joins_gelu;   /* GELUs by tanh go into matrix products, as a device's library has them */
     bool joins_attention; /* attention in smaller operators becomes one, for a device's kernel */
@@ -114,9 +117,12 @@ void pass_mark_wide(const struct graph *graph);
  *  - constants that are no weights. Biases of convolutions and products, and the scales and biases of
  *    normalisations, are weights where half_sums is set: a device's kernels want one type.
  *
+ * Where half_where_large is set, tensors between operators are stored so only if the largest operator reads
+ * and writes more than a quarter of the weights' bytes.
+ *
  * Returns how many nodes read or write such a tensor.
  */
-int pass_half(struct graph *graph, enum dtype dtype, bool half_sums, struct diag *diag);
+int pass_half(struct graph *graph, const struct pass_options *options, struct diag *diag);
 
 /** How many operators read or write tensors of this type; 0 for DTYPE_NONE. */
 uint32_t pass_half_count(const struct graph *graph, enum dtype dtype);

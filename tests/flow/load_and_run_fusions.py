@@ -104,7 +104,7 @@ def check_half(folder):
     for option, dtype, bound in (("--fp16", "float16", 0.01), ("--enable-ioc16", "float16", 0.01),
                                  ("--bf16", "bfloat16", 0.1)):
         got, done = output(folder, option)
-        expect(f"6 operators read or write tensors stored in {dtype}; all compute in float32" in
+        expect(f"6 operators read or write tensors stored in {dtype}; all compute in float32, " in
                done.stderr, f"no word of {option}", done)
         error = numpy.abs(got - plain).max()
         expect(0 < error < bound, f"{option} is {error} off", done)

@@ -109,7 +109,7 @@ static void each_tensor_is_rounded_once(void **state)
         build_node(graph, "Neg", "flat", "", "y");
         build_output(graph, "y");
         infer(graph);
-        assert_int_equal(pass_half(graph, halves[h], false, &diag), 5);
+        assert_int_equal(pass_half(graph, &(struct pass_options){.half = halves[h]}, &diag), 5);
         got = run(graph);
         for (int k = 0; k < 77; k++) {
             int at = k % 7 * 11 + k / 7; /* before the transposition */
@@ -215,7 +215,7 @@ static void what_cannot_be_half_stays(void **state)
         build_node(graph, cases[i].op_type, cases[i].inputs, "", "y");
         build_output(graph, "y");
         infer(graph);
-        assert_int_equal(pass_half(graph, DTYPE_F16, false, &diag), 0);
+        assert_int_equal(pass_half(graph, &(struct pass_options){.half = DTYPE_F16}, &diag), 0);
         assert_int_equal(graph_find_value(graph, "a")->dtype, DTYPE_F32);
         graph_destroy(&graph);
     }
@@ -231,8 +231,8 @@ static void numbers_that_do_not_fit_stay(void **state)
     build_node(graph, "Flatten", "a", "", "y");
     build_output(graph, "y");
     infer(graph);
-    assert_int_equal(pass_half(graph, DTYPE_F16, false, &diag), 0);
-    assert_int_equal(pass_half(graph, DTYPE_BF16, false, &diag),
+    assert_int_equal(pass_half(graph, &(struct pass_options){.half = DTYPE_F16}, &diag), 0);
+    assert_int_equal(pass_half(graph, &(struct pass_options){.half = DTYPE_BF16}, &diag),
                      1); /* the MatMul, for its weights */
     assert_int_equal(graph_find_value(graph, "a")->dtype, DTYPE_F32);
     graph_destroy(&graph);
@@ -254,7 +254,9 @@ static void what_is_added_is_half_where_it_is_asked_for(void **state)
         build_node(graph, "Add", "g; none:f32 2=1,2", "", "y");
         build_output(graph, "y");
         infer(graph);
-        assert_true(pass_half(graph, DTYPE_F16, half_sums, &diag) >= 4);
+        assert_true(pass_half(graph,
+                              &(struct pass_options){.half = DTYPE_F16, .half_sums = half_sums},
+                              &diag) >= 4);
         assert_int_equal(graph_find_value(graph, "w")->dtype, DTYPE_F16);
         assert_int_equal(graph_find_value(graph, "b")->dtype, wanted);
         assert_int_equal(graph_find_value(graph, "scale")->dtype, wanted);
@@ -262,6 +264,78 @@ static void what_is_added_is_half_where_it_is_asked_for(void **state)
         assert_int_equal(graph_find_value(graph, "large")->dtype, DTYPE_F32);
         assert_int_equal(graph_find_value(graph, "none")->dtype, DTYPE_F32);
         CHECK_OK(graph_check(graph, &diag));
+        graph_destroy(&graph);
+    }
+}
+
+/* A network whose weights outweigh by far what lies between them, and the same with a large image. */
+static struct graph *build_heavy(int size)
+{
+    struct graph *graph = build_graph(14);
+    char inputs[64];
+
+    snprintf(inputs, sizeof(inputs), "table; i:i64 %d,1", size);
+    build_value(graph, weights("table:f32 8,8", 64));
+    build_value(graph, weights("v:f32 8,8", 64));
+    build_node(graph, "Gather", inputs, "axis=0", "rows");
+    build_node(graph, "MatMul", "rows; v", "", "a");
+    build_node(graph, "Relu", "a", "", "b");
+    build_node(graph, "MatMul", "b; v", "", "y");
+    build_output(graph, "y");
+    infer(graph);
+    return graph;
+}
+
+/* What is little beside weights stays in float32, but for weights, and rows that are taken out of them. */
+static void little_between_stays(void **state)
+{
+    static const struct {
+        int size;
+        bool where_large;
+        enum dtype between;
+    } cases[] = {{1, true, DTYPE_F32}, {1, false, DTYPE_F16}, {64, true, DTYPE_F16}};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct graph *graph = build_heavy(cases[i].size);
+        struct diag diag = {0};
+
+        assert_true(pass_half(graph,
+                              &(struct pass_options){.half = DTYPE_F16,
+                                                     .half_where_large = cases[i].where_large},
+                              &diag) >= 3);
+        assert_int_equal(graph_find_value(graph, "table")->dtype, DTYPE_F16);
+        assert_int_equal(graph_find_value(graph, "rows")->dtype, DTYPE_F16);
+        assert_int_equal(graph_find_value(graph, "v")->dtype, DTYPE_F16);
+        assert_int_equal(graph_find_value(graph, "a")->dtype, cases[i].between);
+        CHECK_OK(graph_check(graph, &diag));
+        graph_destroy(&graph);
+    }
+}
+
+/* One row, by either order of the weights. */
+static void one_row_is_multiplied(void **state)
+{
+    for (size_t h = 0; h < 2; h++) {
+        struct graph *graph = build_graph(14);
+        struct diag diag = {0};
+        float *got, *want;
+
+        build_value(graph, weights("w:f32 8,30", 240));
+        build_value(graph, weights("v:f32 3,30", 90));
+        build_node(graph, "MatMul", "x:f32 1,8; w", "", "a");
+        build_node(graph, "Gemm", "a; v; c:f32 3=1,2,3", "transB=1", "g");
+        build_node(graph, "Relu", "g", "", "y");
+        build_output(graph, "y");
+        infer(graph);
+        want = run(graph);
+        CHECK_OK(
+            graph_optimise(graph, &(struct pass_options){.half = halves[h]}, eval_node, &diag));
+        assert_int_equal(graph_find_value(graph, "v")->dtype, halves[h]);
+        got = run(graph);
+        for (int k = 0; k < 3; k++)
+            CHECK_NEAR(got[k], want[k], 40 * units[h]);
+        free(got);
+        free(want);
         graph_destroy(&graph);
     }
 }
@@ -275,6 +349,8 @@ int main(void)
         cmocka_unit_test(what_cannot_be_half_stays),
         cmocka_unit_test(numbers_that_do_not_fit_stay),
         cmocka_unit_test(what_is_added_is_half_where_it_is_asked_for),
+        cmocka_unit_test(little_between_stays),
+        cmocka_unit_test(one_row_is_multiplied),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

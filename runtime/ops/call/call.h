@@ -64,6 +64,9 @@ struct call_request {
      * that needs an input's content to choose its sizes is refused without. */
     const struct tensor_view *inputs;
     const struct tensor_view *outputs;
+    /* As many, as they are stored, where call_bind_any() shows them as float32; NULL: as above. */
+    const struct tensor_view *stored_inputs;
+    const struct tensor_view *stored_outputs;
     /* How they lie in memory: as many; NULL: all row-major. See call_layout_need(). */
     const struct layout *input_layouts;
     const struct layout *output_layouts;
@@ -141,6 +144,14 @@ int call_bind_conv_plan(const struct call_request *request, struct call *out_cal
  * are the only addresses it reads. Returns as call_bind_conv_plan().
  */
 int call_bind_gemm_plan(const struct call_request *request, struct call *out_call);
+
+/** The weights of such a plan, input 1, as they are stored, and in which types it may compute: the
+ *  binders' own business. */
+const struct tensor_view *call_plan_weights(const struct call_request *request,
+                                            struct kernel_plan_types *out_types);
+
+/** What a plan reads as input 0 and writes as output 0; float32 of other calls. */
+struct kernel_plan_types call_plan_types(const struct call *call);
 
 /** The copy of its weights that a kernel has prepared, with their size; NULL: there is none. */
 const void *call_weights(const struct call *call, size_t *out_bytes);

@@ -56,6 +56,43 @@ const void *call_weights(const struct call *call, size_t *out_bytes)
     return NULL;
 }
 
+const struct tensor_view *call_plan_weights(const struct call_request *request,
+                                            struct kernel_plan_types *out_types)
+{
+    const struct tensor_view *inputs =
+        request->stored_inputs ? request->stored_inputs : request->inputs;
+    const struct tensor_view *outputs =
+        request->stored_outputs ? request->stored_outputs : request->outputs;
+    const struct value *x = node_input(request->node, 0);
+
+    *out_types = (struct kernel_plan_types){0};
+    if (request->node->input_count < 2 || !call_is_half(inputs[1].dtype))
+        return call_input(request, 1);
+    call_dtype(inputs[1].dtype, &out_types->weights);
+    if (inputs[1].dtype == DTYPE_BF16 && inputs[0].dtype == DTYPE_BF16)
+        out_types->x = KERNEL_BF16;
+    else
+        out_types->keeps_x =
+            inputs[0].dtype != DTYPE_F32 || !x || x->stays_wide || x->decides_sizes;
+    if (inputs[1].dtype == DTYPE_BF16 && outputs[0].dtype == DTYPE_BF16)
+        out_types->y = KERNEL_BF16;
+    return &inputs[1];
+}
+
+struct kernel_plan_types call_plan_types(const struct call *call)
+{
+    struct kernel_plan_types types = {0};
+
+    if (call->plan) {
+        types.x = kernel_conv_plan_info(call->plan).x;
+        types.y = kernel_conv_plan_info(call->plan).y;
+    } else if (call->gemm) {
+        types.x = kernel_gemm_plan_info(call->gemm).a;
+        types.y = kernel_gemm_plan_info(call->gemm).y;
+    }
+    return types;
+}
+
 const struct tensor_view *call_input(const struct call_request *request, uint32_t index)
 {
     if (index >= request->node->input_count || request->inputs[index].dtype == DTYPE_NONE)

@@ -73,7 +73,8 @@ bool call_plan_is_channels_last(const struct call_request *request)
 
 int call_bind_conv_plan(const struct call_request *request, struct call *out_call)
 {
-    const struct tensor_view *w = call_input(request, 1);
+    struct kernel_plan_types types;
+    const struct tensor_view *w = call_plan_weights(request, &types);
     int residual = request->node->fused.residual_input;
     const struct tensor_view *bias = residual == 2 ? NULL : call_input(request, 2);
     struct call call = {.run = run_conv_plan};
@@ -84,12 +85,14 @@ int call_bind_conv_plan(const struct call_request *request, struct call *out_cal
 
     if (rc < 0)
         return rc;
-    if (request->inputs[0].dtype != DTYPE_F32 || w->dtype != DTYPE_F32 || !w->data ||
+    if (request->inputs[0].dtype != DTYPE_F32 || !w->data ||
+        (w->dtype != DTYPE_F32 && types.weights == KERNEL_F32) ||
         (bias && (bias->dtype != DTYPE_F32 || !bias->data)) ||
         shape_elements(&request->outputs[0].shape) == 0 ||
         shape_elements(&request->inputs[0].shape) == 0)
         return 1;
     shape.channels_last = call_plan_is_channels_last(request);
+    shape.types = types;
     rc = kernel_conv_plan_create(&shape, w->data, bias ? bias->data : NULL, residual >= 0,
                                  request->version, &call.plan);
     if (rc == -ENOTSUP)

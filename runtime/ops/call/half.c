@@ -7,8 +7,6 @@
 #include "runtime/ops/table.h"
 
 #include <errno.h>
-#include <float.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,8 +25,10 @@ struct operand {
 
 struct call_half {
     cast_fn *cast;
-    chain_half_fn *narrow; /* on a device, where what is finite stays so by its kernels; or NULL */
-    int residual_input;    /* goes to output 0 before the kernel runs, which adds to it; -1: none */
+    narrow_fn *narrow_host;
+    chain_half_fn *narrow;  /* on a device, where what is finite stays so by its kernels; or NULL */
+    enum kernel_dtype sums; /* what a plan makes output 0 as */
+    int residual_input; /* goes to output 0 before the kernel runs, which adds to it; -1: none */
     uint32_t input_count, output_count;
     size_t inner_offset; /* of the workspace that the kernel itself wants */
     const void **inputs;
@@ -54,6 +54,7 @@ static struct call_half *half_create(const struct call_request *request)
     if (!half)
         return NULL;
     half->cast = request->kernels->cast.fn;
+    half->narrow_host = request->kernels->narrow.fn;
     half->narrow = request->on_device ? request->kernels->chain_half.fn : NULL;
     half->input_count = inputs;
     half->output_count = outputs;
@@ -78,8 +79,9 @@ void call_half_destroy(struct call_half **half_ptr)
     free(half);
 }
 
-/* The float32 form of a tensor; of a constant with its content. */
-static int widen_view(struct call_half *half, struct operand *operand, struct tensor_view *view)
+/* The float32 form of a tensor; of a constant with its content, unless only its shape is wanted. */
+static int widen_view(struct call_half *half, bool has_content, struct operand *operand,
+                      struct tensor_view *view)
 {
     operand->is_half = call_is_half(view->dtype);
     operand->is_read = true;
@@ -88,6 +90,8 @@ static int widen_view(struct call_half *half, struct operand *operand, struct te
         return 0;
     call_dtype(view->dtype, &operand->dtype);
     view->dtype = DTYPE_F32;
+    if (!has_content)
+        view->data = NULL;
     if (!view->data)
         return 0;
     operand->constant = graph_alloc_data((size_t)shape_bytes(&view->shape, DTYPE_F32));
@@ -117,7 +121,9 @@ static void place(struct call_half *half, struct call *call, const struct node *
 {
     size_t at = 0, bytes;
     bool is_prepared = call_weights(call, &bytes) != NULL;
+    struct kernel_plan_types types = call_plan_types(call);
 
+    half->sums = types.y;
     half->residual_input = is_prepared ? node->fused.residual_input : -1;
     for (uint32_t i = 0; i < half->input_count + half->output_count; i++) {
         struct operand *operand = &half->operands[i];
@@ -127,6 +133,8 @@ static void place(struct call_half *half, struct call *call, const struct node *
             free(operand->constant);
             operand->constant = NULL;
         }
+        if ((i == 0 && types.x != KERNEL_F32) || (i == half->input_count && types.y != KERNEL_F32))
+            operand->is_half = false; /* as it is */
         if (!operand->is_half || !operand->is_read || is_at_hand(half, operand))
             continue;
         operand->offset = at;
@@ -143,6 +151,7 @@ static int bind_widened(const struct call_request *request, call_bind_any_fn *bi
                         struct call_half *half, struct call *out_call)
 {
     uint32_t inputs = request->node->input_count, outputs = request->node->output_count;
+    bool is_plan = bind == call_bind_conv_plan || bind == call_bind_gemm_plan;
     struct tensor_view *views = calloc(inputs + outputs + 1, sizeof(*views));
     struct call_request widened = *request;
     int rc = views ? 0 : -ENOMEM;
@@ -151,7 +160,7 @@ static int bind_widened(const struct call_request *request, call_bind_any_fn *bi
         views[i] = i < inputs ? request->inputs[i] : request->outputs[i - inputs];
         if (i >= inputs)
             views[i].data = NULL; /* what is there is no content yet */
-        rc = widen_view(half, &half->operands[i], &views[i]);
+        rc = widen_view(half, !is_plan || i != 1, &half->operands[i], &views[i]);
         if (i >= inputs && request->node->outputs[i - inputs])
             half->operands[i].saturates = request->node->outputs[i - inputs]->is_narrowed;
     }
@@ -161,6 +170,8 @@ static int bind_widened(const struct call_request *request, call_bind_any_fn *bi
     }
     widened.inputs = views;
     widened.outputs = views + inputs;
+    widened.stored_inputs = request->inputs;
+    widened.stored_outputs = request->outputs;
     rc = bind(&widened, out_call);
     free(views);
     return rc;
@@ -192,18 +203,6 @@ int call_bind_any(const struct call_request *request, call_bind_any_fn *bind, st
 
 /* --- Running. --- */
 
-/* Finite numbers stay so: infinity minus infinity behind this would be of the storage's making. */
-static void saturate(float *numbers, size_t count, enum kernel_dtype dtype)
-{
-    const float most = dtype == KERNEL_F16 ? 0x1.ffcp15f : 0x1.fep127f;
-
-    for (size_t i = 0; i < count; i++) {
-        float size = fabsf(numbers[i]);
-
-        numbers[i] = size > most && size <= FLT_MAX ? copysignf(most, numbers[i]) : numbers[i];
-    }
-}
-
 static void narrow(const struct call_half *half, const struct operand *operand, void *y, float *x)
 {
     struct kernel_chain_half shape = {.chain = {.rank = 1, .inputs = 1},
@@ -217,9 +216,11 @@ static void narrow(const struct call_half *half, const struct operand *operand, 
         half->narrow(y, &input, &shape);
         return;
     }
+    /* Finite numbers stay so: infinity minus infinity behind this would be of the storage's making. */
     if (operand->saturates)
-        saturate(x, operand->count, operand->dtype);
-    half->cast(y, operand->dtype, x, KERNEL_F32, operand->count);
+        half->narrow_host(y, operand->dtype, x, operand->count);
+    else
+        half->cast(y, operand->dtype, x, KERNEL_F32, operand->count);
 }
 
 /* The residual to where the kernel makes output 0, which may be where it is. */
@@ -228,12 +229,12 @@ static void take_residual(const struct call_half *half, const struct call *call)
     const struct operand *y = &half->operands[half->input_count];
     uint32_t at = (uint32_t)half->residual_input;
     const struct operand *residual = &half->operands[at];
+    enum kernel_dtype from = residual->is_half ? residual->dtype : KERNEL_F32;
 
-    if (residual->is_half)
-        half->cast(half->outputs[0], KERNEL_F32, call->inputs[at], residual->dtype,
-                   residual->count);
+    if (from != half->sums)
+        half->cast(half->outputs[0], half->sums, call->inputs[at], from, residual->count);
     else if (half->outputs[0] != call->inputs[at])
-        memcpy(half->outputs[0], call->inputs[at], y->count * sizeof(float));
+        memcpy(half->outputs[0], call->inputs[at], y->count * kernel_dtype_bytes(from));
 }
 
 int call_run_half(const struct call *call)

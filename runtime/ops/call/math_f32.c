@@ -409,11 +409,13 @@ static int run_gemm_plan(const struct call *call)
  * most, both constant. Its rows are those of all matrices of A, which lie one behind the other. */
 static bool is_plain_product(const struct call_request *request, struct kernel_gemm *shape)
 {
-    const struct tensor_view *b = call_input(request, 1), *c = call_input(request, 2);
+    const struct tensor_view *b = call_plan_weights(request, &shape->types);
+    const struct tensor_view *c = call_input(request, 2);
 
     if (request->outputs[0].dtype != DTYPE_F32 || request->inputs[0].dtype != DTYPE_F32 ||
-        b->dtype != DTYPE_F32 || !b->data || b->shape.rank != 2 || shape->trans_a ||
-        shape->alpha != 1.0f || shape->n == 0 || shape->a_line != 0 || shape->y_line != 0 ||
+        (b->dtype != DTYPE_F32 && shape->types.weights == KERNEL_F32) || !b->data ||
+        b->shape.rank != 2 || shape->trans_a || shape->alpha != 1.0f || shape->n == 0 ||
+        shape->a_line != 0 || shape->y_line != 0 ||
         (c && (c->dtype != DTYPE_F32 || !c->data || shape->beta != 1.0f ||
                shape->c_row_stride != 0 || (shape->c_col_stride != 1 && shape->n > 1))))
         return false;
@@ -425,6 +427,8 @@ int call_bind_gemm_plan(const struct call_request *request, struct call *out_cal
 {
     const struct tensor_view *c = call_input(request, 2);
     struct kernel_activation activation = call_activation(request->node);
+    struct kernel_plan_types types;
+    const struct tensor_view *b = call_plan_weights(request, &types);
     struct call call = {.run = run_gemm_plan};
     struct kernel_gemm shape;
     int rc = strcmp(request->node->op_type, "Gemm") == 0 ? gemm_shape(request, &shape)
@@ -434,8 +438,7 @@ int call_bind_gemm_plan(const struct call_request *request, struct call *out_cal
         return rc;
     if (!is_plain_product(request, &shape))
         return 1;
-    rc = kernel_gemm_plan_create(&shape, request->inputs[1].data, c ? c->data : NULL, &activation,
-                                 &call.gemm);
+    rc = kernel_gemm_plan_create(&shape, b->data, c ? c->data : NULL, &activation, &call.gemm);
     if (rc == -ENOTSUP)
         return 1;
     if (rc < 0)

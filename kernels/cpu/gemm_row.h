@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One row times weights that are stored in half precision. Inside kernels/cpu only. */
+#ifndef OPTRACE_KERNELS_CPU_GEMM_ROW_H
+#define OPTRACE_KERNELS_CPU_GEMM_ROW_H
+
+#include "kernels/kernels.h"
+
+/** The functions that it takes, and how much of b it widens at a time. */
+struct gemm_row {
+    struct kernel_gemm shape;
+    struct kernel_activation activation;
+    unary_f32_fn *activate;
+    gemm_f32_fn *multiply;
+    binary_fn *add;
+    cast_fn *cast;
+    const char *version;
+    int64_t lines; /* of b as it lies */
+    size_t tile_bytes, workspace_bytes;
+};
+
+/** Of shape m is 1, and n, k, trans_b and the type of weights count. */
+void gemm_row_init(struct gemm_row *row, const struct kernel_gemm *shape,
+                   const struct kernel_activation *activation);
+
+/** b as it lies, in its type; bias: NULL, none. */
+void gemm_row_run(const struct gemm_row *row, float *y, const float *a, const void *b,
+                  const float *bias, void *workspace);
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Weights that a plan has packed as f32, and keeps in half precision: each run widens its own into
+ * scratch that is still in the cache when they are multiplied. */
+#include "kernels/cpu/plan_half.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static size_t round_up(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+static struct kernel_table table_of_processor(void)
+{
+    struct kernel_table table;
+
+    kernel_table_init(&table, kernel_best_level());
+    return table;
+}
+
+cast_fn *plan_half_cast(void)
+{
+    return table_of_processor().cast.fn;
+}
+
+narrow_fn *plan_half_narrow(void)
+{
+    return table_of_processor().narrow.fn;
+}
+
+float *plan_half_copy(const void *w, enum kernel_dtype dtype, size_t count)
+{
+    float *copy = aligned_alloc(64, round_up(count * sizeof(*copy) + 1));
+
+    if (copy)
+        plan_half_cast()(copy, KERNEL_F32, w, dtype, count);
+    return copy;
+}
+
+int plan_half_store(struct plan_half *half, enum kernel_dtype dtype, void **memory, size_t *bytes,
+                    size_t w_bytes, size_t *workspace_bytes)
+{
+    size_t count = w_bytes / sizeof(float), bias_bytes = *bytes - w_bytes;
+    size_t bias_offset = round_up(count * kernel_dtype_bytes(dtype));
+    char *stored = aligned_alloc(64, round_up(bias_offset + bias_bytes));
+
+    if (!stored)
+        return -ENOMEM;
+    *half = (struct plan_half){
+        .dtype = dtype,
+        .count = count,
+        .offset = round_up(*workspace_bytes),
+        .bias_offset = bias_offset,
+        .cast = plan_half_cast(),
+    };
+    half->cast(stored, dtype, *memory, KERNEL_F32, count);
+    memcpy(stored + bias_offset, (char *)*memory + w_bytes, bias_bytes);
+    free(*memory);
+    *memory = stored;
+    *bytes = bias_offset + bias_bytes;
+    *workspace_bytes = half->offset + w_bytes;
+    return 0;
+}
+
+float *plan_half_widen(const struct plan_half *half, const void *memory, void *workspace)
+{
+    float *wide = (float *)(void *)((char *)workspace + half->offset);
+
+    half->cast(wide, KERNEL_F32, memory, half->dtype, half->count);
+    return wide;
+}
