@@ -83,7 +83,7 @@ enum kernel_zip {
     ZIP_DIV, /* integers cut off; x / 0 is 0 */
     ZIP_MAX, /* NaN where either is */
     ZIP_MIN,
-    ZIP_MOD,     /* the divisor's sign; x mod 0 is 0 */
+    ZIP_MOD,     /* the divisor's sign, of a 0 too; x mod 0 is 0 */
     ZIP_FMOD,    /* the dividend's sign */
     ZIP_POW,     /* computed in f64 when either is real; a negative integer power is 0, 1 or -1 */
     ZIP_PRELU,   /* a < 0 ? a * b : a */

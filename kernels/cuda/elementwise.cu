@@ -219,7 +219,9 @@ static __device__ R modulo(R a, R b)
 {
     R rest = fmod(a, b);
 
-    return rest != R(0) && (rest < R(0)) != (b < R(0)) ? rest + b : rest;
+    if (rest == R(0))
+        return copysign(R(0), b);
+    return (rest < R(0)) != (b < R(0)) ? rest + b : rest;
 }
 
 template <typename R>

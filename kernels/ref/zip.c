@@ -10,7 +10,9 @@ static double modulo(double a, double b)
 {
     double rest = fmod(a, b);
 
-    return rest != 0.0 && (rest < 0.0) != (b < 0.0) ? rest + b : rest;
+    if (rest == 0.0)
+        return copysign(0.0, b);
+    return (rest < 0.0) != (b < 0.0) ? rest + b : rest;
 }
 
 static bool compare_reals(enum kernel_zip op, double a, double b)
