@@ -264,11 +264,16 @@ void *graph_alloc_data(size_t bytes)
 
 static int add_end(struct value ***list, uint32_t *count, struct value *value)
 {
-    struct value **grown = realloc(*list, (*count + 1) * sizeof(*grown));
+    uint32_t n = *count;
 
-    if (!grown)
-        return -ENOMEM;
-    *list = grown;
+    /* The room is the next power of two, or more where some were taken out. */
+    if ((n & (n - 1)) == 0) {
+        struct value **grown = realloc(*list, (n == 0 ? 1 : (size_t)n * 2) * sizeof(*grown));
+
+        if (!grown)
+            return -ENOMEM;
+        *list = grown;
+    }
     (*list)[(*count)++] = value;
     return 0;
 }

@@ -246,15 +246,16 @@ static int fuse(struct graph *graph, struct value *input, struct node *first)
 
 static int fuse_readers(struct graph *graph, struct value *input)
 {
+    uint32_t i = 0;
     int fused = 0;
 
-    for (uint32_t i = 0; i < input->consumer_count; i++) {
+    while (i < input->consumer_count) {
         int rc = fuse(graph, input, input->consumers[i]);
 
         if (rc < 0)
             return rc;
-        if (rc > 0)
-            i = UINT32_MAX; /* the list has changed */
+        if (rc == 0)
+            i++; /* else another stands at its place, which may be the new one */
         fused += rc;
     }
     return fused;

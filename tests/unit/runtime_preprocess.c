@@ -204,12 +204,41 @@ static void others_may_read_the_input(void **state)
     graph_destroy(&graph);
 }
 
+/* Were all looked at anew after each, this would take minutes. */
+static void very_many_readers_are_fused(void **state)
+{
+    enum { READERS = 1 << 15 };
+    struct graph *graph = build_graph(14);
+    struct shape shape = {.rank = 2, .dims = {2, 2}};
+    struct value *x = graph_add_value(graph, "x", DTYPE_U8, &shape, NULL);
+    struct diag diag = {0};
+
+    CHECK_OK(graph_add_input(graph, x));
+    for (uint32_t i = 0; i < READERS; i++) {
+        static const int64_t perm[] = {1, 0};
+        struct value *wide = graph_add_value(graph, NULL, DTYPE_F32, &shape, NULL);
+        struct value *turned = graph_add_value(graph, NULL, DTYPE_F32, &shape, NULL);
+        struct node *cast = graph_add_node(graph, "Cast", "", NULL, &x, 1, &wide, 1);
+        struct node *node = graph_add_node(graph, "Transpose", "", NULL, &wide, 1, &turned, 1);
+
+        CHECK_OK(node_set_int(cast, "to", 1));
+        CHECK_OK(node_set_ints(node, "perm", perm, 2));
+        CHECK_OK(graph_add_output(graph, turned));
+    }
+    assert_int_equal(pass_preprocess(graph, &diag), 2 * READERS);
+    CHECK_OK(graph_check(graph, &diag));
+    assert_int_equal(graph->node_count, READERS);
+    assert_int_equal(x->consumer_count, READERS);
+    graph_destroy(&graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_becomes_one_node_and_the_numbers_stay),
         cmocka_unit_test(a_convolution_gets_what_it_wants),
         cmocka_unit_test(others_may_read_the_input),
+        cmocka_unit_test(very_many_readers_are_fused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

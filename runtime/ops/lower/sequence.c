@@ -443,7 +443,8 @@ void lower_prune(struct graph *graph)
                            node->inputs[0]->producer && makes_sequence(node->inputs[0]->producer);
 
             if ((makes_sequence(node) || is_copy) && is_unread(node))
-                graph_remove_node(graph, node);
+                graph_detach_node(node);
         }
+        graph_remove_detached(graph);
     } while (graph->node_count < before);
 }
