@@ -77,7 +77,8 @@ struct shape {
 bool shape_is_known(const struct shape *shape);
 bool shape_equal(const struct shape *a, const struct shape *b);
 
-/** Number of elements of a known shape; -1 when it is not known or does not fit the limit. */
+/** Number of elements of a known shape; -1 when it is not known or does not fit the limit, a length
+ *  of 0 counted as 1 in that. */
 int64_t shape_elements(const struct shape *shape);
 
 /** Bytes of a known shape; -1 when it is not known or does not fit the limit. */

@@ -82,20 +82,18 @@ bool shape_equal(const struct shape *a, const struct shape *b)
 int64_t shape_elements(const struct shape *shape)
 {
     int64_t count = 1;
+    bool is_empty = false;
 
     if (!shape_is_known(shape))
         return -1;
-    /* A zero anywhere makes the product 0, however large the others are. */
-    for (int i = 0; i < shape->rank; i++) {
-        if (shape->dims[i] == 0)
-            return 0;
-    }
+    /* Beside a length of 0 the others are bounded too: strides are products of some of them. */
     for (int i = 0; i < shape->rank; i++) {
         if (shape->dims[i] > TENSOR_MAX_BYTES / count)
             return -1;
-        count *= shape->dims[i];
+        is_empty = is_empty || shape->dims[i] == 0;
+        count *= shape->dims[i] > 0 ? shape->dims[i] : 1;
     }
-    return count;
+    return is_empty ? 0 : count;
 }
 
 int64_t shape_bytes(const struct shape *shape, enum dtype dtype)

@@ -342,7 +342,8 @@ static void a_read_value_needs_a_source(void **state)
 static void sizes_stay_within_the_limit(void **state)
 {
     struct shape large = {.rank = 3, .dims = {1 << 30, 1 << 30, 1 << 30}};
-    struct shape empty = {.rank = 3, .dims = {1 << 30, 1 << 30, 0}};
+    struct shape empty = {.rank = 3, .dims = {1 << 20, 1 << 20, 0}};
+    struct shape long_beside_nothing = {.rank = 4, .dims = {0, 1 << 30, 1 << 30, 1 << 30}};
     struct shape open = {.rank = 2, .dims = {3, -1}};
     struct shape scalar = {.rank = 0};
     char text[SHAPE_TEXT_BYTES];
@@ -350,6 +351,7 @@ static void sizes_stay_within_the_limit(void **state)
     assert_int_equal(shape_elements(&large), -1);
     assert_int_equal(shape_bytes(&large, DTYPE_U8), -1);
     assert_int_equal(shape_elements(&empty), 0);
+    assert_int_equal(shape_elements(&long_beside_nothing), -1);
     assert_int_equal(shape_elements(&open), -1);
     assert_int_equal(shape_bytes(&scalar, DTYPE_F64), 8);
     assert_int_equal(shape_bytes(&scalar, DTYPE_STRING), 8);
