@@ -20,7 +20,7 @@ static struct kernel_table table_of_processor(void)
     return table;
 }
 
-cast_fn *plan_half_cast(void)
+static cast_fn *cast_of_processor(void)
 {
     return table_of_processor().cast.fn;
 }
@@ -35,7 +35,7 @@ float *plan_half_copy(const void *w, enum kernel_dtype dtype, size_t count)
     float *copy = aligned_alloc(64, round_up(count * sizeof(*copy) + 1));
 
     if (copy)
-        plan_half_cast()(copy, KERNEL_F32, w, dtype, count);
+        cast_of_processor()(copy, KERNEL_F32, w, dtype, count);
     return copy;
 }
 
@@ -53,7 +53,7 @@ int plan_half_store(struct plan_half *half, enum kernel_dtype dtype, void **memo
         .count = count,
         .offset = round_up(*workspace_bytes),
         .bias_offset = bias_offset,
-        .cast = plan_half_cast(),
+        .cast = cast_of_processor(),
     };
     half->cast(stored, dtype, *memory, KERNEL_F32, count);
     memcpy(stored + bias_offset, (char *)*memory + w_bytes, bias_bytes);

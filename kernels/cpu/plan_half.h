@@ -31,8 +31,7 @@ float *plan_half_widen(const struct plan_half *half, const void *memory, void *w
 /** f16 or bf16 as f32, from aligned_alloc(); NULL: no memory. */
 float *plan_half_copy(const void *w, enum kernel_dtype dtype, size_t count);
 
-/** The functions of this processor. */
-cast_fn *plan_half_cast(void);
+/** The function of this processor. */
 narrow_fn *plan_half_narrow(void);
 
 #endif
