@@ -305,7 +305,7 @@ static int take_texts(const Onnx__TensorProto *proto, const char *what, struct t
     size_t elements = (size_t)shape_elements(&made->shape);
     int64_t *numbers;
 
-    if (proto->has_raw_data || proto->data_location != 0)
+    if ((proto->has_raw_data && proto->raw_data.len > 0) || proto->data_location != 0)
         return diag_set(diag, -EINVAL, "%s holds texts as raw bytes", what);
     if (proto->n_string_data != elements)
         return diag_set(diag, -EINVAL, "%s holds %zu texts where its shape needs %zu", what,
