@@ -8,12 +8,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "base/text_encode.h"
+
 /** Decode the first character of UTF-8 text of at least one byte. Returns how many bytes it takes,
  * or 0 when they are not well-formed. U+0000 is a character here. */
 size_t text_decode(const char *bytes, size_t length, uint32_t *out_code);
-
-/** Write a character, up to U+10FFFF, as UTF-8. Returns its bytes, 4 at most. */
-size_t text_encode(char *out, uint32_t code);
 
 /** True when `bytes` is well-formed UTF-8 (no surrogates, no overlong forms, no NUL byte). */
 bool text_is_utf8(const char *bytes, size_t length);

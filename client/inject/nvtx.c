@@ -14,6 +14,7 @@
 #include <string.h>
 #include <wchar.h>
 
+#include "base/text_encode.h"
 #include "client/inject/found.h"
 #include "client/inject/names.h"
 #include "client/inject/recorder.h"
@@ -76,30 +77,6 @@ static struct domain default_domain;
 
 /* --- Texts --- */
 
-static size_t put_code(char *out, uint32_t code)
-{
-    if (code < 0x80) {
-        out[0] = (char)code;
-        return 1;
-    }
-    if (code < 0x800) {
-        out[0] = (char)(0xc0 | code >> 6);
-        out[1] = (char)(0x80 | (code & 0x3f));
-        return 2;
-    }
-    if (code < 0x10000) {
-        out[0] = (char)(0xe0 | code >> 12);
-        out[1] = (char)(0x80 | (code >> 6 & 0x3f));
-        out[2] = (char)(0x80 | (code & 0x3f));
-        return 3;
-    }
-    out[0] = (char)(0xf0 | (code >> 18 & 7));
-    out[1] = (char)(0x80 | (code >> 12 & 0x3f));
-    out[2] = (char)(0x80 | (code >> 6 & 0x3f));
-    out[3] = (char)(0x80 | (code & 0x3f));
-    return 4;
-}
-
 /* At most NAMES_KEY_BYTES / 2 of a text, as keys hold it. */
 enum { TEXT_BYTES = NAMES_KEY_BYTES / 2 };
 
@@ -108,7 +85,7 @@ static const char *narrow(const wchar_t *wide, char out[TEXT_BYTES])
     size_t length = 0;
 
     for (; wide && *wide && length + 5 < TEXT_BYTES; wide++)
-        length += put_code(out + length, (uint32_t)*wide);
+        length += text_encode(out + length, (uint32_t)*wide);
     out[length] = '\0';
     return out;
 }
