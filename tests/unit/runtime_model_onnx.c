@@ -4,36 +4,12 @@
 #include "runtime/onnx/model.h"
 #include "runtime/onnx/tensor.h"
 #include "tests/support/check.h"
-#include "tests/support/onnx_sample.h"
+#include "tests/support/onnx_sample_check.h"
 #include "tests/support/place.h"
 #include "tests/support/temp.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
-
-static int parse(const struct onnx_sample *sample, struct graph **out_graph, struct diag *diag)
-{
-    size_t size;
-    uint8_t *bytes = onnx_sample_pack(sample, &size);
-    int rc;
-
-    assert_non_null(bytes);
-    rc = model_onnx_parse(bytes, size, -1, out_graph, diag);
-    free(bytes);
-    return rc;
-}
-
-static void expect_failure(const struct onnx_sample *sample, int error, const char *text)
-{
-    struct graph *graph = NULL;
-    struct diag diag = {0};
-    int rc = parse(sample, &graph, &diag);
-
-    if (rc != error)
-        fail_msg("%d instead of %d (%s): %s", rc, error, text, diag.text);
-    CHECK_CONTAINS(diag.text, text);
-    assert_null(graph);
-}
 
 static void a_sound_model_is_read(void **state)
 {
@@ -45,7 +21,7 @@ static void a_sound_model_is_read(void **state)
     onnx_sample_init(&s);
     s.dims[1].has_dim_value = 0;
     s.dims[1].dim_param = "width";
-    CHECK_OK(parse(&s, &graph, &diag));
+    CHECK_OK(onnx_sample_parse(&s, &graph, &diag));
     assert_int_equal(graph->node_count, 2);
     assert_int_equal(graph->input_count, 1);
     assert_int_equal(graph->ir_version, 8);
@@ -74,7 +50,7 @@ static void old_models_list_initialisers_as_inputs(void **state)
     s.inputs[0] = &weight;
     s.inputs[1] = &s.input;
     s.graph.n_input = 2;
-    CHECK_OK(parse(&s, &graph, &(struct diag){0}));
+    CHECK_OK(onnx_sample_parse(&s, &graph, &(struct diag){0}));
     assert_int_equal(graph->input_count, 1);
     assert_string_equal(graph->inputs[0]->name, "x");
     graph_destroy(&graph);
@@ -92,27 +68,28 @@ static void versions_have_limits(void **state)
     again.has_version = 1;
     again.version = 14;
     s.model.ir_version = MODEL_IR_VERSION_MAX + 1;
-    expect_failure(&s, -ENOTSUP, "IR version 15, which is too new");
+    onnx_sample_expect_failure(&s, -ENOTSUP, "IR version 15, which is too new");
     s.model.ir_version = 2;
-    expect_failure(&s, -ENOTSUP, "IR version 2, which is too old");
+    onnx_sample_expect_failure(&s, -ENOTSUP, "IR version 2, which is too old");
     s.model.ir_version = 8;
     s.opset.version = MODEL_OPSET_MAX + 1;
-    expect_failure(&s, -ENOTSUP, "operator set 29, which is too new");
+    onnx_sample_expect_failure(&s, -ENOTSUP, "operator set 29, which is too new");
     s.opset.version = 0;
-    expect_failure(&s, -EINVAL, "version 0 of operator set");
+    onnx_sample_expect_failure(&s, -EINVAL, "version 0 of operator set");
     s.opset.version = 13;
     s.model.n_opset_import = 0;
-    expect_failure(&s, -EINVAL, "does not say which operator set");
+    onnx_sample_expect_failure(&s, -EINVAL, "does not say which operator set");
     s.model.n_opset_import = 2;
     s.opsets[1] = &again;
-    expect_failure(&s, -EINVAL, "the model imports operator set '' twice, as 13 and 14");
+    onnx_sample_expect_failure(&s, -EINVAL,
+                               "the model imports operator set '' twice, as 13 and 14");
     again.version = 13; /* the same twice is the same */
-    CHECK_OK(parse(&s, &graph, &(struct diag){0}));
+    CHECK_OK(onnx_sample_parse(&s, &graph, &(struct diag){0}));
     assert_int_equal(graph->opset_count, 1);
     graph_destroy(&graph);
     s.model.n_opset_import = 1;
     s.model.graph = NULL;
-    expect_failure(&s, -EINVAL, "no graph");
+    onnx_sample_expect_failure(&s, -EINVAL, "no graph");
 }
 
 static void edges_must_fit(void **state)
@@ -122,36 +99,36 @@ static void edges_must_fit(void **state)
 
     onnx_sample_init(&s);
     s.names[0][1] = "missing";
-    expect_failure(&s, -EINVAL, "node 'sum' reads 'missing', but");
+    onnx_sample_expect_failure(&s, -EINVAL, "node 'sum' reads 'missing', but");
     s.names[0][1] = "y";
-    expect_failure(&s, -EINVAL, "cycle through node");
+    onnx_sample_expect_failure(&s, -EINVAL, "cycle through node");
     s.names[0][1] = "w";
     s.names[1][4] = "s";
-    expect_failure(&s, -EINVAL, "two values with the name 's'");
+    onnx_sample_expect_failure(&s, -EINVAL, "two values with the name 's'");
     s.names[1][4] = "w";
-    expect_failure(&s, -EINVAL, "two values with the name 'w'");
+    onnx_sample_expect_failure(&s, -EINVAL, "two values with the name 'w'");
     s.names[1][4] = "x";
-    expect_failure(&s, -EINVAL, "two values with the name 'x'");
+    onnx_sample_expect_failure(&s, -EINVAL, "two values with the name 'x'");
     s.names[1][4] = "y";
     s.output.name = "z";
-    expect_failure(&s, -EINVAL, "output 'z'");
+    onnx_sample_expect_failure(&s, -EINVAL, "output 'z'");
     s.output.name = "y";
     s.outputs[1] = &s.output;
     s.graph.n_output = 2;
-    expect_failure(&s, -EINVAL, "output 'y' twice");
+    onnx_sample_expect_failure(&s, -EINVAL, "output 'y' twice");
     s.graph.n_output = 0;
-    expect_failure(&s, -EINVAL, "no output");
+    onnx_sample_expect_failure(&s, -EINVAL, "no output");
     s.graph.n_output = 1;
     twice[0] = twice[1] = &s.weight;
     s.graph.initializer = twice;
     s.graph.n_initializer = 2;
-    expect_failure(&s, -EINVAL, "two values with the name 'w'");
+    onnx_sample_expect_failure(&s, -EINVAL, "two values with the name 'w'");
     s.graph.n_initializer = 1;
     s.nodes[1].n_output = 2;
     s.names[1][5] = "y";
-    expect_failure(&s, -EINVAL, "output 'y' twice");
+    onnx_sample_expect_failure(&s, -EINVAL, "output 'y' twice");
     s.nodes[1].n_output = 0;
-    expect_failure(&s, -EINVAL, "node 'act' has no output");
+    onnx_sample_expect_failure(&s, -EINVAL, "node 'act' has no output");
 }
 
 static void names_must_be_there(void **state)
@@ -160,20 +137,20 @@ static void names_must_be_there(void **state)
 
     onnx_sample_init(&s);
     s.weight.name = NULL;
-    expect_failure(&s, -EINVAL, "an initialiser of the graph has no name");
+    onnx_sample_expect_failure(&s, -EINVAL, "an initialiser of the graph has no name");
     s.weight.name = "\xff";
-    expect_failure(&s, -EINVAL, "not plain UTF-8");
+    onnx_sample_expect_failure(&s, -EINVAL, "not plain UTF-8");
     s.weight.name = "w";
     s.nodes[0].op_type = NULL;
-    expect_failure(&s, -EINVAL, "node 'sum' has no operator type");
+    onnx_sample_expect_failure(&s, -EINVAL, "node 'sum' has no operator type");
     s.nodes[0].op_type = "Add";
     s.nodes[0].name = "two\nlines";
-    expect_failure(&s, -EINVAL, "not plain UTF-8");
+    onnx_sample_expect_failure(&s, -EINVAL, "not plain UTF-8");
     s.nodes[0].name = "\x1b[2J";
-    expect_failure(&s, -EINVAL, "not plain UTF-8");
+    onnx_sample_expect_failure(&s, -EINVAL, "not plain UTF-8");
     s.nodes[0].name = "sum";
     s.names[0][0] = "\xc3";
-    expect_failure(&s, -EINVAL, "not plain UTF-8");
+    onnx_sample_expect_failure(&s, -EINVAL, "not plain UTF-8");
 }
 
 static void initialisers_must_fit_their_shape(void **state)
@@ -183,32 +160,33 @@ static void initialisers_must_fit_their_shape(void **state)
 
     onnx_sample_init(&s);
     s.weight.n_float_data = 5;
-    expect_failure(&s, -EINVAL, "initialiser 'w' holds 5 elements where its shape needs 6");
+    onnx_sample_expect_failure(&s, -EINVAL,
+                               "initialiser 'w' holds 5 elements where its shape needs 6");
     s.weight.n_float_data = 0;
     s.weight.has_raw_data = 1;
     s.weight.raw_data = (ProtobufCBinaryData){23, raw};
-    expect_failure(&s, -EINVAL, "holds 23 bytes where its shape needs 24");
+    onnx_sample_expect_failure(&s, -EINVAL, "holds 23 bytes where its shape needs 24");
     s.weight_dims[0] = -2;
-    expect_failure(&s, -EINVAL, "negative dimension -2");
+    onnx_sample_expect_failure(&s, -EINVAL, "negative dimension -2");
     s.weight_dims[0] = INT64_MAX;
-    expect_failure(&s, -EINVAL, "too large");
+    onnx_sample_expect_failure(&s, -EINVAL, "too large");
     s.weight_dims[0] = 0;
-    expect_failure(&s, -EINVAL, "holds 23 bytes where its shape needs 0");
+    onnx_sample_expect_failure(&s, -EINVAL, "holds 23 bytes where its shape needs 0");
     s.weight.n_dims = 9;
-    expect_failure(&s, -EINVAL, "9 dimensions; the limit is 8");
+    onnx_sample_expect_failure(&s, -EINVAL, "9 dimensions; the limit is 8");
     s.weight.n_dims = 2;
     s.weight.data_type = 8;
-    expect_failure(&s, -EINVAL, "holds texts as raw bytes");
+    onnx_sample_expect_failure(&s, -EINVAL, "holds texts as raw bytes");
     s.weight.data_type = 27;
-    expect_failure(&s, -ENOTSUP, "element type 27 (unknown)");
+    onnx_sample_expect_failure(&s, -ENOTSUP, "element type 27 (unknown)");
     s.weight.data_type = 0;
-    expect_failure(&s, -EINVAL, "no element type");
+    onnx_sample_expect_failure(&s, -EINVAL, "no element type");
     s.weight.data_type = 1;
     s.weight.has_segment = 1;
-    expect_failure(&s, -ENOTSUP, "segments");
+    onnx_sample_expect_failure(&s, -ENOTSUP, "segments");
     s.graph.n_sparse_initializer = 1;
     s.graph.sparse_initializer = &(ProtobufCBinaryData){1, raw};
-    expect_failure(&s, -ENOTSUP, "sparse");
+    onnx_sample_expect_failure(&s, -ENOTSUP, "sparse");
 }
 
 static void texts_are_elements(void **state)
@@ -227,9 +205,10 @@ static void texts_are_elements(void **state)
     s.weight.n_float_data = 0;
     s.weight.string_data = texts;
     s.weight.n_string_data = 5;
-    expect_failure(&s, -EINVAL, "initialiser 'w' holds 5 texts where its shape needs 6");
+    onnx_sample_expect_failure(&s, -EINVAL,
+                               "initialiser 'w' holds 5 texts where its shape needs 6");
     s.weight.n_string_data = 6;
-    CHECK_OK(parse(&s, &graph, &diag));
+    CHECK_OK(onnx_sample_parse(&s, &graph, &diag));
     assert_int_equal(graph_find_value(graph, "w")->dtype, DTYPE_STRING);
     numbers = graph_find_value(graph, "w")->data;
     assert_int_equal(numbers[0], numbers[2]);
@@ -239,7 +218,7 @@ static void texts_are_elements(void **state)
     graph_destroy(&graph);
     s.weight.has_data_location = 1;
     s.weight.data_location = 1;
-    expect_failure(&s, -EINVAL, "holds texts as raw bytes");
+    onnx_sample_expect_failure(&s, -EINVAL, "holds texts as raw bytes");
 }
 
 /* value_string and value_strings of a Constant. */
@@ -263,7 +242,7 @@ static void constants_may_be_texts(void **state)
     s.attribute.type = 8;
     s.attribute.strings = texts;
     s.attribute.n_strings = 2;
-    CHECK_OK(parse(&s, &graph, &diag));
+    CHECK_OK(onnx_sample_parse(&s, &graph, &diag));
     value = node_attribute(graph->nodes[0], "value");
     assert_non_null(value);
     assert_int_equal(value->tensor.dtype, DTYPE_STRING);
@@ -276,7 +255,7 @@ static void constants_may_be_texts(void **state)
     s.attribute_list[1]->name = (char *)"value_string";
     s.attribute_list[1]->has_type = 1;
     s.attribute_list[1]->type = 3;
-    expect_failure(&s, -EINVAL, "has two values");
+    onnx_sample_expect_failure(&s, -EINVAL, "has two values");
 }
 
 static void inputs_must_be_tensors(void **state)
@@ -285,19 +264,19 @@ static void inputs_must_be_tensors(void **state)
 
     onnx_sample_init(&s);
     s.dims[0].dim_value = -1;
-    expect_failure(&s, -EINVAL, "input 'x' has the negative dimension -1");
+    onnx_sample_expect_failure(&s, -EINVAL, "input 'x' has the negative dimension -1");
     s.dims[0].dim_value = INT64_MAX;
-    expect_failure(&s, -EINVAL, "input 'x' is too large");
+    onnx_sample_expect_failure(&s, -EINVAL, "input 'x' is too large");
     s.dims[0].dim_value = 2;
     s.shape.n_dim = 9;
-    expect_failure(&s, -EINVAL, "input 'x' has 9 dimensions");
+    onnx_sample_expect_failure(&s, -EINVAL, "input 'x' has 9 dimensions");
     s.shape.n_dim = 2;
     s.tensor_type.elem_type = 27;
-    expect_failure(&s, -ENOTSUP, "input 'x' has element type 27");
+    onnx_sample_expect_failure(&s, -ENOTSUP, "input 'x' has element type 27");
     s.type.tensor_type = NULL;
-    expect_failure(&s, -EINVAL, "input 'x' has no type");
+    onnx_sample_expect_failure(&s, -EINVAL, "input 'x' has no type");
     s.type.has_map_type = 1;
-    expect_failure(&s, -ENOTSUP, "input 'x' is no tensor and no sequence of tensors");
+    onnx_sample_expect_failure(&s, -ENOTSUP, "input 'x' is no tensor and no sequence of tensors");
 }
 
 static void attributes_are_read_or_refused(void **state)
@@ -311,26 +290,26 @@ static void attributes_are_read_or_refused(void **state)
     s.attribute.type = 2;
     s.attribute.has_i = 1;
     s.attribute.i = 42;
-    CHECK_OK(parse(&s, &graph, &(struct diag){0}));
+    CHECK_OK(onnx_sample_parse(&s, &graph, &(struct diag){0}));
     assert_int_equal(node_int(graph->nodes[1], "note", 0), 42);
     graph_destroy(&graph);
     s.attribute.type = 4;
     s.attribute.t = &s.weight;
-    CHECK_OK(parse(&s, &graph, &(struct diag){0}));
+    CHECK_OK(onnx_sample_parse(&s, &graph, &(struct diag){0}));
     assert_int_equal(node_attribute(graph->nodes[1], "note")->tensor.shape.dims[1], 3);
     graph_destroy(&graph);
     s.attribute.t = NULL;
-    expect_failure(&s, -EINVAL, "holds no tensor");
+    onnx_sample_expect_failure(&s, -EINVAL, "holds no tensor");
     s.attribute.type = 5;
-    expect_failure(&s, -ENOTSUP, "attribute 'note' of node 'act' (Relu) is a subgraph");
+    onnx_sample_expect_failure(&s, -ENOTSUP, "attribute 'note' of node 'act' (Relu) is a subgraph");
     s.attribute.type = 77;
-    expect_failure(&s, -ENOTSUP, "is of type 77");
+    onnx_sample_expect_failure(&s, -ENOTSUP, "is of type 77");
     s.attribute.type = 2;
     s.attribute_list[1] = &s.attribute;
     s.nodes[1].n_attribute = 2;
-    expect_failure(&s, -EINVAL, "attribute 'note' twice");
+    onnx_sample_expect_failure(&s, -EINVAL, "attribute 'note' twice");
     s.attribute.name = "";
-    expect_failure(&s, -EINVAL, "without a proper name");
+    onnx_sample_expect_failure(&s, -EINVAL, "without a proper name");
 }
 
 /* The second node as an If both of whose branches are `body`. */
@@ -360,7 +339,7 @@ static void bodies_are_read(void **state)
     inner.graph.n_input = 0; /* x and w are the model's */
     inner.graph.n_initializer = 0;
     use_body(&s, &inner.graph, bytes);
-    CHECK_OK(parse(&s, &graph, &(struct diag){0}));
+    CHECK_OK(onnx_sample_parse(&s, &graph, &(struct diag){0}));
     assert_int_equal(graph->nodes[1]->input_count, 3);
     assert_int_equal(graph->nodes[1]->captured_count, 2);
     body = node_graph(graph->nodes[1], "then_branch");
@@ -374,15 +353,17 @@ static void bodies_are_read(void **state)
 
     inner.names[0][1] = "nowhere";
     use_body(&s, &inner.graph, bytes);
-    expect_failure(&s, -EINVAL, "node 'act' reads 'nowhere', but");
+    onnx_sample_expect_failure(&s, -EINVAL, "node 'act' reads 'nowhere', but");
     inner.names[0][1] = "w";
     inner.graph.n_output = 0;
     use_body(&s, &inner.graph, bytes);
-    expect_failure(&s, -EINVAL, "attribute 'then_branch' of node 'act': this is not an ONNX body");
+    onnx_sample_expect_failure(&s, -EINVAL,
+                               "attribute 'then_branch' of node 'act': this is not an ONNX body");
     inner.graph.n_output = 1;
     use_body(&s, &inner.graph, bytes);
     s.attribute.g.len--;
-    expect_failure(&s, -EINVAL, "attribute 'then_branch' of node 'act': this is not an ONNX body");
+    onnx_sample_expect_failure(&s, -EINVAL,
+                               "attribute 'then_branch' of node 'act': this is not an ONNX body");
 }
 
 static void set_raw(struct onnx_sample *s, const float values[6])
@@ -442,11 +423,11 @@ static void deep_bodies_are_refused(void **state)
         assert_non_null(packed[depth]);
         onnx__graph_proto__pack(&s.graph, packed[depth]);
         if (depth == 8) {
-            CHECK_OK(parse(&s, &graph, &(struct diag){0}));
+            CHECK_OK(onnx_sample_parse(&s, &graph, &(struct diag){0}));
             graph_destroy(&graph);
         }
     }
-    expect_failure(&s, -ENOTSUP, "more than 8 deep");
+    onnx_sample_expect_failure(&s, -ENOTSUP, "more than 8 deep");
     for (int depth = 0; depth < 10; depth++)
         free(packed[depth]);
 }
@@ -583,7 +564,7 @@ static void data_files_stay_inside_the_folder(void **state)
     CHECK_OK(load_external(&s, inner, "./data", "4", "24", &graph, &diag));
     CHECK_NEAR(((float *)graph_find_value(graph, "w")->data)[0], 10, 0);
     graph_destroy(&graph);
-    expect_failure(&s, -EACCES, "not allowed here");
+    onnx_sample_expect_failure(&s, -EACCES, "not allowed here");
     free(inner);
     free(sub);
     free(link);

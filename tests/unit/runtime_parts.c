@@ -7,31 +7,7 @@
 
 #include "runtime/onnx/model.h"
 #include "runtime/onnx/tensor.h"
-#include "tests/support/onnx_sample.h"
-
-static int parse(const struct onnx_sample *sample, struct graph **out_graph, struct diag *diag)
-{
-    size_t size;
-    uint8_t *bytes = onnx_sample_pack(sample, &size);
-    int rc;
-
-    assert_non_null(bytes);
-    rc = model_onnx_parse(bytes, size, -1, out_graph, diag);
-    free(bytes);
-    return rc;
-}
-
-static void expect_failure(const struct onnx_sample *sample, int error, const char *text)
-{
-    struct graph *graph = NULL;
-    struct diag diag = {0};
-    int rc = parse(sample, &graph, &diag);
-
-    if (rc != error)
-        fail_msg("%d instead of %d (%s): %s", rc, error, text, diag.text);
-    CHECK_CONTAINS(diag.text, text);
-    assert_null(graph);
-}
+#include "tests/support/onnx_sample_check.h"
 
 /* What stands in sequence_type or optional_type: the type of the elements. */
 static void set_inner(struct onnx_sample *s, bool is_optional, const char *bytes, size_t size)
@@ -57,7 +33,7 @@ static void sequences_become_their_tensors(void **state)
 
     onnx_sample_init(&s);
     set_inner(&s, false, tensor, 6);
-    CHECK_OK(parse(&s, &graph, &diag));
+    CHECK_OK(onnx_sample_parse(&s, &graph, &diag));
     assert_int_equal(graph->input_count, 1);
     assert_string_equal(graph->inputs[0]->name, "x[0]");
     assert_int_equal(graph->inputs[0]->dtype, DTYPE_F32);
@@ -66,22 +42,22 @@ static void sequences_become_their_tensors(void **state)
     assert_int_equal(graph->output_ports.count, 0);
     graph_destroy(&graph);
     set_inner(&s, true, of_sequence, 10);
-    CHECK_OK(parse(&s, &graph, &diag));
+    CHECK_OK(onnx_sample_parse(&s, &graph, &diag));
     assert_string_equal(graph->inputs[0]->name, "x[0]");
     assert_true(graph->input_ports.items[0].is_optional);
     graph_destroy(&graph);
     set_inner(&s, true, tensor, 6);
-    CHECK_OK(parse(&s, &graph, &diag));
+    CHECK_OK(onnx_sample_parse(&s, &graph, &diag));
     assert_string_equal(graph->inputs[0]->name, "x");
     graph_destroy(&graph);
     set_inner(&s, false, nested, 4);
-    expect_failure(&s, -ENOTSUP, "no sequence of tensors");
+    onnx_sample_expect_failure(&s, -ENOTSUP, "no sequence of tensors");
     set_inner(&s, false, mapped, 4);
-    expect_failure(&s, -ENOTSUP, "no sequence of tensors");
+    onnx_sample_expect_failure(&s, -ENOTSUP, "no sequence of tensors");
     set_inner(&s, false, tensor, 5);
-    expect_failure(&s, -EINVAL, "");
+    onnx_sample_expect_failure(&s, -EINVAL, "");
     set_inner(&s, true, NULL, 0);
-    expect_failure(&s, -EINVAL, "the type is empty");
+    onnx_sample_expect_failure(&s, -EINVAL, "the type is empty");
 }
 
 static void expect_parts(const char *bytes, size_t size, bool is_sequence, bool is_optional,
