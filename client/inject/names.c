@@ -11,7 +11,7 @@
 
 enum { SLOTS_FIRST = 256, PARAMS_BYTES = 2048 };
 
-struct entry {
+struct names_entry {
     uint64_t hash;
     uint64_t value;
     size_t bytes;
@@ -22,7 +22,7 @@ struct entry {
 struct table {
     struct table *older; /* reachable, for who looks for leaks in the program */
     size_t mask;
-    struct entry *slots[];
+    struct names_entry *slots[];
 };
 
 static struct table *table;
@@ -72,13 +72,13 @@ static bool is_same(const unsigned char *a, const unsigned char *b, size_t bytes
     return differ == 0;
 }
 
-static const struct entry *find(const struct table *where, uint64_t hash, const void *key,
-                                size_t bytes, size_t *out_place)
+static const struct names_entry *find(const struct table *where, uint64_t hash, const void *key,
+                                      size_t bytes, size_t *out_place)
 {
     size_t place = hash & where->mask;
 
     for (;; place = (place + 1) & where->mask) {
-        const struct entry *entry = __atomic_load_n(&where->slots[place], __ATOMIC_ACQUIRE);
+        const struct names_entry *entry = __atomic_load_n(&where->slots[place], __ATOMIC_ACQUIRE);
 
         *out_place = place;
         if (!entry ||
@@ -102,7 +102,7 @@ static bool reserve(void)
     larger->older = table;
     larger->mask = wanted - 1;
     for (size_t i = 0; i < slots; i++) {
-        struct entry *entry = table->slots[i];
+        struct names_entry *entry = table->slots[i];
         size_t place;
 
         if (entry && !find(larger, entry->hash, entry->key, entry->bytes, &place))
@@ -113,54 +113,53 @@ static bool reserve(void)
 }
 
 /* Needs the lock. */
-static uint64_t add(uint64_t hash, const void *key, size_t bytes, names_make *make,
-                    const void *context, bool always)
+static const struct names_entry *add(uint64_t hash, const void *key, size_t bytes, names_make *make,
+                                     const void *context, bool always)
 {
-    const struct entry *known;
-    struct entry *entry;
+    const struct names_entry *known;
+    struct names_entry *entry;
     size_t place;
 
     if (!reserve())
-        return 0;
+        return NULL;
     known = find(table, hash, key, bytes, &place); /* another thread may have been here */
     if (known)
-        return known->value;
+        return known;
     if (entry_count >= NAMES_MAX && !always)
-        return 0;
+        return NULL;
     entry = malloc(sizeof(*entry) + bytes);
     if (!entry)
-        return 0;
+        return NULL;
     entry->hash = hash;
     entry->bytes = bytes;
     memcpy(entry->key, key, bytes);
     entry->value = make(context);
     __atomic_store_n(&table->slots[place], entry, __ATOMIC_RELEASE);
     entry_count++;
-    return entry->value;
+    return entry;
 }
 
-static inline uint64_t find_or_add(const void *key, size_t bytes, names_make *make,
-                                   const void *context, bool always)
+static inline const struct names_entry *find_or_add(const void *key, size_t bytes, names_make *make,
+                                                    const void *context, bool always)
 {
     const struct table *now = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
     const uint64_t hash = hash_of(key, bytes);
-    const struct entry *entry;
-    uint64_t value;
+    const struct names_entry *entry;
     size_t place;
 
     entry = now ? find(now, hash, key, bytes, &place) : NULL;
     if (LIKELY(entry))
-        return entry->value;
+        return entry;
     recorder_lock(RECORDER_LOCK_NAMES);
-    value = add(hash, key, bytes, make, context, always);
+    entry = add(hash, key, bytes, make, context, always);
     recorder_unlock(RECORDER_LOCK_NAMES);
-    return value;
+    return entry;
 }
 
 uint64_t names_known(const void *key, size_t bytes)
 {
     const struct table *where = __atomic_load_n(&table, __ATOMIC_ACQUIRE);
-    const struct entry *known;
+    const struct names_entry *known;
     size_t place;
 
     known = where ? find(where, hash_of(key, bytes), key, bytes, &place) : NULL;
@@ -169,12 +168,30 @@ uint64_t names_known(const void *key, size_t bytes)
 
 uint64_t names_find(const void *key, size_t bytes, names_make *make, const void *context)
 {
-    return find_or_add(key, bytes, make, context, false);
+    const struct names_entry *const entry = find_or_add(key, bytes, make, context, false);
+
+    return entry ? entry->value : 0;
+}
+
+uint64_t names_find_again(const struct names_entry **last, const void *key, size_t bytes,
+                          names_make *make, const void *context)
+{
+    const struct names_entry *entry = __atomic_load_n(last, __ATOMIC_ACQUIRE);
+
+    if (LIKELY(entry && entry->bytes == bytes && is_same(entry->key, key, bytes)))
+        return entry->value;
+    entry = find_or_add(key, bytes, make, context, false);
+    if (!entry)
+        return 0;
+    __atomic_store_n(last, entry, __ATOMIC_RELEASE);
+    return entry->value;
 }
 
 uint64_t names_find_always(const void *key, size_t bytes, names_make *make, const void *context)
 {
-    return find_or_add(key, bytes, make, context, true);
+    const struct names_entry *const entry = find_or_add(key, bytes, make, context, true);
+
+    return entry ? entry->value : 0;
 }
 
 /* --- Ops of texts --- */

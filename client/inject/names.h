@@ -23,6 +23,12 @@ typedef uint64_t names_make(const void *context);
 /** The value of a key of at most NAMES_KEY_BYTES, made unless it is there; 0: it cannot be made. */
 uint64_t names_find(const void *key, size_t bytes, names_make *make, const void *context);
 
+/** The same, where the key is likely the one of the last call with this place, which several threads
+ *  may share; NULL in it to begin with. */
+struct names_entry;
+uint64_t names_find_again(const struct names_entry **last, const void *key, size_t bytes,
+                          names_make *make, const void *context);
+
 /** The same, kept also when NAMES_MAX are there: for the few that stand for all others. */
 uint64_t names_find_always(const void *key, size_t bytes, names_make *make, const void *context);
 
