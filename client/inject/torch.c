@@ -20,12 +20,12 @@
 #include "client/inject/torch_layout.h"
 #include "client/inject/cupti/work.h"
 #include "client/inject/torch_ops.h"
+#include "client/inject/torch_outputs.h"
 
 #if defined(__x86_64__) &&                                                                         \
     defined(__linux__) /* where a result of class type goes is known for it */
 
 enum {
-    SCOPES = 10,
     SCOPE_LABEL = 7,
     FRAMES_MAX = 128, /* the client records 120 at once */
     KEY_ROOM = 24 * 1024,
@@ -34,20 +34,10 @@ enum {
 };
 #define SAMPLED 0.001
 
-/* A RecordFunctionCallback, from 1.13 to 2.15. */
-struct callback {
-    void *(*start)(void **out_context, const void *function);
-    void (*end)(const void *function, void *context);
-    double probability;
-    bool scopes[SCOPES];
-    bool needs_inputs, needs_outputs, needs_ids;
-    char padding[3];
-};
-_Static_assert(sizeof(struct callback) == 40, "as libtorch has it");
+_Static_assert(sizeof(struct torch_callback) == 40, "as libtorch has it");
 
 static struct {
-    uint64_t (*add)(struct callback callback);
-    void (*remove)(uint64_t handle);
+    struct torch_callbacks callbacks;
     const char *(*name)(const void *function);
 } torch;
 
@@ -60,6 +50,7 @@ struct frame {
     enum op_flop_place place;
     bool counts;
     bool is_call;        /* told by torch_call_begin() */
+    bool is_left;        /* its result is its first argument, and not kept */
     uint32_t cuda_calls; /* of the thread, before */
 };
 
@@ -94,7 +85,7 @@ static void remove_all(void)
 {
     for (int i = 0; i < 2; i++) {
         if (handles[i])
-            torch.remove(handles[i]);
+            torch.callbacks.remove(handles[i]);
         handles[i] = 0;
     }
 }
@@ -103,19 +94,19 @@ static void remove_all(void)
 static void add(bool full)
 {
     const bool shapes = __atomic_load_n(&has_layout, __ATOMIC_RELAXED);
-    struct callback ops = {full ? start_op : start_sampled,
-                           end_any,
-                           full ? 1.0 : SAMPLED,
-                           {true, true, true, false, false, false, false, !full, true, true},
-                           full && shapes,
-                           full && shapes,
-                           false,
-                           ""};
-    struct callback labels = {start_label, end_any, 1.0,   {[SCOPE_LABEL] = true},
-                              false,       false,   false, ""};
+    struct torch_callback ops = {full ? start_op : start_sampled,
+                                 end_any,
+                                 full ? 1.0 : SAMPLED,
+                                 {true, true, true, false, false, false, false, !full, true, true},
+                                 full && shapes,
+                                 full && shapes,
+                                 false,
+                                 ""};
+    struct torch_callback labels = {start_label, end_any, 1.0,   {[SCOPE_LABEL] = true},
+                                    false,       false,   false, ""};
 
-    handles[0] = torch.add(ops);
-    handles[1] = full ? torch.add(labels) : 0;
+    handles[0] = torch.callbacks.add(ops);
+    handles[1] = full ? torch.callbacks.add(labels) : 0;
     __atomic_store_n(&is_full, full, __ATOMIC_RELAXED);
 }
 
@@ -212,6 +203,14 @@ static void begin_key(struct frames *all, struct frame *frame, struct torch_valu
         give_shapes_up();
 }
 
+/* Of an op in place, where what it works on is seen. */
+static void leave_result(struct frames *all, struct frame *frame)
+{
+    const struct torch_key *key = (struct torch_key *)(void *)(all->keys + frame->key_at);
+
+    frame->is_left = torch_key_is_in_place(key) && torch_outputs_leave(frame->function);
+}
+
 /* Which of those that call each other counts. */
 static void begin_counting(struct frames *all, struct frame *frame)
 {
@@ -237,7 +236,8 @@ static void end_key_of(struct frames *all, struct frame *frame, struct torch_val
 
     key->counts = frame->counts;
     key->is_launched = frame->cuda_calls != cupti_calls_of_thread;
-    bytes = torch_key_end(key, frame->key_bytes, outputs);
+    bytes = frame->is_left && outputs.count == 0 ? torch_key_end_in_place(key, frame->key_bytes)
+                                                 : torch_key_end(key, frame->key_bytes, outputs);
     if (UNLIKELY(torch_layout_is_broken())) {
         give_shapes_up();
         return;
@@ -295,7 +295,7 @@ static inline struct frame *push(struct frames *all, const void *function,
     frame->function = function;
     frame->name = name;
     frame->key_bytes = 0;
-    frame->is_call = false;
+    frame->is_call = frame->is_left = false;
     begin_counting(all, frame);
     return frame;
 }
@@ -317,8 +317,11 @@ static inline void begin(const void *function, bool is_label)
     frame = push(all, function, name);
     if (UNLIKELY(!frame))
         return;
-    if (!is_label && __atomic_load_n(&has_layout, __ATOMIC_RELAXED))
+    if (!is_label && __atomic_load_n(&has_layout, __ATOMIC_RELAXED)) {
         begin_key(all, frame, torch_layout_inputs(function));
+        if (name->is_in_place && frame->key_bytes)
+            leave_result(all, frame);
+    }
     frame->span = frame->name->op ? op_begin(frame->name->op) : (struct optrace_span){0, 0};
 }
 
@@ -458,15 +461,18 @@ static int find_place(struct dl_phdr_info *info, size_t bytes, void *out_place)
 /* Needs the lock. */
 static void open_library(void *library, const struct place *place)
 {
-    *(void **)&torch.add = dlsym(library, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE");
-    *(void **)&torch.remove = dlsym(library, "_ZN2at14removeCallbackEm");
+    *(void **)&torch.callbacks.add =
+        dlsym(library, "_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE");
+    *(void **)&torch.callbacks.remove = dlsym(library, "_ZN2at14removeCallbackEm");
     *(void **)&torch.name = dlsym(library, "_ZNK2at14RecordFunction4nameEv");
-    if (!torch.add || !torch.remove || !torch.name) {
+    if (!torch.callbacks.add || !torch.callbacks.remove || !torch.name) {
         is_refused = true;
         found_absent(FOUND_TORCH, "libtorch_cpu has no callbacks of this kind");
         return;
     }
     has_layout = wants_shapes() && torch_layout_find(library);
+    if (has_layout)
+        torch_outputs_find(library, &torch.callbacks);
     if (wants_shapes() && !has_layout)
         found_limit(FOUND_TORCH, "names and times only: no shapes are told before 2.2");
     if (has_layout) { /* ops have their FLOP, and the BLAS inside of the library is part of them */

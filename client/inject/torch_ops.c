@@ -22,6 +22,22 @@ struct name_key {
  * another one, so that the text decides. */
 static const struct torch_name *near[NEAR_SLOTS];
 
+/* As PyTorch names them: `aten::neg_` returns what it was given. Some of them give that other dims. */
+static bool is_in_place(const char *text)
+{
+    static const char *const reshaping[] = {"resize",  "squeeze", "transpose", "swap",
+                                            "strided", "::set_",  "::t_",      "_foreach"};
+    const size_t length = strlen(text);
+
+    if (strncmp(text, "aten::", 6) != 0 || text[length - 1] != '_' || text[length - 2] == '_')
+        return false;
+    for (size_t i = 0; i < sizeof(reshaping) / sizeof(reshaping[0]); i++) {
+        if (strstr(text, reshaping[i]))
+            return false;
+    }
+    return true;
+}
+
 static uint64_t make_name(const void *context)
 {
     const struct name_key *key = context;
@@ -35,6 +51,7 @@ static uint64_t make_name(const void *context)
     found_say(FOUND_TORCH);
     memcpy(name->text, key->text, bytes);
     name->is_label = key->is_label != 0;
+    name->is_in_place = !name->is_label && is_in_place(name->text);
     name->place = name->is_label ? OP_FLOP_NOWHERE : op_flop_nested_place(name->text);
     if (name->is_label) {
         name->op = names_define(&label);
@@ -114,6 +131,26 @@ size_t torch_key_end(struct torch_key *key, size_t bytes, struct torch_values ou
 
     key->output_count = with != 0;
     return with ? with : bytes;
+}
+
+static const struct torch_tensor *first_of(const struct torch_key *key)
+{
+    return (const struct torch_tensor *)(const void *)((const char *)key + sizeof(*key));
+}
+
+bool torch_key_is_in_place(const struct torch_key *key)
+{
+    return key->input_count > 0 && first_of(key)->place == 0 && first_of(key)->rank >= 0;
+}
+
+size_t torch_key_end_in_place(struct torch_key *key, size_t bytes)
+{
+    const struct torch_tensor *const first = first_of(key);
+    const size_t more = TORCH_TENSOR_BYTES(first->rank);
+
+    memcpy((char *)key + bytes, first, more);
+    key->output_count = 1;
+    return bytes + more;
 }
 
 static uint32_t dtype_of(int32_t code)
@@ -204,5 +241,9 @@ static uint64_t make_op(const void *context)
 
 uint32_t torch_op_find(const struct torch_key *key, size_t bytes)
 {
-    return (uint32_t)names_find(key, bytes, make_op, key);
+    static const struct names_entry
+        *last[NEAR_SLOTS]; /* an op has the shapes that it had, mostly */
+    const uint64_t hash = (uint64_t)(uintptr_t)key->name * UINT64_C(0x9e3779b97f4a7c15);
+
+    return (uint32_t)names_find_again(&last[hash >> 52], key, bytes, make_op, key);
 }

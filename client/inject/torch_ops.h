@@ -17,6 +17,7 @@
 struct torch_name {
     uint32_t op; /* of the name alone */
     bool is_label;
+    bool is_in_place; /* gives back its first argument, of the shape that it had */
     enum op_flop_place place;
     char text[];
 };
@@ -47,6 +48,12 @@ size_t torch_key_begin(struct torch_key *key, const struct torch_name *name,
 
 /** Add the result. Returns the bytes. */
 size_t torch_key_end(struct torch_key *key, size_t bytes, struct torch_values outputs);
+
+/** Whether the first argument is known, of an op whose name says that it gives that back. */
+bool torch_key_is_in_place(const struct torch_key *key);
+
+/** Add the first argument as the result. Returns the bytes. */
+size_t torch_key_end_in_place(struct torch_key *key, size_t bytes);
 
 /** The op of a key; 0 where it cannot be defined. */
 uint32_t torch_op_find(const struct torch_key *key, size_t bytes);

@@ -184,6 +184,31 @@ static void calls_behind_the_dispatcher_are_ops(void **state)
     record(state, "1", (const char *const[]){"--sources", "nvtx", NULL}, 0, "beforehand");
 }
 
+/* Their results are not kept, and known all the same. */
+static void check_in_place(void **state, const char *layout)
+{
+    record(state, layout, NULL, 0, "in-place");
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_name = '20 results kept'"), 1);
+    CHECK_U64(COUNT("SELECT count(*) FROM v_event WHERE op_name = '21 results kept'"), 1);
+    CHECK_U64(COUNT(OP "'aten::relu_'" SHAPES("[[2, 8, 15, 15]]", "[[2, 8, 15, 15]]")), 4);
+    CHECK_U64(COUNT(OP "'aten::detach_'" SHAPES("[[2, 3, 4, 5, 6, 7]]", "[[2, 3, 4, 5, 6, 7]]")),
+              4);
+    CHECK_U64(COUNT(OP "'aten::unsqueeze_'" SHAPES("[[2, 64]]", "[[64, 10]]")), 4);
+    CHECK_U64(COUNT(OP "'aten::t_'" SHAPES("[[2, 64]]", "[[64, 10]]")), 4);
+    CHECK_U64(COUNT(OP "'own::relu_'" SHAPES("[[2, 64]]", "[[64, 10]]")), 4);
+    CHECK_U64(COUNT("SELECT count(*) FROM op WHERE name = 'aten::neg_' AND"
+                    " output_shapes = '[[2, 8, 15, 15]]'"),
+              1);
+    CHECK_U64(COUNT(OP "'aten::relu_'" SHAPES("[[8]]", "[[8]]")), 1);
+    CHECK_U64(COUNT(OP "'aten::sigmoid_'" SHAPES("[[8]]", "[[8]]")), 1);
+}
+
+static void results_of_ops_in_place_are_not_kept(void **state)
+{
+    check_in_place(state, "1");
+    check_in_place(state, "2");
+}
+
 static void labels_begin_runs(void **state)
 {
     record(state, "1", (const char *const[]){"--runs-by", "^step", NULL}, 0, NULL);
@@ -240,6 +265,7 @@ int main(void)
         CASE(old_releases_have_names),
         CASE(it_is_found_when_an_extension_brings_it),
         CASE(calls_behind_the_dispatcher_are_ops),
+        CASE(results_of_ops_in_place_are_not_kept),
         CASE(labels_begin_runs),
         CASE(other_sources_leave_it_alone),
         CASE(what_was_open_is_seen_when_it_is_killed),

@@ -81,6 +81,42 @@ static void step(void *context)
         .name = "aten::neg", .inputs = {&strange}, .input_count = 1, .output = &strange});
 }
 
+static void run_one(const char *name, const struct fake_torch_tensor *input,
+                    const struct fake_torch_tensor *output)
+{
+    fake_torch_run(&(struct fake_torch_op){
+        .name = name, .inputs = {input}, .input_count = 1, .output = output});
+}
+
+/* In a label: what is printed is the same without us. */
+static void say_kept(void)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%d results kept", (int)fake_torch_kept());
+    fake_torch_run(&(struct fake_torch_op){.name = text, .scope = FAKE_TORCH_LABEL});
+}
+
+/* What works on its argument, and what only seems to; then with another who wants results. */
+static void work_in_place(void)
+{
+    for (int i = 0; i < 4; i++) {
+        run_one("aten::relu_", &features, &features);
+        run_one("aten::unsqueeze_", &row, &weights);
+        run_one("aten::t_", &row, &weights);
+        run_one("aten::detach_", &large, &large);
+        run_one("aten::abs_", &strange, &strange); /* of sizes that are not known */
+        run_one("aten::neg_", NULL, &features);
+        run_one("own::relu_", &row, &weights);
+    }
+    say_kept();
+    fake_torch_observe(true);
+    run_one("aten::relu_", &bias, &bias);
+    fake_torch_observe(false);
+    run_one("aten::sigmoid_", &bias, &bias);
+    say_kept();
+}
+
 static void *add_often(void *context)
 {
     (void)context;
@@ -121,6 +157,8 @@ int PyInit_net(const char *what)
         for (int i = 0; i < 4; i++)
             printf("%g %.1f\n", fake_torch_addmm(&sums, &row, &weights),
                    fake_torch_convolution(&image, &features, &filter));
+    else if (strcmp(what, "in-place") == 0)
+        work_in_place();
     else if (strcmp(what, "often") == 0)
         for (int i = 0; i < 2000; i++)
             add_often(NULL);

@@ -9,6 +9,7 @@
  */
 #include "tests/support/fake_torch.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define EXPORT      __attribute__((visibility("default")))
@@ -16,8 +17,10 @@
 
 #if TORCH_LAYOUT == 2
 enum { INPUTS = 120, OUTPUTS = 312, SIZES = 104, DTYPE = 216, OWN = 233, OWN_BIT = 0x40 };
+enum { COUNT = 380, WISH = 375 };
 #else
 enum { INPUTS = 208, OUTPUTS = 280, SIZES = 64, DTYPE = 160, OWN = 166, OWN_BIT = 8 };
+enum { COUNT = 16, WISH = 98 };
 #endif
 enum { NAME = 0, INDEX = 40, FUNCTION_BYTES = 400, CALLBACKS = 8, VALUES = 8 };
 
@@ -43,6 +46,19 @@ EXPORT size_t count_outputs(const void *function) NAMED("_ZNK2at14RecordFunction
 EXPORT int aoti_torch_get_sizes(void *const *tensor, int64_t **out_sizes);
 EXPORT int aoti_torch_get_dim(void *const *tensor, int64_t *out_dim);
 EXPORT int aoti_torch_get_dtype(void *const *tensor, int32_t *out_code);
+#if TORCH_LAYOUT != 0
+struct steps { /* longer than a result that comes in registers */
+    uint64_t count;
+    bool wish;
+    uint64_t more[4];
+    struct steps *self; /* it knows where it is, and cannot be copied */
+};
+EXPORT struct steps *get_steps(struct steps *out_steps, uint8_t scope)
+    NAMED("_ZN2at16getStepCallbacksENS_11RecordScopeE");
+EXPORT void construct(unsigned char *function, struct steps *steps)
+    NAMED("_ZN2at14RecordFunctionC1EONS_13StepCallbacksE");
+EXPORT void destroy(unsigned char *function) NAMED("_ZN2at14RecordFunctionD1Ev");
+#endif
 EXPORT uint64_t fake_torch_undefined NAMED("_ZN3c1019UndefinedTensorImpl10_singletonE");
 #if TORCH_LAYOUT != 0
 EXPORT int aoti_torch_cpu_addmm_out(void *const *result, void *const *self, void *const *a,
@@ -68,6 +84,8 @@ void sgemm_(const char *a_letter, const char *b_letter, const int *m, const int 
             const float *beta, float *c, const int *ldc);
 uint64_t fake_torch_calls(void);
 uint64_t fake_torch_asked(void);
+uint64_t fake_torch_kept(void);
+void fake_torch_observe(bool begin);
 #pragma GCC visibility pop
 
 uint64_t fake_torch_undefined;
@@ -76,7 +94,7 @@ static struct {
     struct callback callback;
     uint64_t handle; /* 0: none */
 } callbacks[CALLBACKS];
-static uint64_t last_handle, calls, asked, draws;
+static uint64_t last_handle, calls, asked, draws, kept, constructed;
 
 static const void *const tensor_table[64];
 
@@ -242,12 +260,51 @@ static size_t fill_inputs(const struct fake_torch_op *op, struct value values[VA
     return count;
 }
 
+/* Which callbacks it will call, and whether one of them wants the result. */
+static void put_steps(unsigned char *function, uint32_t count, bool wish)
+{
+    memcpy(function + COUNT, &count, sizeof(count));
+    function[WISH] = wish;
+}
+
+#if TORCH_LAYOUT != 0
+struct steps *get_steps(struct steps *out_steps, uint8_t scope)
+{
+    *out_steps = (struct steps){.self = out_steps};
+    for (int i = 0; i < CALLBACKS; i++) {
+        if (!callbacks[i].handle || !callbacks[i].callback.scopes[scope])
+            continue;
+        out_steps->count++;
+        out_steps->wish |= callbacks[i].callback.needs_outputs;
+    }
+    return out_steps;
+}
+
+void construct(unsigned char *function, struct steps *steps)
+{
+    if (steps->self != steps)
+        abort();
+    memset(function, 0, FUNCTION_BYTES);
+    put_steps(function, (uint32_t)steps->count, steps->wish);
+    memcpy(function + FUNCTION_BYTES - 8, &steps->count,
+           8); /* contexts, of which there are as many */
+    constructed++;
+}
+
+void destroy(unsigned char *function)
+{
+    memset(function, 0xdd, FUNCTION_BYTES);
+    constructed--;
+}
+#endif
+
 void fake_torch_run(const struct fake_torch_op *op)
 {
     _Alignas(8) unsigned char function[FUNCTION_BYTES] = {0};
     struct callback due[CALLBACKS];
     struct value inputs[VALUES], output = {op->output, 1, 0};
     void *contexts[CALLBACKS];
+    bool wish = false;
     int count = 0;
 
     memcpy(function + NAME, &op->name, sizeof(op->name));
@@ -256,6 +313,9 @@ void fake_torch_run(const struct fake_torch_op *op)
         if (callbacks[i].handle && is_due(&callbacks[i].callback, op->scope))
             due[count++] = callbacks[i].callback;
     }
+    for (int i = 0; i < count; i++)
+        wish |= due[i].needs_outputs;
+    put_steps(function, (uint32_t)count, wish);
     for (int i = 0; i < count; i++) {
         if (due[i].needs_inputs)
             put(function, INPUTS, inputs, fill_inputs(op, inputs), false);
@@ -265,8 +325,9 @@ void fake_torch_run(const struct fake_torch_op *op)
     memset(function + INPUTS, 0xee, 16);
     if (op->body)
         op->body(op->context);
+    __atomic_add_fetch(&kept, function[WISH] && op->output, __ATOMIC_RELAXED);
     for (int i = 0; i < count; i++) {
-        if (due[i].needs_outputs && op->output)
+        if (function[WISH] && op->output)
             put(function, OUTPUTS, &output, 1, true);
         due[i].end(function, contexts[i]);
     }
@@ -362,4 +423,33 @@ uint64_t fake_torch_calls(void)
 uint64_t fake_torch_asked(void)
 {
     return asked;
+}
+
+uint64_t fake_torch_kept(void)
+{
+    return __atomic_load_n(&kept, __ATOMIC_RELAXED) + 1000 * constructed;
+}
+
+/* --- An observer of the program's own, which wants results --- */
+
+static void *start_own(void **out_context, const void *function)
+{
+    (void)function;
+    return *out_context = NULL, out_context;
+}
+
+static void end_own(const void *function, void *context)
+{
+    (void)function, (void)context;
+}
+
+void fake_torch_observe(bool begin)
+{
+    static uint64_t handle;
+
+    if (begin)
+        handle =
+            add_callback((struct callback){start_own, end_own, 1, {true}, false, true, false, ""});
+    else
+        remove_callback(handle);
 }

@@ -45,4 +45,10 @@ double fake_torch_convolution(struct fake_torch_tensor *result, struct fake_torc
 uint64_t fake_torch_calls(void);
 uint64_t fake_torch_asked(void);
 
+/** How many results were kept for callbacks; more than 1,000 where an object was not destroyed. */
+uint64_t fake_torch_kept(void);
+
+/** Begin or end to observe, as a program may, with results. */
+void fake_torch_observe(bool begin);
+
 #endif
