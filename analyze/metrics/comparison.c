@@ -9,6 +9,7 @@
 
 #include "analyze/json/text.h"
 #include "analyze/metrics/outlying_runs.h"
+#include "analyze/stats/describe.h"
 #include "base/text_buffer.h"
 
 /* A comparison while it is made. */
@@ -180,6 +181,26 @@ static int take_units(const struct run_samples *samples, const struct sampled_su
     return rc;
 }
 
+/* A single session is judged by the median of the runs that count, whichever of its runs is asked. */
+static int judge_single(const double *units, size_t count, const bool *is_skipped,
+                        double **out_judged)
+{
+    double *judged = malloc((count ? count : 1) * sizeof(*judged));
+    size_t kept = 0;
+
+    if (!judged)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_skipped[i])
+            judged[kept++] = units[i];
+    }
+    stats_sort(judged, kept);
+    for (size_t i = 0; i < count && kept; i++)
+        judged[i] = i ? judged[0] : stats_percentile(judged, kept, 50);
+    *out_judged = judged;
+    return 0;
+}
+
 /* What a side's sessions took, and what they are judged by. */
 static int take_side(const struct making *making, int side, struct sampled_sum sum,
                      struct compare_case *one, double *out_mean)
@@ -192,6 +213,9 @@ static int take_side(const struct making *making, int side, struct sampled_sum s
     *(side == ALIGN_BASE ? &one->base_count : &one->new_count) = samples->unit_count;
     if (rc < 0 || !making->skips_outlying)
         return rc;
+    if (!samples->units_are_sessions)
+        return judge_single(*units, samples->unit_count, making->outlying[side].is_outlying,
+                            judged);
     sum.is_skipped = making->outlying[side].is_outlying;
     return take_units(samples, &sum, judged, &mean);
 }
@@ -204,6 +228,7 @@ static int add_line(struct making *making, struct comparison_line *line, struct 
     one->base_is_one = !making->samples[ALIGN_BASE]->units_are_sessions;
     one->new_is_one = !making->samples[ALIGN_NEW]->units_are_sessions;
     one->base_is_named = making->options->base_is_named;
+    one->in_time = making->options->in_time;
     one->is_op = line->part == COMPARISON_OPS;
     rc = array_push(&making->cases, *one);
     line->delta_ns = line->mean_ns[ALIGN_NEW] - line->mean_ns[ALIGN_BASE];
@@ -361,7 +386,9 @@ static int set_outlying_aside(struct making *making)
 
     if (rc < 0)
         return rc;
-    out->judges_outlying = outlying_runs_are_apart(making->samples, making->outlying);
+    /* What happens to one process or two is no matter of the programs. */
+    out->judges_outlying =
+        !making->options->in_time && outlying_runs_are_apart(making->samples, making->outlying);
     for (int side = 0; side < ALIGN_SIDES; side++) {
         out->outlying_count[side] = making->outlying[side].count;
         making->skips_outlying |= making->outlying[side].count && !out->judges_outlying;

@@ -39,6 +39,7 @@ struct comparison_options {
     struct compare_gates gates;
     double min_ns, max_ns;     /* ops out of these bounds on both sides are not asked for; or NaN */
     const bool *base_is_named; /* beside the base's units: compare_case; NULL: all are */
+    const size_t *in_time;     /* all units by when they began: compare_case; NULL: in turn */
 };
 
 struct comparison {

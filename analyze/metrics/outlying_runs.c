@@ -43,7 +43,7 @@ static int measure_session(const struct run_samples *samples, struct session_run
 
 static int add_sessions(const struct run_samples *samples, int side, struct sessions *sessions)
 {
-    size_t runs = samples->units_are_sessions ? samples->runs.count : 0;
+    size_t runs = samples->runs.count;
 
     for (size_t first = 0, end; first < runs; first = end) {
         struct session_runs session = {.side = side, .first = first};
@@ -79,14 +79,18 @@ int outlying_runs_find(const struct run_samples *const samples[ALIGN_SIDES],
 {
     struct sessions sessions = {0};
     double usual = 0;
+    bool has_sessions =
+        samples[ALIGN_BASE]->units_are_sessions || samples[ALIGN_NEW]->units_are_sessions;
     int rc = 0;
 
     for (int side = 0; side < ALIGN_SIDES; side++) {
         size_t count = samples[side]->runs.count;
 
         out_runs[side] = (struct outlying_runs){.is_outlying = calloc(count ? count : 1, 1)};
-        rc = out_runs[side].is_outlying && rc == 0 ? add_sessions(samples[side], side, &sessions)
-                                                   : -ENOMEM;
+        if (!out_runs[side].is_outlying)
+            rc = -ENOMEM;
+        if (rc == 0 && has_sessions)
+            rc = add_sessions(samples[side], side, &sessions);
     }
     if (rc == 0)
         rc = find_usual(&sessions, &usual);

@@ -23,7 +23,8 @@ struct outlying_runs {
 };
 
 /** Returns 0 or -ENOMEM; free out_runs[]->is_outlying after either. Sessions of fewer than 8 runs
- *  have none, nor has a side whose units are no sessions. */
+ *  have none. A single session is judged as those of the other side are; of two there is no other.
+ */
 int outlying_runs_find(const struct run_samples *const samples[ALIGN_SIDES],
                        struct outlying_runs out_runs[ALIGN_SIDES]);
 

@@ -17,9 +17,9 @@ struct off_cpu_share {
 };
 struct off_cpu_shares ARRAY_FIELDS(struct off_cpu_share);
 
-/** Adds those of a session in the order of its runs; give the array to array_deinit() after failures,
- *  too. */
-int query_off_cpu(struct store *store, int64_t session_id, struct off_cpu_shares *shares,
-                  struct diag *diag);
+/** Adds those of sessions by session id and run, in one pass over the store; give the array to
+ *  array_deinit() after failures, too. */
+int query_off_cpu(struct store *store, const int64_t *session_ids, size_t session_count,
+                  struct off_cpu_shares *shares, struct diag *diag);
 
 #endif

@@ -28,6 +28,16 @@ static void count_ways(size_t a_count, size_t b_count, size_t last, double *ways
     }
 }
 
+/* Counting is exact in doubles, and quick; of a few against many the normal distribution is far off.
+ */
+static bool is_countable(size_t a_count, size_t b_count)
+{
+    enum { FEW = 5, MANY = 1000 };
+    size_t fewer = a_count < b_count ? a_count : b_count;
+
+    return a_count + b_count <= RANK_EXACT_MAX || (fewer <= FEW && a_count + b_count <= MANY);
+}
+
 /* How many distances stand outside on each side, plus one; 0: none may. */
 static int find_outside(size_t a_count, size_t b_count, double confidence, size_t *out_count)
 {
@@ -35,7 +45,7 @@ static int find_outside(size_t a_count, size_t b_count, double confidence, size_
     double tail = 0, all = 1, *ways;
     size_t k = 0;
 
-    if (a_count + b_count > RANK_EXACT_MAX) {
+    if (!is_countable(a_count, b_count)) {
         double pairs = (double)a_count * (double)b_count;
         double z = confidence >= 0.99 ? 2.5758 : 1.96;
         double middle = pairs / 2 - z * sqrt(pairs * (double)(a_count + b_count + 1) / 12);

@@ -58,6 +58,26 @@ double permutation_p_floor(size_t base_count, size_t new_count)
     return base_count && new_count && floor < 1 ? floor : 1;
 }
 
+/* How long the row is from the first new session to the last, which begins at *out_first. */
+static size_t span_of_new(size_t base, size_t new, const size_t *in_time, size_t *out_first)
+{
+    size_t first = 0, end = base + new;
+
+    while (first < end && in_time[first] < base)
+        first++;
+    while (end > first && in_time[end - 1] < base)
+        end--;
+    *out_first = first;
+    return end - first;
+}
+
+size_t permutation_places(size_t base_count, size_t new_count, const size_t *in_time)
+{
+    size_t first, span = span_of_new(base_count, new_count, in_time, &first);
+
+    return base_count && span ? base_count + new_count - span + 1 : 0;
+}
+
 /* --- Tables. --- */
 
 static void center(const struct test *test, const struct table *table)
@@ -320,6 +340,21 @@ static size_t go_through_all(struct test *test)
     return ways;
 }
 
+/* The new sessions, at their distances, in each place along the order in time. */
+static size_t go_along(struct test *test, const size_t *in_time)
+{
+    size_t first, span = span_of_new(test->base, test->new, in_time, &first);
+    size_t ways = test->sessions - span + 1;
+
+    for (size_t place = 0; place < ways; place++) {
+        memset(test->is_new, 0, test->sessions * sizeof(*test->is_new));
+        for (size_t i = 0; i < span; i++)
+            test->is_new[in_time[place + i]] = in_time[first + i] >= test->base;
+        count_way(test);
+    }
+    return ways;
+}
+
 static size_t draw_some(struct test *test)
 {
     double cost = (double)test->count * (double)test->sessions * (test->levelled.values ? 3 : 2);
@@ -334,6 +369,14 @@ static size_t draw_some(struct test *test)
         count_way(test);
     }
     return ways;
+}
+
+static size_t go_through(struct test *test, const size_t *in_time)
+{
+    if (in_time)
+        return go_along(test, in_time);
+    return choices(test->base, test->new) > PERMUTATION_EXACT_MAX ? draw_some(test)
+                                                                  : go_through_all(test);
 }
 
 /* --- The test. --- */
@@ -387,7 +430,7 @@ static int allocate(struct test *test)
 }
 
 int permutation_test(struct permutation_line *lines, size_t count, size_t base_count,
-                     size_t new_count)
+                     size_t new_count, const size_t *in_time)
 {
     struct test test = {.lines = lines,
                         .count = count,
@@ -407,9 +450,7 @@ int permutation_test(struct permutation_line *lines, size_t count, size_t base_c
             test.is_new[test.base + i] = true;
         measure(&test, test.observed);
         sort_lines(&test);
-        find_p(&test, choices(base_count, new_count) > PERMUTATION_EXACT_MAX
-                          ? draw_some(&test)
-                          : go_through_all(&test));
+        find_p(&test, go_through(&test, in_time));
     }
     free(test.plain.values);
     free(test.plain.squares);

@@ -25,6 +25,12 @@
  * rank sums in standard deviations, so that with many sessions one that stands out hides none
  * either. The largest of these counts; taking it is part of what is permuted.
  *
+ * Sessions that follow each other at once have the same disturbance, so that two new ones behind a
+ * row of earlier ones are not two dealt out of that row. Where the order in time is given, the ways
+ * are the places along it where the new sessions, at their distances, could lie: what is alike in
+ * neighbours is as alike there. That asks for no more than that the row is of one kind all along,
+ * and takes 1 / alpha places.
+ *
  * All ways are gone through up to PERMUTATION_EXACT_MAX, else as many are drawn, the given one
  * among them (Phipson, Smyth, "Permutation p-values should never be zero", 2010).
  */
@@ -43,12 +49,19 @@ struct permutation_line {
     double p, p_corrected; /* out: of this line alone; among all */
 };
 
-/** base_count, new_count: at least 1, of all lines. The same values give the same answer. Returns 0
- *  or -ENOMEM. */
+/** The same values give the same answer. Returns 0 or -ENOMEM.
+ *
+ *  base_count, new_count  at least 1, of all lines
+ *  in_time                which session, those of the base counted first, was the first, second, ...
+ *                         to be recorded; NULL: in turn, any way is as likely */
 int permutation_test(struct permutation_line *lines, size_t count, size_t base_count,
-                     size_t new_count);
+                     size_t new_count, const size_t *in_time);
 
 /** The smallest p that so many sessions can reach. */
 double permutation_p_floor(size_t base_count, size_t new_count);
+
+/** In how many places along the order in time the new sessions could lie; 0 where there are none.
+ */
+size_t permutation_places(size_t base_count, size_t new_count, const size_t *in_time);
 
 #endif

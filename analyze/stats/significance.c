@@ -111,19 +111,36 @@ static const double *judged_new(const struct compare_case *one)
     return one->judged_new ? one->judged_new : one->new;
 }
 
+static int median_of(const double *values, size_t count, double *out_median)
+{
+    double *copy = malloc((count ? count : 1) * sizeof(*copy));
+
+    if (!copy)
+        return -ENOMEM;
+    memcpy(copy, values, count * sizeof(*copy));
+    stats_sort(copy, count);
+    *out_median = percentile_of(copy, count, percents[P50]);
+    free(copy);
+    return 0;
+}
+
 /* How sure the change of the median is. Of one session a side its only value is the median run. */
 static int find_interval(struct compare_case *one)
 {
     struct compare_result *result = &one->result;
     struct distance_interval found;
+    double base_ns, new_ns;
     int rc;
 
     result->change = (struct bootstrap_interval){NAN, NAN};
     if (!one->base_count || !one->new_count || (one->base_is_one && one->new_is_one))
         return 0;
-    rc = distance_interval(one->base_is_one ? &result->p50.base_ns : judged_base(one),
+    if (median_of(judged_base(one), one->base_count, &base_ns) < 0 ||
+        median_of(judged_new(one), one->new_count, &new_ns) < 0)
+        return -ENOMEM;
+    rc = distance_interval(one->base_is_one ? &base_ns : judged_base(one),
                            one->base_is_one ? 1 : one->base_count,
-                           one->new_is_one ? &result->p50.new_ns : judged_new(one),
+                           one->new_is_one ? &new_ns : judged_new(one),
                            one->new_is_one ? 1 : one->new_count, CONFIDENCE, &found);
     if (rc == 0) {
         result->p50.difference_ns =
@@ -184,23 +201,6 @@ static size_t sessions_of(size_t count, bool is_one)
     return count && is_one ? 1 : count;
 }
 
-static int median_of(const double *values, const bool *counts, size_t count, double *out_median)
-{
-    double *copy = malloc((count ? count : 1) * sizeof(*copy));
-    size_t kept = 0;
-
-    if (!copy)
-        return -ENOMEM;
-    for (size_t i = 0; i < count; i++) {
-        if (!counts || counts[i])
-            copy[kept++] = values[i];
-    }
-    stats_sort(copy, kept);
-    *out_median = percentile_of(copy, kept, percents[P50]);
-    free(copy);
-    return 0;
-}
-
 /* Samples by session behind each other; returns how many, or -ENOMEM. */
 static int64_t put_sessions(const double *samples, size_t count, bool is_one, double *out_values)
 {
@@ -208,7 +208,7 @@ static int64_t put_sessions(const double *samples, size_t count, bool is_one, do
         memcpy(out_values, samples, count * sizeof(*out_values));
         return (int64_t)count;
     }
-    return median_of(samples, NULL, count, out_values) < 0 ? -ENOMEM : 1;
+    return median_of(samples, count, out_values) < 0 ? -ENOMEM : 1;
 }
 
 /* `values`: a line's sessions, those of the base first. */
@@ -243,8 +243,8 @@ static int add_line(struct judging *judging, size_t place, double *values)
 
     if (put_sessions(judged_base(one), one->base_count, one->base_is_one, values) < 0 ||
         put_sessions(judged_new(one), one->new_count, one->new_is_one, values + base) < 0 ||
-        median_of(whole->base, NULL, whole->base_count, &whole_ns[0]) < 0 ||
-        median_of(whole->new, NULL, whole->new_count, &whole_ns[1]) < 0 ||
+        median_of(whole->base, whole->base_count, &whole_ns[0]) < 0 ||
+        median_of(whole->new, whole->new_count, &whole_ns[1]) < 0 ||
         find_distances(one, values, base, new, &judging->distances[place]) < 0)
         return -ENOMEM;
     scale = (whole_ns[0] * (double)base + whole_ns[1] * (double)new) / (double)(base + new);
@@ -331,6 +331,7 @@ int compare_judge(struct compare_case *cases, size_t count, const struct compare
     struct judging judging = {.cases = cases, .count = count};
     struct places places[2] = {{0}};
     size_t base = 0, new = 0;
+    const size_t *in_time = NULL;
     bool can_tell;
     int rc;
 
@@ -338,12 +339,14 @@ int compare_judge(struct compare_case *cases, size_t count, const struct compare
         if (cases[i].base_count && cases[i].new_count) {
             base = sessions_of(cases[i].base_count, cases[i].base_is_one);
             new = sessions_of(cases[i].new_count, cases[i].new_is_one);
+            in_time = cases[i].in_time;
         }
     }
-    can_tell = compare_can_tell(base, new, gates->alpha);
+    can_tell = in_time ? compare_can_tell_along(base, new, in_time, gates->alpha)
+                       : compare_can_tell(base, new, gates->alpha);
     rc = can_tell ? gather(&judging, base, new) : 0;
     if (rc == 0 && can_tell)
-        rc = permutation_test(judging.lines, judging.line_count, base, new);
+        rc = permutation_test(judging.lines, judging.line_count, base, new, in_time);
     for (size_t i = 0; i < count && rc == 0; i++)
         rc = measure(&cases[i], places, PERCENTILES * i);
     if (rc == 0)
@@ -359,8 +362,20 @@ int compare_judge(struct compare_case *cases, size_t count, const struct compare
 
 bool compare_can_tell(size_t base_sessions, size_t new_sessions, double alpha)
 {
-    return base_sessions && new_sessions &&
+    enum { IN_TURN_MIN = 3 };
+
+    return base_sessions >= IN_TURN_MIN && new_sessions >= IN_TURN_MIN &&
            permutation_p_floor(base_sessions, new_sessions) <= alpha;
+}
+
+bool compare_can_tell_along(size_t base_sessions, size_t new_sessions, const size_t *in_time,
+                            double alpha)
+{
+    size_t places = base_sessions && new_sessions
+                        ? permutation_places(base_sessions, new_sessions, in_time)
+                        : 0;
+
+    return places > 1 && 1 <= alpha * (double)places;
 }
 
 size_t compare_sessions_needed(size_t base_sessions, double alpha)

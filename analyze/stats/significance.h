@@ -66,7 +66,9 @@ struct compare_case {
     bool base_is_one, new_is_one; /* the samples are runs of one session, not sessions */
     bool is_op;
     const bool
-        *base_is_named; /* beside `base`: false of earlier sessions that help it; NULL: all */
+        *base_is_named;    /* beside `base`: false of earlier sessions that help it; NULL: all */
+    const size_t *in_time; /* all sessions in the order in which they began, those of the base
+                              counted first; NULL: they were recorded in turn. Of all cases alike */
     /* The threshold is a share of this one's base median; NULL: of its own. */
     const struct compare_case *gate_of;
     struct compare_result result;
@@ -76,11 +78,17 @@ struct compare_case {
  *  answer. Returns 0 or -ENOMEM. */
 int compare_judge(struct compare_case *cases, size_t count, const struct compare_gates *gates);
 
-/** Whether so many sessions can lead to any verdict. */
+/** Whether so many sessions, recorded in turn, can lead to any verdict. Fewer than 3 of a side are
+ *  in turn with nothing: what disturbed the machine meanwhile has both. */
 bool compare_can_tell(size_t base_sessions, size_t new_sessions, double alpha);
 
-/** How many sessions the new side needs in all so that there can be a verdict; the base needs as
- *  many where it has fewer. */
+/** The same of new sessions beside a row of others: whether there are places enough along it.
+ *  in_time: see compare_case. */
+bool compare_can_tell_along(size_t base_sessions, size_t new_sessions, const size_t *in_time,
+                            double alpha);
+
+/** How many sessions, in turn, the new side needs in all so that there can be a verdict; the base
+ *  needs as many where it has fewer. */
 size_t compare_sessions_needed(size_t base_sessions, double alpha);
 
 #endif

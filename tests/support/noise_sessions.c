@@ -39,6 +39,23 @@ const struct noise noise_kinds[NOISE_KINDS] = {
      .correlation = 0.8,
      .disturbed_runs = 0.1,
      .disturbed_session = 0.05},
+    {.name = "neighbours alike", .process = 0.01, .op = 0.015, .neighbours = 0.6, .run = 0.01},
+    {.name = "spells", .process = 0.004, .op = 0.006, .run = 0.01, .spell = 0.03},
+    {.name = "busy machine",
+     .process = 0.02,
+     .op = 0.03,
+     .is_heavy = true,
+     .neighbours = 0.5,
+     .run = 0.03,
+     .disturbed_runs = 0.1,
+     .spell = 0.02},
+    {.name = "modes and spells",
+     .process = 0.004,
+     .op = 0.006,
+     .modes = 0.05,
+     .mode_step = 0.1,
+     .run = 0.01,
+     .spell = 0.02},
 };
 
 /* Standard normal (Box, Muller, 1958). */
@@ -70,10 +87,18 @@ double noise_op_ns(const struct noise_program *program, size_t op)
     return 2e6 * pow(0.85, (double)op);
 }
 
-/* What a process makes of an op, for all of its runs. */
-static double draw_op(const struct noise *noise, double level, uint64_t *seed)
+/* The next level of a row whose neighbours are alike. */
+static double next_level(const struct noise *noise, double *last, uint64_t *seed)
 {
-    double own = noise->op * draw_level(noise, seed);
+    *last = noise->neighbours * *last +
+            sqrt(1 - noise->neighbours * noise->neighbours) * draw_level(noise, seed);
+    return *last;
+}
+
+/* What a process makes of an op, for all of its runs. */
+static double draw_op(const struct noise *noise, double level, double *last, uint64_t *seed)
+{
+    double own = noise->op * next_level(noise, last, seed);
 
     own += random_unit(seed) < noise->modes ? noise->mode_step : 0;
     return exp(level + own);
@@ -84,13 +109,18 @@ void noise_next_session(struct noise_program *program, size_t nth, const double 
 {
     const struct noise *noise = program->noise;
     uint64_t *seed = &program->seed;
-    double level = noise->process * draw_level(noise, seed), run_level = draw_normal(seed);
+    double level = noise->process * next_level(noise, &program->level, seed);
+    double run_level = draw_normal(seed);
 
+    if (noise->spell > 0)
+        program->is_in_spell = random_unit(seed) < (program->is_in_spell ? 2.0 / 3 : noise->spell);
+    level += program->is_in_spell ? 0.1 + 0.3 * random_unit(seed) : 0;
     level += noise->drift * (double)nth / (double)program->session_count;
     level += random_unit(seed) < noise->disturbed_session ? 0.5 * random_unit(seed) : 0;
     for (size_t op = 0; op < program->op_count; op++) /* the first run holds the level for now */
-        out_ns[op] =
-            noise_op_ns(program, op) * draw_op(noise, level, seed) * (slower ? slower[op] : 1);
+        out_ns[op] = noise_op_ns(program, op) *
+                     draw_op(noise, level, &program->op_level[op % NOISE_OPS_MAX], seed) *
+                     (slower ? slower[op] : 1);
     for (size_t run = program->run_count; run-- > 0;) {
         double disturbed = random_unit(seed) < noise->disturbed_runs ? random_unit(seed) : 0;
         double *row = out_ns + run * program->op_count;

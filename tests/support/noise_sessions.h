@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Times of a made-up program as machines give them, session by session: processes that differ by
- * where their memory lies, a machine that drifts, runs that resemble those before them, runs and
- * whole sessions that something else disturbed. The same seed gives the same times.
+ * where their memory lies, a machine that drifts or wanders, runs that resemble those before them,
+ * runs and whole sessions that something else disturbed, spells in which it disturbs one session
+ * after the other. The same seed gives the same times.
  */
 #ifndef OPTRACE_TESTS_SUPPORT_NOISE_SESSIONS_H
 #define OPTRACE_TESTS_SUPPORT_NOISE_SESSIONS_H
@@ -10,6 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+enum { NOISE_OPS_MAX = 64 };
 
 /* Shares of an op's time, 0.01 is 1 %; chances in [0, 1]. */
 struct noise {
@@ -24,13 +27,18 @@ struct noise {
     double correlation;       /* of a run's level with that of the run before */
     double disturbed_runs;    /* chance of a run ... */
     double disturbed_session; /* ... and of a session that takes up to half as long again */
+    double neighbours; /* correlation of a session's level, and of its ops', with those of the
+                                 session before: as of a machine whose speed wanders */
+    double spell;      /* chance that a spell of disturbed sessions begins, of three on average */
 };
 
 struct noise_program {
     const struct noise *noise;
     size_t op_count, run_count;
     size_t session_count; /* of the whole recording: what drift is over */
-    uint64_t seed;        /* goes on from session to session */
+    uint64_t seed;        /* goes on from session to session, as what follows does */
+    double level, op_level[NOISE_OPS_MAX];
+    bool is_in_spell;
 };
 
 /** Median time of an op on a quiet machine, in ns: large ones first, op 0 has a fifth of the run.
@@ -46,7 +54,7 @@ void noise_next_session(struct noise_program *program, size_t nth, const double 
                         double *out_ns);
 
 /** From quiet to everything at once. */
-#define NOISE_KINDS 9
+#define NOISE_KINDS 13
 extern const struct noise noise_kinds[NOISE_KINDS];
 
 #endif

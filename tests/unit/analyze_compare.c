@@ -71,6 +71,7 @@ static void runs_of_one_session_tell_nothing(void **state)
 {
     double low[10] = {100, 101, 102, 103, 104, 105, 106, 107, 108, 109};
     double high[10] = {210, 211, 212, 213, 214, 215, 216, 217, 218, 219};
+    const size_t in_time[11] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
     struct compare_case one = case_of(low, 10, high, 10);
 
     (void)state;
@@ -85,6 +86,7 @@ static void runs_of_one_session_tell_nothing(void **state)
     assert_int_equal(one.result.verdict, COMPARE_CANNOT_TELL);
     one = case_of(low, 10, high, 10);
     one.new_is_one = true;
+    one.in_time = in_time;
     CHECK_OK(compare_judge(&one, 1, &(struct compare_gates){0.1, 0.03}));
     assert_int_equal(one.result.verdict, COMPARE_SLOWER);
     CHECK_NEAR(one.result.p, 1.0 / 11, 1e-12);
@@ -114,14 +116,17 @@ static void the_middle_of_all_distances_counts(void **state)
     double base[] = {99.5,  99.6,  99.7,  99.8,  99.9,  100, 100,
                      100.1, 100.2, 100.3, 100.4, 100.5, 100};
     double high[] = {102.9, 107}, low[] = {102.8, 103};
+    const size_t in_time[15] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14};
     struct compare_case one = case_of(base, 13, high, 2);
 
     (void)state;
-    CHECK_OK(compare_judge(&one, 1, &(struct compare_gates){0.05, 0.03}));
+    one.in_time = in_time;
+    CHECK_OK(compare_judge(&one, 1, &(struct compare_gates){0.1, 0.03}));
     assert_true(one.result.ratio < 0.03);
     assert_int_equal(one.result.verdict, COMPARE_SLOWER);
     one = case_of(base, 13, low, 2);
-    CHECK_OK(compare_judge(&one, 1, &(struct compare_gates){0.05, 0.03}));
+    one.in_time = in_time;
+    CHECK_OK(compare_judge(&one, 1, &(struct compare_gates){0.1, 0.03}));
     assert_int_equal(one.result.verdict, COMPARE_SMALL);
 }
 
@@ -228,12 +233,32 @@ static void needed_sessions_are_told(void **state)
     /* 2 / (10 over 5) = 0.0079, 2 / (8 over 4) = 0.029 */
     assert_int_equal(compare_sessions_needed(1, 0.01), 5);
     assert_int_equal(compare_sessions_needed(1, 0.05), 4);
-    /* 1 / (15 over 2) = 0.0095, 1 / (14 over 2) = 0.011 */
-    assert_int_equal(compare_sessions_needed(13, 0.01), 2);
-    assert_int_equal(compare_sessions_needed(12, 0.01), 3);
-    assert_int_equal(compare_sessions_needed(99, 0.01), 1);
+    /* 1 / (10 over 3) = 0.0083, 1 / (9 over 3) = 0.012; two are in turn with nothing */
+    assert_int_equal(compare_sessions_needed(7, 0.01), 3);
+    assert_int_equal(compare_sessions_needed(6, 0.01), 4);
+    assert_int_equal(compare_sessions_needed(99, 0.01), 3);
+    assert_false(compare_can_tell(99, 2, 0.01) || compare_can_tell(2, 99, 0.01));
     assert_true(compare_can_tell(5, 5, 0.01) && !compare_can_tell(4, 4, 0.01));
     assert_false(compare_can_tell(0, 100, 0.01) || compare_can_tell(5, 5, 0));
+}
+
+/* 1 / alpha places along the others. */
+static void a_row_of_others_has_places_enough(void **state)
+{
+    size_t in_time[102];
+
+    (void)state;
+    for (size_t i = 0; i < 102; i++)
+        in_time[i] = i;
+    assert_true(compare_can_tell_along(99, 1, in_time, 0.01));
+    assert_false(compare_can_tell_along(98, 1, in_time, 0.01));
+    assert_true(compare_can_tell_along(99, 3, in_time, 0.01));
+    assert_false(compare_can_tell_along(98, 3, in_time, 0.01));
+    in_time[0] = 99; /* one of three came first: they have one place */
+    in_time[99] = 0;
+    assert_false(compare_can_tell_along(99, 3, in_time, 0.99));
+    assert_false(compare_can_tell_along(0, 3, in_time, 1) ||
+                 compare_can_tell_along(3, 0, in_time, 1));
 }
 
 int main(void)
@@ -249,6 +274,7 @@ int main(void)
         cmocka_unit_test(both_gates_must_be_passed),
         cmocka_unit_test(what_cannot_be_tested_is_not),
         cmocka_unit_test(needed_sessions_are_told),
+        cmocka_unit_test(a_row_of_others_has_places_enough),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

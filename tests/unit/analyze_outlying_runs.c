@@ -83,6 +83,25 @@ static void often_on_one_side_is_no_accident(void **state)
     check(RUNS, 0, 4, false); /* a quarter and no more */
 }
 
+/* A single session beside others, which are judged so. */
+static void a_single_session_is_no_exception(void **state)
+{
+    struct outlying_runs found[ALIGN_SIDES];
+    struct sides sides;
+
+    (void)state;
+    make(&sides, RUNS, 6, 3);
+    sides.new.units_are_sessions = false;
+    sides.new.unit_count = sides.new.runs.count = RUNS;
+    CHECK_OK(outlying_runs_find(sides.both, found));
+    assert_int_equal(found[ALIGN_BASE].count, 2 * SESSIONS);
+    assert_int_equal(found[ALIGN_NEW].count, 4);
+    free(found[ALIGN_BASE].is_outlying);
+    free(found[ALIGN_NEW].is_outlying);
+    run_samples_deinit(&sides.base);
+    run_samples_deinit(&sides.new);
+}
+
 /* Of few runs, of runs that are the units, of none, and of times that are no times. */
 static void some_sides_have_none(void **state)
 {
@@ -99,7 +118,7 @@ static void some_sides_have_none(void **state)
     run_samples_deinit(&sides.new);
 
     make(&sides, RUNS, 3, 3);
-    sides.new.units_are_sessions = false;
+    sides.new.units_are_sessions = sides.base.units_are_sessions = false;
     sides.base.runs.count = 0;
     CHECK_OK(outlying_runs_find(sides.both, found));
     assert_int_equal(found[ALIGN_BASE].count + found[ALIGN_NEW].count, 0);
@@ -123,6 +142,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slow_runs_stand_out),
         cmocka_unit_test(often_on_one_side_is_no_accident),
+        cmocka_unit_test(a_single_session_is_no_exception),
         cmocka_unit_test(some_sides_have_none),
     };
 

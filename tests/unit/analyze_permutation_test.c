@@ -2,6 +2,7 @@
 /* The permutation test against all ways to deal out, counted another way. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyze/stats/permutation_test.h"
 #include "analyze/stats/random.h"
@@ -18,12 +19,12 @@ static void parted_samples_reach_the_floor(void **state)
     struct permutation_line one = line_of(low, high, true);
 
     (void)state;
-    CHECK_OK(permutation_test(&one, 1, 5, 5));
+    CHECK_OK(permutation_test(&one, 1, 5, 5, NULL));
     CHECK_NEAR(one.p, 2.0 / 252, 1e-15);
     CHECK_NEAR(one.p_corrected, 2.0 / 252, 1e-15);
     CHECK_NEAR(permutation_p_floor(5, 5), 2.0 / 252, 1e-15);
     one = line_of(high, low, true);
-    CHECK_OK(permutation_test(&one, 1, 4, 5));
+    CHECK_OK(permutation_test(&one, 1, 4, 5, NULL));
     CHECK_NEAR(one.p, 1.0 / 126, 1e-15);
     CHECK_NEAR(permutation_p_floor(4, 5), 1.0 / 126, 1e-15);
     CHECK_NEAR(permutation_p_floor(1, 1), 1, 0);
@@ -64,7 +65,7 @@ static void p_is_the_share_of_ways_as_far_apart(void **state)
             ways++;
             as_far += fabs(sum) >= fabs(given) - 1e-12;
         }
-        CHECK_OK(permutation_test(&one, 1, BASE, NEW));
+        CHECK_OK(permutation_test(&one, 1, BASE, NEW, NULL));
         assert_int_equal(ways, 35);
         CHECK_NEAR(one.p, (double)as_far / ways, 1e-12);
     }
@@ -85,7 +86,7 @@ static void correction_is_no_smaller_and_keeps_the_order(void **state)
                 values[i][k] = 1 + random_unit(&seed) + (i == 4 && k >= BASE ? 5 : 0);
             lines[i] = line_of(values[i], values[i] + BASE, i > 0);
         }
-        CHECK_OK(permutation_test(lines, LINES, BASE, NEW));
+        CHECK_OK(permutation_test(lines, LINES, BASE, NEW, NULL));
         for (int i = 0; i < LINES; i++)
             assert_true(lines[i].p_corrected >= lines[i].p - 1e-12 && lines[i].p > 0);
         CHECK_NEAR(lines[4].p_corrected, 1.0 / 462, 1e-12);
@@ -107,7 +108,7 @@ static void a_slow_session_hides_no_op(void **state)
                            (i == 3 && k >= SIDE ? 0.05 : 0);
         lines[i] = line_of(values[i], values[i] + SIDE, true);
     }
-    CHECK_OK(permutation_test(lines, LINES, SIDE, SIDE));
+    CHECK_OK(permutation_test(lines, LINES, SIDE, SIDE, NULL));
     for (int i = 0; i < LINES; i++)
         assert_true(i == 3 ? lines[i].p_corrected <= 0.01 : lines[i].p_corrected > 0.01);
 }
@@ -135,7 +136,7 @@ static void drawn_ways_meet_all_ways(void **state)
         ways++;
         as_far += fabs(sum) >= fabs(given) - 1e-12;
     }
-    CHECK_OK(permutation_test(&one, 1, BASE, NEW));
+    CHECK_OK(permutation_test(&one, 1, BASE, NEW, NULL));
     CHECK_NEAR(one.p, (double)as_far / ways, 0.02);
 }
 
@@ -147,7 +148,7 @@ static void what_does_not_vary_does_not_differ(void **state)
                                        line_of(same, more, true)};
 
     (void)state;
-    CHECK_OK(permutation_test(lines, 3, 5, 5));
+    CHECK_OK(permutation_test(lines, 3, 5, 5, NULL));
     CHECK_NEAR(lines[0].p_corrected, 1, 0);
     CHECK_NEAR(lines[1].p_corrected, 1, 0);
     CHECK_NEAR(lines[2].p_corrected, 2.0 / 252, 1e-15);
@@ -158,10 +159,43 @@ static void what_does_not_vary_does_not_differ(void **state)
     }
     lines[0] = line_of(constant, constant + 20, false);
     lines[1] = line_of(risen, risen + 20, true);
-    CHECK_OK(permutation_test(lines, 2, 20, 20));
+    CHECK_OK(permutation_test(lines, 2, 20, 20, NULL));
     CHECK_NEAR(lines[0].p_corrected, 1, 0);
     CHECK_NEAR(lines[1].p_corrected, 1.0 / PERMUTATION_EXACT_MAX, 1e-15);
-    CHECK_OK(permutation_test(NULL, 0, 5, 5));
+    CHECK_OK(permutation_test(NULL, 0, 5, 5, NULL));
+}
+
+/* Two that follow each other are disturbed together: as the two earlier ones that were. */
+static void neighbours_are_not_dealt_out(void **state)
+{
+    enum { BASE = 20, NEW = 2 };
+    double base[BASE], high[NEW] = {120, 120};
+    size_t in_time[BASE + NEW], base_first[BASE + NEW];
+    struct permutation_line one = {base, high, 100, true, 0, 0};
+
+    (void)state;
+    for (size_t i = 0; i < BASE + NEW; i++)
+        in_time[i] = i;
+    for (size_t i = 0; i < BASE; i++)
+        base[i] = i == 7 || i == 8 ? 120 : 100;
+    CHECK_OK(permutation_test(&one, 1, BASE, NEW, NULL));
+    CHECK_NEAR(one.p, 6.0 / 231, 1e-12); /* of (22 over 2) ways those of the four high ones */
+    CHECK_OK(permutation_test(&one, 1, BASE, NEW, in_time));
+    CHECK_NEAR(one.p, 2.0 / 21, 1e-12);
+    CHECK_NEAR(one.p_corrected, 2.0 / 21, 1e-12);
+    assert_int_equal(permutation_places(BASE, NEW, in_time), 21);
+    /* in the midst of the others, of which one is between the two */
+    memcpy(base_first, in_time, sizeof(in_time));
+    base_first[10] = 20;
+    base_first[11] = 10;
+    base_first[12] = 21;
+    base_first[20] = 11;
+    base_first[21] = 12;
+    assert_int_equal(permutation_places(BASE, NEW, base_first), 20);
+    CHECK_OK(permutation_test(&one, 1, BASE, NEW, base_first));
+    CHECK_NEAR(one.p, 2.0 / 20, 1e-12); /* an earlier high one and a new one, two apart */
+    assert_int_equal(permutation_places(BASE, 0, in_time), 0);
+    assert_int_equal(permutation_places(0, NEW, in_time), 0);
 }
 
 int main(void)
@@ -173,6 +207,7 @@ int main(void)
         cmocka_unit_test(a_slow_session_hides_no_op),
         cmocka_unit_test(drawn_ways_meet_all_ways),
         cmocka_unit_test(what_does_not_vary_does_not_differ),
+        cmocka_unit_test(neighbours_are_not_dealt_out),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

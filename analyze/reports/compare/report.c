@@ -323,6 +323,7 @@ static int run(const struct report *report, struct diag *diag)
     int rc = compare_sides_read(report, sides, diag);
 
     asked.base_is_named = sides[ALIGN_BASE].unit_is_named;
+    asked.in_time = sides[ALIGN_BASE].in_time;
     if (rc == 0 && comparison_make((const struct run_samples *const[]){&sides[ALIGN_BASE].samples,
                                                                        &sides[ALIGN_NEW].samples},
                                    &asked, &comparison) < 0)

@@ -101,31 +101,82 @@ static int extend(struct compare_side *base, size_t more, struct diag *diag)
     return 0;
 }
 
+int64_t compare_side_start(const struct compare_side *side, int64_t session_id)
+{
+    for (size_t i = 0; i < side->rows->rows.count; i++) {
+        if (side->rows->rows.items[i].session_id == session_id)
+            return side->rows->rows.items[i].start_ns;
+    }
+    return 0;
+}
+
+/* Numbers of sessions by when they began; of those that began at once the first comes first. */
+static int order_in_time(const int64_t *start_ns, size_t count, size_t **out_order)
+{
+    size_t *order = malloc((count ? count : 1) * sizeof(*order));
+
+    if (!order)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        size_t at = i;
+
+        for (; at > 0 && start_ns[order[at - 1]] > start_ns[i]; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+    *out_order = order;
+    return 0;
+}
+
+static size_t put_starts(const struct compare_side *side, const int64_t *ids, size_t count,
+                         int64_t *out_start_ns)
+{
+    for (size_t i = 0; i < count; i++)
+        out_start_ns[i] = compare_side_start(side, ids[i]);
+    return count;
+}
+
+/* Whether the earlier sessions are enough for those of the new side to be judged beside them. */
+static int are_enough(const struct compare_side sides[ALIGN_SIDES], double alpha, bool *out_enough)
+{
+    const struct compare_side *base = &sides[ALIGN_BASE], *new = &sides[ALIGN_NEW];
+    size_t all = base->session_count + base->earlier.count, count = 0, *order = NULL;
+    int64_t *start_ns = malloc((all + new->session_count) * sizeof(*start_ns));
+    int rc = start_ns ? 0 : -ENOMEM;
+
+    if (rc == 0) {
+        count = put_starts(base, base->session_ids, base->session_count, start_ns);
+        count += put_starts(base, base->earlier.session_ids, base->earlier.count, start_ns + count);
+        count += put_starts(new, new->session_ids, new->session_count, start_ns + count);
+        rc = order_in_time(start_ns, count, &order);
+    }
+    if (rc == 0)
+        *out_enough = compare_can_tell_along(all, new->session_count, order, alpha);
+    free(start_ns);
+    free(order);
+    return rc;
+}
+
 /* Earlier sessions join the base where verdicts take them, and where they are enough. */
 static int add_earlier(const struct report *report, struct compare_side sides[ALIGN_SIDES],
                        bool is_same_store, struct diag *diag)
 {
-    enum { USEFUL = 20 }; /* more than these make no verdict surer */
     struct compare_side *base = &sides[ALIGN_BASE], *new = &sides[ALIGN_NEW];
     double alpha = compare_alpha(report->options);
-    size_t more = 1;
+    bool is_enough = false;
     int rc;
 
     if (compare_can_tell(base->session_count, new->session_count, alpha))
         return 0;
+    base->is_along = true;
     rc = earlier_sessions_find(base->source->store, base->session_ids, base->session_count,
                                is_same_store ? new->session_ids : NULL,
                                is_same_store ? new->session_count : 0, &base->earlier, diag);
     if (rc < 0)
         return rc;
-    while (more <= base->earlier.count &&
-           !compare_can_tell(base->session_count + more, new->session_count, alpha))
-        more++;
-    if (more > base->earlier.count)
-        return 0;
-    if (more < USEFUL)
-        more = base->earlier.count < USEFUL ? base->earlier.count : USEFUL;
-    return extend(base, more, diag);
+    if (are_enough(sides, alpha, &is_enough) < 0)
+        return diag_set(diag, -ENOMEM, "no memory for the sessions");
+    return is_enough && base->earlier.count ? extend(base, base->earlier.count, diag) : 0;
 }
 
 static bool is_same_file(const struct source *a, const struct source *b)
@@ -209,10 +260,9 @@ static int find_disturbed(const struct compare_side *side, struct disturbed_runs
                           struct diag *diag)
 {
     struct off_cpu_shares shares = {0};
-    int rc = 0;
+    int rc =
+        query_off_cpu(side->source->store, side->session_ids, side->session_count, &shares, diag);
 
-    for (size_t i = 0; i < side->session_count && rc == 0; i++)
-        rc = query_off_cpu(side->source->store, side->session_ids[i], &shares, diag);
     if (rc == 0 && disturbed_runs_find(&side->samples, &shares, out_disturbed) < 0)
         rc = diag_set(diag, -ENOMEM, "no memory for the runs");
     array_deinit(&shares);
@@ -237,7 +287,7 @@ bool compare_sides_disturbed_apart(const struct compare_side sides[ALIGN_SIDES])
 {
     const struct compare_side *base = &sides[ALIGN_BASE], *new = &sides[ALIGN_NEW];
 
-    return base->runs_with_cpu_time &&
+    return !base->is_along && base->runs_with_cpu_time &&
            new->runs_with_cpu_time &&fabs(
                (double)base->runs_set_aside / (double)base->runs_with_cpu_time -
                (double)new->runs_set_aside / (double)new->runs_with_cpu_time) > DISTURBED_APART;
@@ -283,6 +333,44 @@ static int mark_named(struct compare_side *side, struct diag *diag)
     return 0;
 }
 
+/* Session ids of a side's units, in their order; they are one for runs of one session. */
+static size_t put_unit_starts(const struct compare_side *side, int64_t *out_start_ns)
+{
+    const struct run_samples *samples = &side->samples;
+    size_t count = 0;
+
+    for (size_t i = 0; i < samples->runs.count; i++) {
+        uint32_t session = samples->runs.items[i].session;
+
+        if (i && (session == samples->runs.items[i - 1].session || !samples->units_are_sessions))
+            continue;
+        out_start_ns[count++] =
+            compare_side_start(side, samples->spans.windows.items[session].session_id);
+    }
+    return count;
+}
+
+/* Sessions that are too few by themselves have a place in time beside the others. */
+static int put_in_time(struct compare_side sides[ALIGN_SIDES], struct diag *diag)
+{
+    struct compare_side *base = &sides[ALIGN_BASE], *new = &sides[ALIGN_NEW];
+    size_t runs = base->samples.runs.count + new->samples.runs.count, count;
+    int64_t *start_ns;
+    int rc;
+
+    if (!base->is_along)
+        return 0;
+    start_ns = malloc((runs ? runs : 1) * sizeof(*start_ns));
+    rc = start_ns ? 0 : -ENOMEM;
+    if (rc == 0) {
+        count = put_unit_starts(base, start_ns);
+        count += put_unit_starts(new, start_ns + count);
+        rc = order_in_time(start_ns, count, &base->in_time);
+    }
+    free(start_ns);
+    return rc < 0 ? diag_set(diag, rc, "no memory for the sessions") : 0;
+}
+
 int compare_sides_open(const struct report *report, struct compare_side out[ALIGN_SIDES],
                        struct diag *diag)
 {
@@ -324,6 +412,8 @@ int compare_sides_read(const struct report *report, struct compare_side out[ALIG
         if (rc == 0)
             rc = mark_named(&out[side], diag);
     }
+    if (rc == 0)
+        rc = put_in_time(out, diag);
     for (int side = 0; side < ALIGN_SIDES; side++)
         free(disturbed[side].is_disturbed);
     return rc;
@@ -341,6 +431,7 @@ void compare_sides_deinit(struct compare_side sides[ALIGN_SIDES])
         free(side->own_ids);
         free(side->extended_ids);
         free(side->unit_is_named);
+        free(side->in_time);
         source_close(&side->own_source);
     }
 }

@@ -19,7 +19,10 @@ struct compare_side {
     size_t named_count;
     struct earlier_sessions
         earlier;         /* of the base, where those asked for are too few for verdicts */
+    bool is_along;       /* those asked for are too few to be judged by themselves */
     bool *unit_is_named; /* beside samples' units, with earlier ones; else NULL */
+    size_t *in_time;     /* of the base, with is_along: units of both sides by when they began, as
+                        compare_case has them; else NULL */
     size_t runs_set_aside, runs_with_cpu_time; /* metrics/disturbed_runs.h; of all that were read */
     struct environment environment;
     struct run_samples samples;
@@ -35,8 +38,11 @@ struct compare_side {
 double compare_alpha(const struct analyze_options *options);
 
 /** Whether the shares of runs that something disturbed differ so much that these runs are a matter
- * of the programs: none is set aside then. */
+ * of the programs: none is set aside then. Of one process or two they tell nothing. */
 bool compare_sides_disturbed_apart(const struct compare_side sides[ALIGN_SIDES]);
+
+/** When a session of a side began; 0 where it is none. */
+int64_t compare_side_start(const struct compare_side *side, int64_t session_id);
 
 /** Open both sides without reading them: what compare_sides_read() begins with. Where the sessions
  * are too few for a verdict and earlier ones like the base's are enough, those are the base's too.

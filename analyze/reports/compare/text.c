@@ -245,8 +245,7 @@ static void describe_need(struct text_buffer *text, const struct compare_side si
                           const struct compare_gates *gates)
 {
     const struct compare_side *base = &sides[ALIGN_BASE], *new = &sides[ALIGN_NEW];
-    size_t known = base->named_count + base->earlier.count;
-    size_t needed = compare_sessions_needed(known, gates->alpha);
+    size_t needed = compare_sessions_needed(base->named_count, gates->alpha);
 
     if (base->named_count == 1 && new->named_count == 1)
         text_buffer_print(text, "one session a side does not show how much processes differ");
@@ -256,9 +255,13 @@ static void describe_need(struct text_buffer *text, const struct compare_side si
     if (!isnan(base->earlier.variation))
         text_buffer_print(text, " (here, of %zu earlier one%s: %.1f %%)", base->earlier.count,
                           plural(base->earlier.count), base->earlier.variation * 100);
-    text_buffer_print(text, ". Record %zu or more%s", needed,
-                      known >= needed && new->named_count < needed ? " of new" : " of each side");
-    text_buffer_print(text, ", in turn.");
+    text_buffer_print(text, ". Record %zu or more%s, in turn", needed,
+                      base->named_count >= needed && new->named_count < needed ? " of new"
+                                                                               : " of each side");
+    if (base->earlier.count)
+        text_buffer_print(text, ", or have %.0f before the new one%s", ceil(1 / gates->alpha) - 1,
+                          plural(new->named_count));
+    text_buffer_print(text, ".");
 }
 
 static void describe_line(struct text_buffer *text, const struct comparison_line *line,
@@ -466,11 +469,14 @@ static void note_method(const struct report *report, const struct compare_side s
     if (comparison->tested)
         out_note(
             report->out, OUT_NOTE_PLAIN,
-            "A change counts when a permutation of the sessions brings one as striking among %zu "
-            "lines in at most %g %% of all ways (--alpha), when medians of sessions, or the middle "
+            "A change counts when %s one as striking among %zu "
+            "lines in at most %g %% of all %s (--alpha), when medians of sessions, or the middle "
             "of all pairs of them, are more than %g %% apart (--threshold), and when its 95 %% "
             "interval has no 0 in it.",
-            comparison->tested, gates->alpha * 100, gates->threshold * 100);
+            sides[ALIGN_BASE].in_time ? "new sessions put elsewhere among the earlier ones bring"
+                                      : "a permutation of the sessions brings",
+            comparison->tested, gates->alpha * 100, sides[ALIGN_BASE].in_time ? "places" : "ways",
+            gates->threshold * 100);
     out_note(report->out, OUT_NOTE_PLAIN,
              "base and new are medians; deltas are differences of means, which add up to that of "
              "one run; shares are of the run's delta.");
@@ -537,15 +543,6 @@ static void note_outlying(const struct report *report, const struct compare_side
                  : " as slow: times count them, verdicts do not.");
 }
 
-static int64_t start_of(const struct compare_side *side, int64_t session_id)
-{
-    for (size_t i = 0; i < side->rows->rows.count; i++) {
-        if (side->rows->rows.items[i].session_id == session_id)
-            return side->rows->rows.items[i].start_ns;
-    }
-    return 0;
-}
-
 /* One side after the other: sessions that are not exchangeable. */
 static void note_order(const struct report *report, const struct compare_side sides[ALIGN_SIDES])
 {
@@ -553,7 +550,7 @@ static void note_order(const struct report *report, const struct compare_side si
 
     for (int i = 0; i < ALIGN_SIDES; i++) {
         for (size_t k = 0; k < sides[i].named_count; k++) {
-            int64_t start_ns = start_of(&sides[i], sides[i].named_ids[k]);
+            int64_t start_ns = compare_side_start(&sides[i], sides[i].named_ids[k]);
 
             first_ns[i] = start_ns < first_ns[i] ? start_ns : first_ns[i];
             last_ns[i] = start_ns > last_ns[i] ? start_ns : last_ns[i];
