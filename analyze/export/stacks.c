@@ -60,6 +60,7 @@ void stacks_deinit(struct stack_lines *stacks)
         free(stacks->lines[i]);
     free(stacks->lines);
     bytes_deinit(&stacks->rows);
+    array_deinit(&stacks->frames);
     stacks->lines = NULL;
     stacks->op_count = stacks->count = 0;
     stacks->last_op = 0;
@@ -80,7 +81,7 @@ int stacks_begin(void *user, const struct spans_answer *spans)
     return rc;
 }
 
-/* Of an op, its self time on the host, or of what it launched itself. */
+/* Of an op, its self time on the host, or of what it launched itself, in ns. */
 static int64_t weigh(const struct stack_lines *stacks, const struct average_rows *rows,
                      size_t place)
 {
@@ -88,9 +89,7 @@ static int64_t weigh(const struct stack_lines *stacks, const struct average_rows
 
     if (rows->row[place] != place || !span->is_shown || span_is_device(rows->spans, span))
         return 0;
-    return (stacks->by_device ? rows->costs[place].self_device_ns
-                              : rows->costs[place].self_cpu_ns) /
-           1000;
+    return stacks->by_device ? rows->costs[place].self_device_ns : rows->costs[place].self_cpu_ns;
 }
 
 /* In the order of starts over all threads, as PyTorch has them. */
@@ -118,6 +117,18 @@ static int put_row(struct stack_lines *stacks, uint32_t op, int64_t weight)
     return 0;
 }
 
+/* The row of what is in several parts stands where the first of them has it. */
+static int put_frame(struct stack_lines *stacks, const struct span *span, int64_t ns)
+{
+    size_t place;
+    int rc = frame_times_add(&stacks->frames, span, ns, &place);
+
+    if (rc < 0 || span->frame != SPAN_FRAME_FIRST)
+        return rc;
+    stacks->frames.items[place].row = stacks->count;
+    return put_row(stacks, span->op, 0);
+}
+
 static int put_rows(struct stack_lines *stacks, const struct average_rows *rows)
 {
     const struct spans_answer *spans = rows->spans;
@@ -127,26 +138,19 @@ static int put_rows(struct stack_lines *stacks, const struct average_rows *rows)
     for (size_t i = 0; i < spans->spans.count && rc == 0; i++) {
         const struct span *span = &spans->spans.items[i];
 
-        if (stacks->lines[span->op] && weigh(stacks, rows, i) > 0)
+        if (stacks->lines[span->op] && (span->frame || weigh(stacks, rows, i) >= 1000))
             rc = array_push(&sorted, span);
     }
     if (sorted.count)
         qsort(sorted.items, sorted.count, sizeof(*sorted.items), compare_starts);
-    for (size_t i = 0; i < sorted.count && rc == 0; i++)
-        rc = put_row(stacks, sorted.items[i]->op,
-                     weigh(stacks, rows, span_place(spans, sorted.items[i])));
+    for (size_t i = 0; i < sorted.count && rc == 0; i++) {
+        const struct span *span = sorted.items[i];
+        const int64_t ns = weigh(stacks, rows, span_place(spans, span));
+
+        rc = span->frame ? put_frame(stacks, span, ns) : put_row(stacks, span->op, ns / 1000);
+    }
     array_deinit(&sorted);
     return rc;
-}
-
-/* Whether a line is of a span that is in several parts, of which none has all of its time. */
-static bool has_frame(const struct stack_lines *stacks, const struct spans_answer *part)
-{
-    for (size_t i = 0; i < part->spans.count; i++) {
-        if (part->spans.items[i].frame && stacks->lines[part->spans.items[i].op])
-            return true;
-    }
-    return false;
 }
 
 int stacks_take(void *user, struct spans_answer *part)
@@ -156,20 +160,33 @@ int stacks_take(void *user, struct spans_answer *part)
     bool depends = false;
     int rc = stacks->is_whole ? 0 : averages_depend_on_others(part, &depends);
 
-    if (rc == 0 && (depends || (!stacks->is_whole && has_frame(stacks, part)))) {
+    if (rc == 0 && depends) {
         stacks->is_whole = true;
         return SPAN_PARTS_WHOLE;
     }
     if (rc < 0)
         return rc;
     rc = average_rows_make(part, &rows);
+    stacks->is_whole |= rc == 0 && rows.needs_whole;
     if (rc == 0)
-        rc = put_rows(stacks, &rows);
+        rc = rows.needs_whole ? SPAN_PARTS_WHOLE : put_rows(stacks, &rows);
     average_rows_deinit(&rows);
     return rc;
 }
 
 /* --- Writing. --- */
+
+/* Of a row that was kept without weight; 0: it takes none. */
+static uint64_t weight_of_frame(const struct stack_lines *stacks, size_t row)
+{
+    for (size_t i = 0; i < stacks->frames.count; i++) {
+        const struct frame_time *frame = &stacks->frames.items[i];
+
+        if (frame->row == row)
+            return frame->ns >= 1000 ? (uint64_t)frame->ns / 1000 : 0;
+    }
+    return 0;
+}
 
 static void write_lines(const struct stack_lines *stacks, FILE *stream)
 {
@@ -178,8 +195,14 @@ static void write_lines(const struct stack_lines *stacks, FILE *stream)
     uint32_t op = 0;
 
     for (size_t i = 0; (at = bytes_row(&reader)); i++) {
+        uint64_t weight;
+
         op += (uint32_t)bytes_unfold(bytes_next_number(&at));
-        text_print(stream, "%s %" PRIu64 "\n", stacks->lines[op], bytes_next_number(&at));
+        weight = bytes_next_number(&at);
+        if (!weight)
+            weight = weight_of_frame(stacks, i);
+        if (weight)
+            text_print(stream, "%s %" PRIu64 "\n", stacks->lines[op], weight);
         bytes_pass(&reader, at);
         if ((i & 0xfff) == 0)
             progress_share(stacks->progress, "writing events", i, stacks->count);

@@ -9,7 +9,7 @@
 #define OPTRACE_ANALYZE_EXPORT_STACKS_H
 
 #include "analyze/export/bytes.h"
-#include "analyze/query/spans.h"
+#include "analyze/query/frame_times.h"
 #include "base/progress.h"
 
 struct stack_lines {
@@ -19,7 +19,9 @@ struct stack_lines {
     struct bytes rows; /* op against the one before, and microseconds */
     uint32_t last_op;
     size_t count;
-    bool is_whole;             /* parts would not tell what is a row */
+    struct frame_times
+        frames;    /* what is in several parts; `row` of them is written with that time */
+    bool is_whole; /* parts would not tell what is a row */
     struct progress *progress; /* says how far writing them is; or NULL */
 };
 

@@ -8,6 +8,7 @@
 #include "analyze/containers/interval_list.h"
 #include "analyze/metrics/advice.h"
 #include "analyze/metrics/device_idle.h"
+#include "analyze/query/frame_times.h"
 #include "analyze/query/lane_use.h"
 #include "analyze/stats/describe.h"
 
@@ -54,6 +55,7 @@ struct advice_parts {
     bool has_device_work;            /* then nothing of the host counts as a call */
     struct value_array calls, works; /* durations of launches, of what each launched */
     struct value_array own[OP_SIDES];
+    struct frame_times frames; /* of calls of threads that are in several parts */
     uint64_t tiny_count[OP_SIDES];
     double tiny_ns[OP_SIDES];
 };
@@ -169,6 +171,25 @@ static int add_launches(struct advice_parts *parts, const struct spans_answer *s
 
 /* --- Calls. --- */
 
+static int add_call(struct advice_parts *parts, enum op_side side, int64_t own_ns)
+{
+    if (own_ns < ADVICE_TINY_NS) {
+        parts->tiny_count[side]++;
+        parts->tiny_ns[side] += (double)own_ns;
+    }
+    return array_push(&parts->own[side], (double)own_ns);
+}
+
+/* Of what is in several parts, once all of its time is known. */
+static int add_frames(struct advice_parts *parts)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < parts->frames.count && !parts->has_device_work && rc == 0; i++)
+        rc = add_call(parts, OP_HOST, parts->frames.items[i].ns);
+    return rc;
+}
+
 /* Those of a device, where it has any. */
 static int add_calls(struct advice_parts *parts, const struct spans_answer *spans)
 {
@@ -177,7 +198,7 @@ static int add_calls(struct advice_parts *parts, const struct spans_answer *span
     for (size_t i = 0; i < spans->spans.count && rc == 0; i++) {
         const struct span *span = &spans->spans.items[i];
         enum op_side side;
-        int64_t own_ns;
+        size_t place;
 
         parts->lacks_some |= !span->is_shown;
         if (!is(parts, span, IS_WORK) || !span->is_shown)
@@ -189,12 +210,10 @@ static int add_calls(struct advice_parts *parts, const struct spans_answer *span
         }
         if (side != OP_DEVICE && parts->has_device_work)
             continue;
-        own_ns = span_own_ns(spans, span);
-        if (own_ns < ADVICE_TINY_NS) {
-            parts->tiny_count[side]++;
-            parts->tiny_ns[side] += (double)own_ns;
-        }
-        rc = array_push(&parts->own[side], (double)own_ns);
+        if (span->frame)
+            rc = frame_times_add(&parts->frames, span, span_own_ns(spans, span), &place);
+        else
+            rc = add_call(parts, side, span_own_ns(spans, span));
     }
     return rc;
 }
@@ -304,6 +323,7 @@ static void forget(struct advice_parts *parts)
     array_deinit(&parts->works);
     for (int side = 0; side < OP_SIDES; side++)
         array_deinit(&parts->own[side]);
+    array_deinit(&parts->frames);
     *parts = (struct advice_parts){.idle = parts->idle, .is_whole = parts->is_whole};
 }
 
@@ -398,6 +418,9 @@ int advice_finish(struct advice_parts *parts, const struct spans_answer *spans,
     facts->copying_ns = overhead.times.copies_ns;
     facts->recorded_ns = parts->lacks_some ? NAN : overhead.times.recorded_ns;
     find_missing(spans, facts);
+    rc = add_frames(parts);
+    if (rc < 0)
+        return rc;
     finish_sums(parts, facts);
     rc = find_idle(parts, spans, &overhead, facts);
     if (rc == 0)

@@ -27,8 +27,9 @@ struct idle_lane {
     int64_t last_end_ns; /* of its operators */
     uint32_t last_op;    /* which it was */
     ARRAY_OF(struct span)
-    kept; /* of a thread, whole trees without frames: what it was in since some lane was idle; places
-             of its own, `next` is that which it had in its part */
+    kept; /* of a thread, whole trees within frames, and these: what it was in since some lane was
+             idle; places of its own, `next` is that which it had in its part */
+    ARRAY_OF(uint32_t) frames; /* those in `kept`, the first first */
 };
 
 struct idle_parts {
@@ -76,12 +77,12 @@ static bool waits_for_device(const struct spans_answer *spans, const struct span
     return false;
 }
 
-/* Whether a part has something of a thread that began until then, frames aside, which are no ops. */
+/* Whether a part has something of a thread that began until then and in no earlier part. */
 static bool has_begun(const struct span *items, const struct span_range *range, int64_t time_ns)
 {
     size_t i = range->first, end = range->first + range->count;
 
-    while (i < end && items[i].frame)
+    while (i < end && items[i].frame == SPAN_FRAME_AGAIN)
         i++;
     return i < end && items[i].start_ns <= time_ns;
 }
@@ -247,7 +248,7 @@ static int find_of_lane(const struct spans_answer *spans, struct idle_parts *par
     for (size_t i = range->first; i < range->first + range->count && rc == 0; i++) {
         const struct span *span = &spans->spans.items[i];
 
-        if (!span_is_op(spans, span))
+        if (!span_is_op(spans, span) || span->frame == SPAN_FRAME_AGAIN)
             continue;
         if (state->has_op && span->start_ns > state->last_end_ns) {
             struct idle_gap gap = {.start_ns = state->last_end_ns,
@@ -289,8 +290,10 @@ void idle_parts_destroy(struct idle_parts **parts)
 {
     if (!*parts)
         return;
-    for (size_t i = 0; i < (*parts)->lane_count; i++)
+    for (size_t i = 0; i < (*parts)->lane_count; i++) {
         array_deinit(&(*parts)->lanes[i].kept);
+        array_deinit(&(*parts)->lanes[i].frames);
+    }
     free((*parts)->lanes);
     free(*parts);
     *parts = NULL;
@@ -333,38 +336,97 @@ static int64_t idle_since(const struct idle_parts *parts, const struct spans_ans
     return since_ns;
 }
 
+/* The place of what is kept once all before `first` but frames is forgotten. */
+static uint32_t moved(const struct idle_lane *lane, uint32_t first, uint32_t frame_count,
+                      uint32_t place)
+{
+    if (place == SPAN_NONE || place >= first)
+        return place == SPAN_NONE ? SPAN_NONE : place - first + frame_count;
+    for (uint32_t i = 0; i < frame_count; i++) {
+        if (lane->frames.items[i] == place)
+            return i;
+    }
+    return SPAN_NONE;
+}
+
+/* The outermost that a span lies in and that is no frame, itself too; or the span. */
+static uint32_t find_outermost(const struct span *items, uint32_t place)
+{
+    uint32_t first = place;
+
+    for (; place != SPAN_NONE; place = items[place].parent)
+        first = items[place].frame ? first : place;
+    return first;
+}
+
 /* Forgets the trees before the one that holds what started last until then. */
 static void forget(struct idle_lane *lane, int64_t since_ns)
 {
     struct span *items = lane->kept.items;
     size_t low = 0, high = lane->kept.count;
-    uint32_t first;
+    uint32_t first, frame_count = 0;
 
     low = search_past(low, high, middle, items[middle].start_ns <= since_ns);
     if (!low)
         return;
-    first = (uint32_t)(low - 1);
-    while (items[first].parent != SPAN_NONE)
-        first = items[first].parent;
+    first = find_outermost(items, (uint32_t)(low - 1));
+    while (frame_count < lane->frames.count && lane->frames.items[frame_count] < first)
+        frame_count++;
+    if (frame_count == first)
+        return;
+    for (size_t i = 0; i < lane->kept.count; i++)
+        items[i].parent = moved(lane, first, frame_count, items[i].parent);
+    for (uint32_t i = 0; i < frame_count; i++)
+        items[i] = items[lane->frames.items[i]];
     lane->kept.count -= first;
-    memmove(items, items + first, lane->kept.count * sizeof(*items));
-    for (size_t i = 0; i < lane->kept.count && first; i++) {
-        if (items[i].parent != SPAN_NONE)
-            items[i].parent -= first;
-    }
+    memmove(items + frame_count, items + first, lane->kept.count * sizeof(*items));
+    lane->kept.count += frame_count;
+    for (size_t i = 0; i < lane->frames.count; i++)
+        lane->frames.items[i] = moved(lane, first, frame_count, lane->frames.items[i]);
+}
+
+/* Where a span of a part is kept: behind `before`, or as a frame of earlier parts; or SPAN_NONE. */
+static uint32_t find_kept(const struct idle_lane *lane, size_t before, uint32_t place)
+{
+    const struct span *items = lane->kept.items;
+    uint32_t outer = lane->kept.count > before ? (uint32_t)(lane->kept.count - 1) : SPAN_NONE;
+
+    while (outer != SPAN_NONE &&
+           (items[outer].next != place || (outer < before && !items[outer].frame)))
+        outer = items[outer].parent;
+    for (size_t i = 0; i < lane->frames.count && outer == SPAN_NONE && place != SPAN_NONE; i++)
+        outer = items[lane->frames.items[i]].next == place ? lane->frames.items[i] : SPAN_NONE;
+    return outer;
 }
 
 /* Behind those of its part, in their order. */
 static int keep_span(struct idle_lane *lane, size_t before, const struct span *span, uint32_t place)
 {
-    uint32_t outer = lane->kept.count > before ? (uint32_t)(lane->kept.count - 1) : SPAN_NONE;
     struct span kept = *span;
 
-    while (outer != SPAN_NONE && lane->kept.items[outer].next != span->parent)
-        outer = lane->kept.items[outer].parent;
-    kept.parent = outer;
+    kept.parent = span->parent == SPAN_NONE ? SPAN_NONE : find_kept(lane, before, span->parent);
     kept.next = place;
+    if (span->frame && array_push(&lane->frames, (uint32_t)lane->kept.count) < 0)
+        return -ENOMEM;
     return array_push(&lane->kept, kept);
+}
+
+/* Frames of earlier parts have a place in this one, too. */
+static void place_frames(const struct span *items, const struct span_range *range,
+                         struct idle_lane *lane)
+{
+    const size_t end = range->first + range->count;
+
+    for (size_t i = 0; i < lane->frames.count; i++)
+        lane->kept.items[lane->frames.items[i]].next = SPAN_NONE;
+    for (size_t i = range->first; i < end && items[i].frame == SPAN_FRAME_AGAIN; i++) {
+        for (size_t k = 0; k < lane->frames.count; k++) {
+            struct span *frame = &lane->kept.items[lane->frames.items[k]];
+
+            if (span_is_at(&items[i], frame->lane, frame->start_ns, frame->dur_ns))
+                frame->next = (uint32_t)i;
+        }
+    }
 }
 
 /* What a thread was in since then. */
@@ -380,11 +442,13 @@ static int keep(const struct spans_answer *spans, const struct span_range *range
         first--;
     if (first > range->first)
         first--;
-    for (uint32_t i = first < end ? (uint32_t)first : SPAN_NONE; i != SPAN_NONE;
-         i = items[i].parent)
-        first = items[i].frame ? first : i;
-    for (size_t i = first; i < end && rc == 0; i++)
-        rc = items[i].frame ? 0 : keep_span(lane, before, &items[i], (uint32_t)i);
+    if (first < end)
+        first = find_outermost(items, (uint32_t)first);
+    place_frames(items, range, lane);
+    for (size_t i = range->first; i < end && rc == 0; i++) {
+        if (items[i].frame ? items[i].frame == SPAN_FRAME_FIRST : i >= first)
+            rc = keep_span(lane, before, &items[i], (uint32_t)i);
+    }
     return rc;
 }
 
@@ -407,25 +471,13 @@ static int keep_threads(struct idle_parts *parts, const struct spans_answer *spa
     return rc == 0 && count > KEPT_MAX ? SPAN_PARTS_WHOLE : rc;
 }
 
-/* A label by whose name the host waits for a device, around more than a part: of what is kept nobody
- * would know. */
-static bool is_within_wait(const struct spans_answer *spans)
-{
-    for (size_t i = 0; i < spans->spans.count; i++) {
-        if (spans->spans.items[i].frame &&
-            strstr(span_op(spans, &spans->spans.items[i])->name, "Synchronize"))
-            return true;
-    }
-    return false;
-}
-
 int idle_add(struct idle_parts *parts, const struct spans_answer *spans,
              struct idle_gap_array *out_gaps)
 {
     struct stream_waits waits = {0};
     int rc = 0;
 
-    if ((parts->has_waits || is_within_wait(spans)) && !parts->is_whole) {
+    if (parts->has_waits && !parts->is_whole) {
         parts->is_whole = true;
         return SPAN_PARTS_WHOLE;
     }

@@ -35,7 +35,8 @@ static const char scene_sql[] =
     "UPDATE op_row SET type = 'label', name = 'short' WHERE op_id = 8;"
     "UPDATE op_row SET type = 'phase' WHERE op_id = 6;"
     "UPDATE op_row SET type = 'cpu_op', name = 'cudaStreamSynchronize' WHERE op_id = 2;"
-    "UPDATE op_row SET type = 'copy', name = 'Memcpy HtoD' WHERE op_id = 9;";
+    "UPDATE op_row SET type = 'copy', name = 'Memcpy HtoD' WHERE op_id = 9;"
+    "UPDATE op_row SET params = '{\"stack\":\"model.py(' || op_id || '): forward;train.py(9): main\"}';";
 
 static const char *const short_batches =
     "DELETE FROM event_batch;"
@@ -118,6 +119,9 @@ static void make_store(const struct fixture *fixture, uint64_t seed)
     span_scene_store(path, scene, has_runs);
     store_support_run(path, longer_sql);
     store_support_run(path, scene_sql);
+    if (seed % 3 == 1)
+        store_support_run(path,
+                          "UPDATE op_row SET name = 'ncclDevKernel_AllReduce' WHERE op_id = 3");
     if (seed % 6 == 2) /* no device: ops of threads are what computes */
         store_support_run(path, "UPDATE lane SET kind = 'thread', device = NULL WHERE lane_id = 2;"
                                 "UPDATE event SET correlation = NULL");
@@ -220,6 +224,8 @@ static void parts_say_what_the_whole_says(void **state)
         "--report ops --total -t 0 --format json",
         "--report critical -t 0 --format json",
         "--compare base.db --format json",
+        "--report page --format json",
+        "--report collectives -t 0 --format json",
         "--export stacks",
         "--export chrome",
         "--export csv",

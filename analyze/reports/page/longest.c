@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "analyze/query/frame_times.h"
 #include "analyze/reports/page/page.h"
 
 /* Numbers count spans as they come, so that those of a lane grow with time. */
@@ -23,6 +24,7 @@ struct page_longest {
     struct kept_group groups[PAGE_RUNS_MAX];
     size_t group_count;
     uint32_t next_number;
+    struct frame_times frames; /* self times */
 };
 
 void page_longest_drop(struct page_longest **longest)
@@ -31,6 +33,7 @@ void page_longest_drop(struct page_longest **longest)
         return;
     for (size_t i = 0; i < (*longest)->group_count; i++)
         array_deinit(&(*longest)->groups[i].kept);
+    array_deinit(&(*longest)->frames);
     free(*longest);
     *longest = NULL;
 }
@@ -104,6 +107,14 @@ static int keep(struct kept_group *group, const struct kept_span *kept)
     return array_push(&group->kept, *kept);
 }
 
+/* Of what is here again only its self time is new. */
+static int add_frame(struct page_longest *longest, const struct span *span)
+{
+    size_t place;
+
+    return frame_times_add(&longest->frames, span, span->self_ns, &place);
+}
+
 int page_longest_take(struct page_longest *longest, const struct spans_answer *part)
 {
     const uint32_t first = longest->next_number;
@@ -116,8 +127,9 @@ int page_longest_take(struct page_longest *longest, const struct spans_answer *p
                                        is_launched ? first + span->launch : SPAN_NONE};
         struct kept_group *group = group_of(longest, span->run);
 
-        /* Of a label that is here again only self time is new, which no timeline shows. */
-        if (!group || !span->is_shown || part->op_kinds[span->op] == SPAN_MARK ||
+        if (span->frame)
+            rc = add_frame(longest, span);
+        if (rc < 0 || !group || !span->is_shown || part->op_kinds[span->op] == SPAN_MARK ||
             span->frame == SPAN_FRAME_AGAIN)
             continue;
         group->count++;
@@ -164,7 +176,8 @@ static uint32_t find_number(const struct kept_span *kept, const struct kept_span
 }
 
 /* Of all groups together, in the order of an answer, with places of their own. */
-static int put_spans(const struct kept_span *kept, size_t count, struct spans_answer *spans)
+static int put_spans(const struct kept_span *kept, size_t count, const struct frame_times *frames,
+                     struct spans_answer *spans)
 {
     const struct kept_span **by_number = malloc((count + 1) * sizeof(*by_number));
     int rc = by_number ? array_reserve(&spans->spans, count) : -ENOMEM;
@@ -178,6 +191,8 @@ static int put_spans(const struct kept_span *kept, size_t count, struct spans_an
 
         span.launch = find_number(kept, by_number, count, kept[i].launch);
         span.parent = span.next = SPAN_NONE;
+        if (span.frame)
+            span.self_ns = frame_times_find(frames, &span)->ns;
         spans->spans.items[spans->spans.count++] = span;
     }
     free(by_number);
@@ -199,7 +214,7 @@ int page_longest_finish(struct page_longest *longest, struct spans_answer *spans
     if (rc == 0 && all.count)
         qsort(all.items, all.count, sizeof(*all.items), compare_place);
     if (rc == 0)
-        rc = put_spans(all.items, all.count, spans);
+        rc = put_spans(all.items, all.count, &longest->frames, spans);
     array_deinit(&all);
     return rc;
 }
