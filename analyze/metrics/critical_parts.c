@@ -8,9 +8,11 @@
 #include <string.h>
 
 #include "analyze/metrics/critical_pieces.h"
+#include "analyze/query/frame_times.h"
 
 /* What two steps that are one have in common: a span of a part, or none. */
-#define NO_SPAN UINT64_MAX
+#define NO_SPAN    UINT64_MAX
+#define FRAME_SPAN (UINT64_C(1) << 63)
 
 /* A piece of a path, packed, on top of the one before. */
 struct segment {
@@ -38,6 +40,8 @@ struct critical_parts {
     size_t lane_count, kept_bytes;
     struct segment *root;
     struct path_ends ends;
+    int64_t *open_ns;          /* beside lanes, of struct earlier_pieces */
+    struct frame_times frames; /* to know them again; their times are not used */
     struct critical_step last; /* told, but for what may be one with it */
     bool has_last;
     uint64_t last_span;
@@ -185,13 +189,33 @@ static void drop_segment(struct critical_parts *parts, struct segment *segment)
     }
 }
 
+/* A span by a number that is the same in all parts that it is in. Returns 0 or -ENOMEM. */
+static int number_span(struct critical_parts *parts, const struct critical_path *path,
+                       uint32_t place, uint64_t *out_number)
+{
+    const struct span *span;
+    size_t frame;
+
+    *out_number = NO_SPAN;
+    if (place == SPAN_NONE)
+        return 0;
+    span = &path->answer->spans.items[place];
+    *out_number = parts->part << 32 | place;
+    if (!span->frame)
+        return 0;
+    if (frame_times_add(&parts->frames, span, 0, &frame) < 0)
+        return -ENOMEM;
+    *out_number = FRAME_SPAN | frame;
+    return 0;
+}
+
 /* Of the steps of a path, last first. */
 static struct segment *make_segment(struct critical_parts *parts, const struct critical_path *path,
                                     struct segment *before)
 {
     const struct path_step *steps = path->steps.items;
     size_t count = path->steps.count;
-    uint64_t part = parts->part << 32;
+    uint64_t first_span = NO_SPAN, last_span = NO_SPAN;
     struct segment *segment;
 
     parts->bytes.count = 0;
@@ -201,19 +225,18 @@ static struct segment *make_segment(struct critical_parts *parts, const struct c
         if (pack(parts, &step, i == count ? step.start_ns : steps[i].end_ns) < 0)
             return NULL;
     }
+    if (count && (number_span(parts, path, steps[count - 1].span, &first_span) < 0 ||
+                  number_span(parts, path, steps[0].span, &last_span) < 0))
+        return NULL;
     segment = malloc(sizeof(*segment) + parts->bytes.count);
     if (!segment)
         return NULL;
     *segment = (struct segment){.before = before,
                                 .start_ns = count ? steps[count - 1].start_ns : 0,
-                                .first_span = NO_SPAN,
-                                .last_span = NO_SPAN,
+                                .first_span = first_span,
+                                .last_span = last_span,
                                 .count = count,
                                 .byte_count = parts->bytes.count};
-    if (count && steps[count - 1].span != SPAN_NONE)
-        segment->first_span = part | steps[count - 1].span;
-    if (count && steps[0].span != SPAN_NONE)
-        segment->last_span = part | steps[0].span;
     if (parts->bytes.count)
         memcpy(segment->bytes, parts->bytes.items, parts->bytes.count);
     parts->kept_bytes += sizeof(*segment) + segment->byte_count;
@@ -418,7 +441,8 @@ static int add_path(struct critical_parts *parts, struct critical_path *path)
 int critical_parts_add(struct critical_parts *parts, const struct spans_answer *part)
 {
     const struct earlier_pieces earlier = {parts->ends.pieces.items, parts->ends.lanes.items,
-                                           parts->ends.pieces.count, parts->ends.of_lanes};
+                                           parts->ends.pieces.count, parts->ends.of_lanes,
+                                           parts->open_ns};
     struct critical_path path = {.answer = part, .earlier = &earlier};
     int rc;
 
@@ -454,11 +478,14 @@ int critical_parts_begin(const struct spans_answer *spans, const struct critical
     made->lane_count = spans->lanes.count;
     made->root = make_segment(made, &(struct critical_path){.answer = spans}, NULL);
     made->ends.of_lanes = malloc((made->lane_count + 1) * sizeof(none));
-    if (!made->root || !made->ends.of_lanes)
+    made->open_ns = malloc((made->lane_count + 1) * sizeof(*made->open_ns));
+    if (!made->root || !made->ends.of_lanes || !made->open_ns)
         return -ENOMEM;
     made->root->uses = 1;
-    for (size_t i = 0; i < made->lane_count; i++)
+    for (size_t i = 0; i < made->lane_count; i++) {
         made->ends.of_lanes[i] = none;
+        made->open_ns[i] = INT64_MIN;
+    }
     return 0;
 }
 
@@ -508,6 +535,8 @@ void critical_parts_destroy(struct critical_parts **parts)
     drop_segment(*parts, (*parts)->root);
     array_deinit(&(*parts)->bytes);
     array_deinit(&(*parts)->chain);
+    array_deinit(&(*parts)->frames);
+    free((*parts)->open_ns);
     free(*parts);
     *parts = NULL;
 }

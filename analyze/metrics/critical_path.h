@@ -64,6 +64,8 @@ struct earlier_pieces {
     const uint32_t *lanes;           /* beside them */
     size_t count;
     const struct lane_ends *ends; /* by lane, in `pieces` */
+    int64_t *open_ns; /* by lane: from when an op of a thread goes on that is in several parts, else
+                         INT64_MIN; critical_pieces_make() says it anew for the next part */
 };
 
 struct critical_path {

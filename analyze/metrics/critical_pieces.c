@@ -24,6 +24,7 @@ struct cutter {
     size_t device_count;
     struct span_range *ranges; /* pieces of each lane */
     ARRAY_OF(uint32_t) open;   /* spans of the thread */
+    bool lacks_earlier;        /* more is asked for of earlier parts than is known */
     struct stream_waits waits;
     uint32_t *piece_of_wait;        /* beside waits.waits; SPAN_NONE: outside of the run */
     uint32_t *piece_of_op;          /* beside the spans */
@@ -293,28 +294,47 @@ static int add_part(struct cutter *cutter, int64_t from_ns, int64_t until_ns, ui
     return rc;
 }
 
-/* A part of a thread that belongs to one span, cut where it launched something. */
-static int add_parts(struct cutter *cutter, int64_t from_ns, int64_t until_ns, uint32_t span)
+/* A part of a thread that belongs to one span, cut where it launched something, but for what is behind
+ * the last cut, from *from_ns on. */
+static int add_cuts(struct cutter *cutter, int64_t *from_ns, int64_t until_ns, uint32_t span)
 {
-    const struct critical_path *path = cutter->path;
     uint32_t lane = span_at(cutter, span)->lane;
     int rc = 0;
 
-    from_ns = from_ns < path->start_ns ? path->start_ns : from_ns;
-    until_ns = until_ns > path->end_ns ? path->end_ns : until_ns;
-    if (from_ns > until_ns || (from_ns == until_ns && span_at(cutter, span)->dur_ns > 0))
-        return 0;
     for (; cutter->next_cut < cutter->cuts.count && rc == 0; cutter->next_cut++) {
         const struct cut *cut = &cutter->cuts.items[cutter->next_cut];
 
         if (cut->lane > lane || (cut->lane == lane && cut->time_ns >= until_ns))
             break;
-        if (cut->lane < lane || cut->time_ns <= from_ns)
+        if (cut->lane < lane || cut->time_ns <= *from_ns)
             continue;
-        rc = add_part(cutter, from_ns, cut->time_ns, span);
-        from_ns = cut->time_ns;
+        rc = add_part(cutter, *from_ns, cut->time_ns, span);
+        *from_ns = cut->time_ns;
     }
-    return rc ? rc : add_part(cutter, from_ns, until_ns, span);
+    return rc;
+}
+
+/* All of it. Of a span that goes on in the next part it lasts until *from_ns, and the rest is of that part. */
+static int add_parts(struct cutter *cutter, int64_t *from_ns, int64_t until_ns, uint32_t span,
+                     bool goes_on)
+{
+    const struct critical_path *path = cutter->path;
+    int64_t time_ns = *from_ns < path->start_ns ? path->start_ns : *from_ns;
+    const int64_t begin_ns = time_ns;
+    const bool takes_time = span_at(cutter, span)->dur_ns > 0;
+    int rc;
+
+    if (!goes_on)
+        *from_ns = until_ns;
+    until_ns = until_ns > path->end_ns ? path->end_ns : until_ns;
+    if (time_ns > until_ns || (time_ns == until_ns && takes_time))
+        return 0;
+    rc = add_cuts(cutter, &time_ns, until_ns, span);
+    if (rc == 0 && !goes_on)
+        rc = add_part(cutter, time_ns, until_ns, span);
+    else if (time_ns > begin_ns)
+        *from_ns = time_ns;
+    return rc;
 }
 
 /* Closes what ends by a time. *now_ns is how far the thread is cut. */
@@ -325,13 +345,10 @@ static int close_until(struct cutter *cutter, int64_t time_ns, int64_t *now_ns)
     while (cutter->open.count && rc == 0) {
         uint32_t top = cutter->open.items[cutter->open.count - 1];
         int64_t end_ns = span_end_ns(span_at(cutter, top));
+        int64_t until_ns = end_ns < time_ns ? end_ns : time_ns;
 
-        if (*now_ns < (end_ns < time_ns ? end_ns : time_ns)) {
-            int64_t until_ns = end_ns < time_ns ? end_ns : time_ns;
-
-            rc = add_parts(cutter, *now_ns, until_ns, top);
-            *now_ns = until_ns;
-        }
+        if (*now_ns < until_ns)
+            rc = add_parts(cutter, now_ns, until_ns, top, false);
         if (end_ns > time_ns)
             break;
         cutter->open.count--;
@@ -339,9 +356,36 @@ static int close_until(struct cutter *cutter, int64_t time_ns, int64_t *now_ns)
     return rc;
 }
 
-static int cut_host(struct cutter *cutter, const struct span_range *range)
+/* Closes all but what goes on in the next part. */
+static int close_part(struct cutter *cutter, int64_t *now_ns)
 {
-    int64_t now_ns = INT64_MIN;
+    const int64_t until_ns = cutter->path->answer->until_ns;
+    const struct span *span;
+    uint32_t top;
+    int rc = 0;
+
+    while (cutter->open.count && rc == 0) {
+        top = cutter->open.items[cutter->open.count - 1];
+        span = span_at(cutter, top);
+        if (span->frame && span_end_ns(span) > until_ns)
+            return add_parts(cutter, now_ns, until_ns, top, true);
+        rc = close_until(cutter, span_end_ns(span), now_ns);
+    }
+    return rc;
+}
+
+/* What is before this part is left of what went on. */
+static int64_t start_of(const struct cutter *cutter, const struct span *span)
+{
+    return span->frame == SPAN_FRAME_AGAIN && cutter->path->earlier
+               ? cutter->path->earlier->open_ns[span->lane]
+               : span->start_ns;
+}
+
+static int cut_host(struct cutter *cutter, uint32_t lane)
+{
+    const struct span_range *range = &cutter->path->answer->ranges[lane];
+    int64_t now_ns = INT64_MIN, start_ns;
     int rc = 0;
 
     for (size_t i = range->first; i < range->first + range->count && rc == 0; i++) {
@@ -349,14 +393,21 @@ static int cut_host(struct cutter *cutter, const struct span_range *range)
 
         if (!span_is_op(cutter->path->answer, span))
             continue;
-        rc = close_until(cutter, span->start_ns, &now_ns);
-        now_ns = span->start_ns;
+        cutter->lacks_earlier |= span->frame && is_sync(cutter, span);
+        start_ns = start_of(cutter, span);
+        rc = close_until(cutter, start_ns, &now_ns);
+        now_ns = start_ns;
         if (rc == 0 && span->dur_ns > 0)
             rc = array_push(&cutter->open, (uint32_t)i);
         else if (rc == 0)
-            rc = add_parts(cutter, span->start_ns, span->start_ns, (uint32_t)i);
+            rc = add_parts(cutter, &now_ns, start_ns, (uint32_t)i, false);
     }
-    return rc ? rc : close_until(cutter, INT64_MAX, &now_ns);
+    if (rc == 0)
+        rc = close_part(cutter, &now_ns);
+    if (cutter->path->earlier)
+        cutter->path->earlier->open_ns[lane] = cutter->open.count ? now_ns : INT64_MIN;
+    cutter->open.count = 0;
+    return rc;
 }
 
 /* --- Waits of streams. --- */
@@ -530,6 +581,13 @@ static uint32_t find_launch(const struct cutter *cutter, uint32_t piece, const s
     return compare_pieces(&place, &piece, items) < 0 ? place : SPAN_NONE;
 }
 
+/* It began in an earlier part, and what had ended then is known no more. */
+static bool is_of_earlier(const struct cutter *cutter, const struct path_piece *piece)
+{
+    return span_at(cutter, piece->span)->frame == SPAN_FRAME_AGAIN &&
+           piece->start_ns < cutter->path->answer->from_ns;
+}
+
 static void link_piece(struct cutter *cutter, uint32_t place, const struct span_range *range)
 {
     struct path_piece *items = cutter->path->pieces.items, *piece = &items[place];
@@ -551,9 +609,12 @@ static void link_piece(struct cutter *cutter, uint32_t place, const struct span_
     if (piece->cross != SPAN_NONE)
         return;
     if (piece->before == SPAN_NONE) {
+        cutter->lacks_earlier |=
+            is_of_earlier(cutter, piece) && piece->start_ns > cutter->path->start_ns;
         piece->cross = find_last(cutter, place, INT64_MIN);
     } else if (!is_device) {
         gap_ns = piece->start_ns - items[piece->before].end_ns;
+        cutter->lacks_earlier |= gap_ns > 0 && is_of_earlier(cutter, piece);
         if (gap_ns > 0)
             piece->cross = find_last(cutter, place, piece->start_ns - gap_ns / 10);
     }
@@ -586,7 +647,7 @@ static int cut_lanes(struct cutter *cutter, enum op_side side)
                cutter->waits.waits.items[cutter->next_wait].lane < lane)
             cutter->next_wait++;
         rc = side == OP_DEVICE ? cut_device(cutter, &answer->ranges[lane])
-                               : cut_host(cutter, &answer->ranges[lane]);
+                               : cut_host(cutter, (uint32_t)lane);
         if (rc == 0 && side == OP_DEVICE)
             rc = push_last_waits(cutter, (uint32_t)lane);
         range->count = cutter->path->pieces.count - range->first;
@@ -702,6 +763,8 @@ int critical_pieces_make(struct critical_path *path)
         for (size_t i = range->first; i < range->first + range->count; i++)
             link_piece(&cutter, (uint32_t)i, range);
     }
+    if (rc == 0 && cutter.lacks_earlier)
+        rc = SPAN_PARTS_WHOLE;
     if (rc == 0 && path->earlier)
         rc = find_ends(&cutter, path);
     drop(&cutter);

@@ -60,6 +60,13 @@ static const struct answer {
     {"chrome_busy", BIG_STORE_OP_AROUND_ALL, {"--export", "chrome"}},
     {"idle_busy", BIG_STORE_OP_AROUND_ALL, {"--report", "idle"}},
     {"advice_busy", BIG_STORE_OP_AROUND_ALL, {"--report", "advice"}},
+    {"stacks_busy", BIG_STORE_OP_AROUND_ALL, {"--export", "stacks"}},
+    {"csv_busy", BIG_STORE_OP_AROUND_ALL, {"--export", "csv"}},
+    {"pprof_busy", BIG_STORE_OP_AROUND_ALL, {"--export", "pprof"}},
+    {"folded_busy", BIG_STORE_OP_AROUND_ALL, {"--export", "folded"}},
+    {"speedscope_busy", BIG_STORE_OP_AROUND_ALL, {"--export", "speedscope"}},
+    {"history_two", BIG_STORE_TWO_SESSIONS, {"--history", "--total"}},
+    {"what_if", BIG_STORE_NO_RUNS, {"--report", "critical", "--what-if", "node_1.*=2"}},
     {"critical_busy", BIG_STORE_OP_AROUND_ALL, {"--report", "critical"}},
     {"page_busy", BIG_STORE_OP_AROUND_ALL, {"--format", "html"}},
 };

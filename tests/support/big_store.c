@@ -83,7 +83,7 @@ static void put_definitions(struct store *store, enum big_store_kind kind, int64
         snprintf(params, sizeof(params),
                  "{\"stack\":\"model.py(%d): forward;train.py(%d): step;train.py(9): main\"}", i,
                  i % 7);
-        if (has_labels)
+        if (has_labels || kind == BIG_STORE_OP_AROUND_ALL)
             op.params = params;
         check(store_put_op(store, &op, &diag), &diag);
     }

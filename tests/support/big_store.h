@@ -32,7 +32,7 @@ enum big_store_kind {
     BIG_STORE_KINDS
 };
 
-/** The same in other ways. With labels, ops have call stacks, too. */
+/** The same in other ways. With something around all or each, ops have call stacks, too. */
 char *big_store_of(enum big_store_kind kind);
 
 #endif
