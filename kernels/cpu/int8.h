@@ -22,6 +22,7 @@ enum {
     INT8_QUAD = 4,
     INT8_LINE = 64,     /* bytes: a unit's four k; also the columns of a panel */
     INT8_MAX_ROWS = 6,  /* of a tile */
+    INT8_MAX_UNITS = 4, /* of a tile, and of a panel */
     INT8_MAX_K = 32768, /* sums that int32 holds */
     INT8_WIDE_STEP = 16,
     INT8_WIDE_K = 1024, /* that are widened at once */
@@ -33,7 +34,7 @@ struct int8_sides {
     const uint8_t *a; /* rows a_line apart */
     int64_t a_line, k;
     const uint8_t *b;
-    int64_t unit;           /* bytes from one unit of b to the next */
+    const int64_t *units;   /* bytes from b to each unit */
     const int32_t *offsets; /* of each four k, in bytes: where their line of a unit begins */
     const int16_t
         *wide; /* these k of the rows as int8_widen_fn lays them out, where a tile has one */
@@ -53,7 +54,7 @@ typedef void int8_tile_fn(int32_t *acc, const struct int8_sides *sides, int rows
 
 struct int8_tile {
     int8_tile_fn *fn;
-    int rows, units;      /* at most so many at once */
+    int rows, units;      /* at most so many at once; 1, 2 or all units */
     int8_widen_fn *widen; /* NULL: it takes a as it is, and all of k at once; else it has
                              INT8_MAX_ROWS rows */
 };
@@ -77,6 +78,8 @@ struct int8_product {
     const int32_t *offsets; /* NULL: b is packed; else 16 columns follow each other in 64 bytes, and
                                this says where the lines of each four k begin */
     int64_t pitch, kept;    /* pitch not 0: of so many columns in a row the first `kept` are kept */
+    int64_t row_bytes;      /* not 0: with offsets, rows of pitch columns, whole units of them, lie
+                               so far apart */
     const int32_t *b_sums;  /* of each column as it is packed; NULL: a_zero is 0 */
     const int32_t *a_sums;  /* of each row; NULL: b_zero is 0 */
     const int32_t *a_zero, *b_zero;

@@ -474,28 +474,48 @@ ISA_BODY void finish_row(const struct int8_product *p, const struct panel *panel
     }
 }
 
-/* Units of the next tile. Behind an image that was laid out three more may be read, and one tile of all
- * is faster than three. */
-static int width_of(const struct int8_product *p, const struct int8_tile *tile, int left)
+/* Units of the next tile. One of all of them is faster than two of fewer: what is not there is the last
+ * unit once more. */
+static int width_of(const struct int8_tile *tile, int left)
 {
-    return left >= tile->units || (p->offsets && left == 3 && tile->units == 4) ? tile->units : 1;
+    return left >= tile->units || left > 2 ? tile->units : left;
+}
+
+/* Where unit i of b begins. */
+static int64_t unit_at(const struct int8_product *p, int64_t i)
+{
+    int64_t in_row = p->pitch / INT8_UNIT;
+
+    if (!p->offsets)
+        return i * int8_packed_bytes(1, p->k);
+    if (!p->row_bytes)
+        return i * INT8_LINE;
+    return i / in_row * p->row_bytes + i % in_row * INT8_LINE;
+}
+
+static void place_units(const struct int8_product *p, const struct panel *panel,
+                        int64_t places[INT8_MAX_UNITS])
+{
+    int last = (panel->columns - 1) / INT8_UNIT;
+
+    for (int u = 0; u < INT8_MAX_UNITS; u++)
+        places[u] = unit_at(p, panel->begin / INT8_UNIT + (u < last ? u : last));
 }
 
 ISA_BODY void do_panel(const struct int8_product *p, const struct int8_tile *tile, int64_t row,
                        int64_t row_end, const struct panel *panel, struct quantise quantise)
 {
     int units = (panel->columns + INT8_UNIT - 1) / INT8_UNIT;
+    int64_t places[INT8_MAX_UNITS];
     int32_t acc[INT8_MAX_ROWS * INT8_LINE] = {0};
     int16_t wide[INT8_WIDE] __attribute__((aligned(64)));
     bool widens = tile->widen && !p->wide;
     int64_t step = tile->widen ? INT8_WIDE_K : p->k;
     const int32_t *offsets = p->offsets ? p->offsets : int8_packed_offsets;
-    struct int8_sides sides = {.a_line = p->a_line,
-                               .unit = p->offsets ? INT8_LINE : int8_packed_bytes(1, p->k),
-                               .wide = wide,
-                               .a_is_signed = p->a_is_signed};
-    const uint8_t *b = p->b + panel->begin / INT8_UNIT * sides.unit;
+    struct int8_sides sides = {
+        .a_line = p->a_line, .b = p->b, .wide = wide, .a_is_signed = p->a_is_signed};
 
+    place_units(p, panel, places);
     for (; row < row_end; row += tile->rows) {
         int rows = (int)(row_end - row < tile->rows ? row_end - row : tile->rows);
         int64_t tiles = (row - p->wide_row) / INT8_MAX_ROWS;
@@ -511,9 +531,9 @@ ISA_BODY void do_panel(const struct int8_product *p, const struct int8_tile *til
             else if (tile->widen)
                 sides.wide = p->wide + before + at * INT8_MAX_ROWS;
             for (int u = 0; u < units;) {
-                int width = width_of(p, tile, units - u);
+                int width = width_of(tile, units - u);
 
-                sides.b = b + u * sides.unit;
+                sides.units = places + u;
                 tile->fn(acc + (int64_t)u * INT8_UNIT, &sides, rows, width);
                 u += width;
             }

@@ -3,8 +3,8 @@
  * Convolutions of 8-bit integers whose pixels need not be gathered. The image is laid out once, with
  * its pads, four channels of a pixel side by side, places that a stride leaves out in planes of
  * their own. Then what an element of the window sees of neighbouring outputs follows each other in
- * memory, and a tile reads it there. Outputs are counted over whole rows of that layout; those that
- * lie in the pads are computed and dropped.
+ * memory, and a tile reads it there. Outputs are counted over whole rows of that layout, and those that
+ * lie in the pads are computed and dropped, or each row is made of whole vectors, whichever is less.
  */
 #include "kernels/cpu/int8_direct.h"
 
@@ -38,6 +38,22 @@ static struct int8_direct layout_of(const struct kernel_convolve *s)
     return d;
 }
 
+/* Units of columns: of all rows of the layout, or, where that is fewer, of each row by itself. */
+static int64_t flat_units(const struct kernel_window *w, const struct int8_direct *d)
+{
+    return int8_packed_units((w->out[1] - 1) * d->pitch + w->out[2]);
+}
+
+static int64_t row_units(const struct kernel_window *w)
+{
+    return w->out[1] * int8_packed_units(w->out[2]);
+}
+
+static bool goes_by_rows(const struct kernel_window *w, const struct int8_direct *d)
+{
+    return row_units(w) < flat_units(w, d);
+}
+
 bool int8_direct_fits(const struct kernel_convolve *s)
 {
     const struct kernel_window *w = &s->window;
@@ -49,7 +65,7 @@ bool int8_direct_fits(const struct kernel_convolve *s)
         w->out[1] * w->out[2] == 0)
         return false;
     d = layout_of(s);
-    more = int8_packed_units((w->out[1] - 1) * d.pitch + w->out[2]) -
+    more = (goes_by_rows(w, &d) ? row_units(w) : flat_units(w, &d)) -
            int8_packed_units(w->out[1] * w->out[2]);
     /* Dropped outputs and channels that fill up cost less than gathering would, which goes row by row of
      * outputs; that is a share of the work that falls with the number of filters. */
@@ -233,6 +249,7 @@ void int8_direct_run(const struct int8_direct_call *call, const struct kernel_co
     int32_t *offsets = call->workspace;
     struct laying laying = {s, &d, NULL, (uint8_t *)call->workspace, call->pad, call->flip};
     const int32_t *sums = sums_of((void *)call->packed, s, &d);
+    bool by_rows = goes_by_rows(w, &d);
 
     laying.out += int8_round_up(d.taps * d.quads * (int64_t)sizeof(*offsets));
     make_offsets(s, &d, offsets);
@@ -244,12 +261,13 @@ void int8_direct_run(const struct int8_direct_call *call, const struct kernel_co
         team_for(d.quads * w->stride[1], GRAIN / (d.plane * w->stride[2] + 1) + 1, lay_planes,
                  &laying);
         p.m = filters;
-        p.n = (w->out[1] - 1) * d.pitch + w->out[2];
+        p.n = by_rows ? row_units(w) * INT8_UNIT : (w->out[1] - 1) * d.pitch + w->out[2];
         p.k = p.a_line = d.depth;
         p.a = (const uint8_t *)call->packed + filter * d.depth;
         p.b = laying.out;
         p.offsets = offsets;
-        p.pitch = d.pitch;
+        p.pitch = by_rows ? int8_packed_units(w->out[2]) * INT8_UNIT : d.pitch;
+        p.row_bytes = by_rows ? d.pitch * INT8_QUAD : 0;
         p.kept = w->out[2];
         p.a_sums = p.b_zero ? sums + filter : NULL;
         p.bias = p.bias ? p.bias + filter : NULL;

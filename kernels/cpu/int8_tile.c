@@ -22,7 +22,7 @@ static void tile_portable(int32_t *acc, const struct int8_sides *at, int rows, i
         uint32_t sums[INT8_UNIT] = {0};
 
         for (int64_t p = 0; p < at->k; p++) {
-            const uint8_t *line = at->b + at->offsets[p / INT8_QUAD] + p % INT8_QUAD;
+            const uint8_t *line = at->b + at->units[0] + at->offsets[p / INT8_QUAD] + p % INT8_QUAD;
             int32_t number = byte_at(at->a, r * at->a_line + p, at->a_is_signed);
 
             for (int c = 0; c < INT8_UNIT; c++)
@@ -199,7 +199,7 @@ void add_avx512(__m512i sums[][2], const struct place *at, int64_t p, int64_t co
     __m512i even[2], odd[2];
 
 #define LOAD(x, u)                                                                                 \
-    even[u] = _mm512_loadu_si512((const void *)(line + (u)*sides->unit));                          \
+    even[u] = _mm512_loadu_si512((const void *)(line + sides->units[u]));                          \
     odd[u] = ODD(512, even[u], !at->a_is_signed);                                                  \
     even[u] = EVEN(512, even[u], !at->a_is_signed);
     EACH_2(at->units, LOAD, )
@@ -229,7 +229,7 @@ void add_vnni(__m512i sums[][4], const struct place *at, int64_t p, int64_t coun
     const uint8_t *line = sides->b + sides->offsets[p / INT8_QUAD];
     __m512i b[4];
 
-#define LOAD(x, u) b[u] = _mm512_loadu_si512((const void *)(line + (u)*sides->unit));
+#define LOAD(x, u) b[u] = _mm512_loadu_si512((const void *)(line + sides->units[u]));
     EACH_4(at->units, LOAD, )
 #undef LOAD
 #define ADD_UNIT(r, u)                                                                             \
@@ -283,7 +283,7 @@ void sum_avx2(int32_t *acc, const struct place *place)
     const struct int8_sides *sides = place->sides;
     const int16_t *wide = sides->wide;
     const int32_t *offsets = sides->offsets;
-    const uint8_t *b = sides->b;
+    const uint8_t *b = sides->b + sides->units[0];
     __m256i sums[INT8_MAX_ROWS][2];
 
     if (sides->is_begun) {
@@ -299,35 +299,41 @@ void sum_avx2(int32_t *acc, const struct place *place)
 TILE(avx512, AVX512, __m512i, 2)
 TILE(vnni, VNNI, __m512i, 4)
 
-#define ROWS(name, n, wide)                                                                        \
-    case n:                                                                                        \
-        if (units == (wide) && at->a_is_signed)                                                    \
-            sum_##name(acc, &(struct place){at, n, wide, true});                                   \
-        else if (units == (wide))                                                                  \
-            sum_##name(acc, &(struct place){at, n, wide, false});                                  \
-        else if (at->a_is_signed)                                                                  \
-            sum_##name(acc, &(struct place){at, n, 1, true});                                      \
-        else                                                                                       \
-            sum_##name(acc, &(struct place){at, n, 1, false});                                     \
-        break;
+#define UNITS(name, n, count)                                                                      \
+    if (units == (count) && at->a_is_signed)                                                       \
+        sum_##name(acc, &(struct place){at, n, count, true});                                      \
+    else if (units == (count))                                                                     \
+        sum_##name(acc, &(struct place){at, n, count, false});
 
-/* units is 1 or as many as the tile has at most. */
-#define SWITCH(name, features, wide, more)                                                         \
+#define UNITS_avx2(n) UNITS(avx2, n, 1)
+#define UNITS_avx512(n)                                                                            \
+    UNITS(avx512, n, 1)                                                                            \
+    else UNITS(avx512, n, 2)
+#define UNITS_vnni(n)                                                                              \
+    UNITS(vnni, n, 1)                                                                              \
+    else UNITS(vnni, n, 2) else UNITS(vnni, n, 4)
+
+#define ROWS(name, n)                                                                              \
+    case n:                                                                                        \
+        UNITS_##name(n) break;
+
+#define SWITCH(name, features)                                                                     \
     __attribute__((target(features))) static void tile_##name(                                     \
         int32_t *acc, const struct int8_sides *at, int rows, int units)                            \
     {                                                                                              \
         switch (rows) {                                                                            \
-            ROWS(name, 1, wide)                                                                    \
-            ROWS(name, 2, wide)                                                                    \
-            ROWS(name, 3, wide)                                                                    \
-            ROWS(name, 4, wide)                                                                    \
-            more                                                                                   \
+            ROWS(name, 1)                                                                          \
+            ROWS(name, 2)                                                                          \
+            ROWS(name, 3)                                                                          \
+            ROWS(name, 4)                                                                          \
+            ROWS(name, 5)                                                                          \
+            ROWS(name, 6)                                                                          \
         }                                                                                          \
     }
 
-SWITCH(avx2, AVX2, 1, ROWS(avx2, 5, 1) ROWS(avx2, 6, 1))
-SWITCH(avx512, AVX512, 2, ROWS(avx512, 5, 2) ROWS(avx512, 6, 2))
-SWITCH(vnni, VNNI, 4, ROWS(vnni, 5, 4) ROWS(vnni, 6, 4))
+SWITCH(avx2, AVX2)
+SWITCH(avx512, AVX512)
+SWITCH(vnni, VNNI)
 
 struct int8_tile int8_tile_avx2(void)
 {

@@ -205,8 +205,8 @@ static void check_convolve(struct test *test, const struct kernel_table *table)
 static struct int8_tile any_tile(struct test *test)
 {
 #if defined(__x86_64__)
-    if (kernel_best_level() >= KERNEL_LEVEL_AVX512 && test_chance(test, 2))
-        return int8_tile_avx512bw();
+    if (kernel_best_level() >= KERNEL_LEVEL_AVX512 && !test_chance(test, 3))
+        return test_chance(test, 2) ? int8_tile_avx512() : int8_tile_avx512bw();
     if (kernel_best_level() >= KERNEL_LEVEL_AVX2 && !test_chance(test, 4))
         return int8_tile_avx2();
 #else
@@ -244,25 +244,27 @@ static void check_tile(struct test *test, const struct kernel_table *table)
     int64_t k = test_range(test, 1, test_chance(test, 4) ? 3 * INT8_WIDE_K : 300);
     int64_t line = k + test_range(test, 0, 5);
     struct int8_tile plain = int8_tile_portable(), tile = any_tile(test);
+    int64_t unit = int8_packed_bytes(1, k), places[] = {0, unit, 2 * unit, 3 * unit};
     struct int8_sides sides = {.a_line = line,
                                .k = k,
-                               .unit = int8_packed_bytes(1, k),
+                               .units = places,
                                .offsets = int8_packed_offsets,
                                .a_is_signed = test_chance(test, 2)};
     int32_t *want = test_output(test, INT8_MAX_ROWS * INT8_LINE * sizeof(*want));
     int32_t *got = test_output(test, INT8_MAX_ROWS * INT8_LINE * sizeof(*got));
     int rows = (int)test_range(test, 1, tile.rows);
-    int units = test_chance(test, 2) ? tile.units : 1;
+    int units = test_chance(test, 2) ? tile.units : test_chance(test, 2) ? 1 : 2;
     uint8_t *a, *b;
 
     (void)table;
+    units = units < tile.units ? units : tile.units;
     test_describe(test, "%d rows, %d units, %lld deep", rows, units, (long long)k);
     a = test_input_bytes(test, (size_t)(rows * line));
     b = test_input_bytes(test, (size_t)int8_packed_bytes((int64_t)units * INT8_UNIT, k));
     for (int r = 0; r < rows; r++) {
         for (int u = 0; u < units; u++) {
             sides.a = a + r * line;
-            sides.b = b + u * int8_packed_bytes(1, k);
+            sides.b = b + u * unit;
             TEST_RUN(
                 test, TEST_REF,
                 plain.fn(want + (int64_t)r * INT8_LINE + (int64_t)u * INT8_UNIT, &sides, 1, 1));
