@@ -178,6 +178,18 @@ int model_phases_find(const struct spans_answer *spans, struct model_phases *out
     return rc;
 }
 
+bool model_phases_has_any(const struct spans_answer *spans, const struct query_cover *cover)
+{
+    for (size_t i = 0; i < cover->ops.count; i++) {
+        const struct query_cover_op *op = &cover->ops.items[i];
+
+        if (op->side == OP_HOST && spans->op_kinds[op->op] == SPAN_LABEL &&
+            model_phase_of(spans->ops.items[op->op].name) != MODEL_PHASES)
+            return true;
+    }
+    return false;
+}
+
 bool model_phases_need_all(const struct spans_answer *part)
 {
     for (size_t i = 0; i < part->spans.count; i++) {

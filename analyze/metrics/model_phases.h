@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "analyze/query/spans.h"
+#include "analyze/query/cover.h"
 
 enum model_phase {
     MODEL_STEP,
@@ -37,6 +37,9 @@ struct model_phases {
 
 /** Look at the labels on threads that are shown. Returns 0 or -ENOMEM. */
 int model_phases_find(const struct spans_answer *spans, struct model_phases *out_phases);
+
+/** Whether a session whose ops are those of `spans` has labels for a phase. */
+bool model_phases_has_any(const struct spans_answer *spans, const struct query_cover *cover);
 
 /** Whether a label is a phase that lies in several parts: all of it has to be seen at once. */
 bool model_phases_need_all(const struct spans_answer *part);

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include "analyze/containers/interval.h"
+#include "analyze/query/cover.h"
 #include "analyze/query/op_class.h"
 #include "analyze/query/spans.h"
 
@@ -70,6 +71,11 @@ struct overhead {
  *  after either. Texts are those of `spans`. For tests. */
 int overhead_measure(const struct spans_answer *spans, struct overhead *out_overhead);
 void overhead_deinit(struct overhead *overhead);
+
+/** The same of the totals of a session, whose ops are those of `spans`. Returns 0, 1 where they do not
+ *  tell, or -ENOMEM. */
+int overhead_of_cover(const struct spans_answer *spans, const struct query_cover *cover,
+                      struct overhead *out_overhead);
 
 /* The same of spans in parts (query_span_parts()): {0}, overhead_begin(), overhead_add() with each
  * part, overhead_finish(); overhead_parts_deinit() after any of them. */

@@ -5,55 +5,6 @@
 #include <string.h>
 #include <strings.h>
 
-/* Types that tell the sort of an event, and say nothing else of it. */
-static const struct sort {
-    const char *type;
-    enum op_class class;
-} sorts[] = {
-    {"cpu_op", OP_CLASS_WORK},       {"kernel", OP_CLASS_WORK},
-    {"label", OP_CLASS_WORK},        {"phase", OP_CLASS_WORK},
-    {"mark", OP_CLASS_WORK},         {"counter", OP_CLASS_WORK},
-    {"copy", OP_CLASS_COPY},         {"memset", OP_CLASS_FILL},
-    {"cuda_runtime", OP_CLASS_CALL}, {"cuda_driver", OP_CLASS_CALL},
-    {"os_runtime", OP_CLASS_CALL},   {"collective", OP_CLASS_COMMUNICATION},
-};
-
-static const struct sort *sort_of(const struct op_row *op)
-{
-    for (size_t i = 0; i < sizeof(sorts) / sizeof(sorts[0]); i++) {
-        if (strcmp(sorts[i].type, op->type) == 0)
-            return &sorts[i];
-    }
-    return NULL;
-}
-
-/* What NCCL and its kin run on devices is known by its name alone. */
-static bool is_collective_kernel(const struct op_row *op)
-{
-    static const char *const collectives[] = {"nccl", "rccl", "hccl", "xccl"};
-
-    if (strcmp(op->type, "kernel") != 0)
-        return false;
-    for (size_t i = 0; i < sizeof(collectives) / sizeof(collectives[0]); i++) {
-        if (strncasecmp(op->name, collectives[i], 4) == 0)
-            return true;
-    }
-    return false;
-}
-
-static enum op_class find_class(const struct op_row *op)
-{
-    const struct sort *sort = sort_of(op);
-
-    if (is_collective_kernel(op))
-        return OP_CLASS_COMMUNICATION;
-    if (sort)
-        return sort->class;
-    /* MegEngine's type; Paddle's events are named so. */
-    return strcmp(op->type, "Copy") == 0 || strncmp(op->type, "GpuMemcpy", 9) == 0 ? OP_CLASS_COPY
-                                                                                   : OP_CLASS_WORK;
-}
-
 /* Of op->sort: what is known, and the class. */
 enum {
     SORT_KNOWN = 1,
@@ -69,7 +20,7 @@ enum {
 enum op_class op_class_of(const struct op_row *op)
 {
     return op->sort ? (enum op_class)(op->sort >> SORT_CLASS_SHIFT & SORT_CLASS_MAX)
-                    : find_class(op);
+                    : op_sort_class(op->type, op->name);
 }
 
 bool op_has_copy_type(const struct op_row *op)
@@ -86,8 +37,7 @@ bool op_asks_for_collective(const struct op_row *op)
 {
     if (op->sort)
         return (op->sort & SORT_ASKS) != 0;
-    return strcmp(op->type, "cpu_op") == 0 &&
-           (strncmp(op->name, "c10d::", 6) == 0 || strcmp(op->name, "record_param_comms") == 0);
+    return op_sort_asks(op->type, op->name);
 }
 
 bool op_is_runtime_call(const struct op_row *op)
@@ -108,7 +58,7 @@ bool op_is_python(const struct op_row *op)
 
 void op_class_note(struct op_row *op)
 {
-    unsigned sort = SORT_KNOWN | (unsigned)find_class(op) << SORT_CLASS_SHIFT;
+    unsigned sort = SORT_KNOWN | (unsigned)op_sort_class(op->type, op->name) << SORT_CLASS_SHIFT;
 
     op->sort = 0;
     sort |= op_has_copy_type(op) ? SORT_COPY : 0;
@@ -121,7 +71,7 @@ void op_class_note(struct op_row *op)
 
 bool op_is_grouped_by_type(const struct op_row *op)
 {
-    return *op->type && !sort_of(op);
+    return *op->type && !op_sort_is_known(op->type);
 }
 
 const char *op_group_name(const struct op_row *op)

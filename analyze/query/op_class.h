@@ -6,14 +6,8 @@
 #include <stdbool.h>
 
 #include "analyze/query/query.h"
+#include "base/op_sort.h"
 
-enum op_class {
-    OP_CLASS_WORK, /* an operator, a kernel */
-    OP_CLASS_COPY,
-    OP_CLASS_FILL,          /* of memory: a memset */
-    OP_CLASS_CALL,          /* of a runtime: a launch, a wait */
-    OP_CLASS_COMMUNICATION, /* a collective between processes or devices, a send, a receive */
-};
 enum op_class op_class_of(const struct op_row *op);
 
 /** Whether its type alone says that it is a copy or a fill of memory. */

@@ -40,6 +40,19 @@ struct recording_overhead_rate recording_overhead_of(const struct recording_over
     return has_counters(costs, spans, span) ? costs->counted[span->lane] : costs->plain[span->lane];
 }
 
+/* So many spans at a rate, which is known. */
+static void count_spans(struct recording_overhead_sum *sum, double rate_ns, uint64_t count)
+{
+    if (rate_ns != sum->rate_ns) {
+        sum->before_ns = sum->cost_ns;
+        sum->rate_ns = rate_ns;
+        sum->rate_count = 0;
+    }
+    sum->span_count += count;
+    sum->rate_count += count;
+    sum->cost_ns = sum->before_ns + sum->rate_ns * (double)sum->rate_count;
+}
+
 static void add_lane(const struct recording_overhead *costs, const struct spans_answer *spans,
                      size_t lane, struct recording_overhead_sum *sum)
 {
@@ -63,8 +76,7 @@ static void add_lane(const struct recording_overhead *costs, const struct spans_
             sum->unknown_count++;
             continue;
         }
-        sum->span_count++;
-        sum->cost_ns += rate.span_ns;
+        count_spans(sum, rate.span_ns, 1);
         if (end_ns > from_ns) {
             sum->recorded_ns += (double)(end_ns - from_ns);
             busy_until = end_ns;
@@ -88,4 +100,30 @@ struct recording_overhead_sum recording_overhead_sum(const struct recording_over
 
     recording_overhead_add(costs, spans, &sum);
     return sum;
+}
+
+bool recording_overhead_of_cover(const struct recording_overhead *costs,
+                                 const struct spans_answer *spans, const struct query_cover *cover,
+                                 struct recording_overhead_sum *out_sum)
+{
+    struct recording_overhead_sum sum = {0};
+    uint64_t count = 0;
+    double rate_ns = NAN;
+
+    /* One program measured one rate, but for spans with counters. */
+    for (size_t i = 0; i < spans->lanes.count; i++) {
+        if (!isnan(costs->counted[i].span_ns))
+            return false;
+        rate_ns = costs->plain[i].span_ns;
+    }
+    for (size_t i = 0; i < cover->ops.count; i++)
+        count += cover->ops.items[i].is_recorded_by_threads ? cover->ops.items[i].calls : 0;
+    if (isnan(rate_ns)) {
+        sum.unknown_count = count;
+    } else {
+        count_spans(&sum, rate_ns, count);
+        sum.recorded_ns = cover->busy_ns;
+    }
+    *out_sum = sum;
+    return true;
 }

@@ -10,7 +10,7 @@
 #ifndef OPTRACE_ANALYZE_QUERY_OVERHEAD_SUMS_H
 #define OPTRACE_ANALYZE_QUERY_OVERHEAD_SUMS_H
 
-#include "analyze/query/spans.h"
+#include "analyze/query/cover.h"
 
 /* Of a span, begin and end, and what of that is within its self time. NaN: not known. */
 struct recording_overhead_rate {
@@ -37,6 +37,9 @@ struct recording_overhead_sum {
     uint64_t span_count;    /* whose cost is known */
     uint64_t unknown_count; /* of threads and queues, where it is not */
     double cost_ns;
+    double rate_ns; /* of the last ones, which are multiplied: so the order is of no matter */
+    uint64_t rate_count;
+    double before_ns;   /* of those before them */
     double recorded_ns; /* of the lanes of those whose cost is known: time in any span */
 };
 
@@ -47,5 +50,10 @@ struct recording_overhead_sum recording_overhead_sum(const struct recording_over
 /** Over all spans of a part, also those not shown. */
 void recording_overhead_add(const struct recording_overhead *costs,
                             const struct spans_answer *spans, struct recording_overhead_sum *sum);
+
+/** The same of a whole session. Returns false where its totals do not tell. */
+bool recording_overhead_of_cover(const struct recording_overhead *costs,
+                                 const struct spans_answer *spans, const struct query_cover *cover,
+                                 struct recording_overhead_sum *out_sum);
 
 #endif

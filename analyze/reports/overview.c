@@ -394,6 +394,25 @@ static int take(void *user, struct spans_answer *spans)
     return rc;
 }
 
+static int emit_all(const struct overview *overview, const struct report_recording *recording,
+                    struct spans_answer *spans, struct diag *diag)
+{
+    int rc = emit_parts(overview, diag);
+
+    if (rc == 0)
+        rc = emit_sides(overview, diag);
+    if (rc == 0)
+        rc = emit_copies(overview, diag);
+    if (rc == 0)
+        rc = emit_phases(overview, diag);
+    if (rc < 0)
+        return rc;
+    note_meaning(overview, spans);
+    report_recording_emit(recording);
+    spans->basis.is_per_run = false; /* all of the counted runs together */
+    return 0;
+}
+
 static int emit(const struct report *report, void *user, struct spans_answer *spans,
                 struct diag *diag)
 {
@@ -403,23 +422,55 @@ static int emit(const struct report *report, void *user, struct spans_answer *sp
     int rc;
 
     overhead_finish(&measuring->overhead, spans, &overhead);
-    rc = emit_parts(&overview, diag);
-    if (rc == 0)
-        rc = emit_sides(&overview, diag);
-    if (rc == 0)
-        rc = emit_copies(&overview, diag);
-    if (rc == 0)
-        rc = emit_phases(&overview, diag);
-    if (rc == 0) {
-        note_meaning(&overview, spans);
-        report_recording_emit(&measuring->recording);
-        spans->basis.is_per_run = false; /* all of the counted runs together */
-    }
+    rc = emit_all(&overview, &measuring->recording, spans, diag);
     overhead_deinit(&overhead);
     return rc;
 }
 
-static int run(const struct report *report, struct diag *diag)
+enum { READ_EVENTS = 2 };
+
+/* From the totals of a session of many events. Returns READ_EVENTS where they do not tell. */
+static int run_on_totals(const struct report *report, struct diag *diag)
+{
+    struct report_selection selection;
+    struct measuring measuring = {.recording = {.report = report, .diag = diag}};
+    struct overhead overhead = {0};
+    struct query_cover cover = {0};
+    struct spans_answer spans = {0};
+    const struct overview overview = {report, &overhead, &measuring.phases};
+    int rc = report_select(report, &selection, diag);
+
+    selection.question.totals_from = REPORT_TOTALS_FROM;
+    if (rc == 0) {
+        rc = query_cover(report->source->store, &selection.question, &spans, &cover, diag);
+        rc = rc < 0 ? rc : rc == 1 ? 0 : READ_EVENTS;
+    }
+    if (rc == 0 && (!cover.ops.count || model_phases_has_any(&spans, &cover)))
+        rc = READ_EVENTS;
+    if (rc == 0) {
+        rc = overhead_of_cover(&spans, &cover, &overhead);
+        rc = rc == 1 ? READ_EVENTS : rc;
+    }
+    if (rc == -ENOMEM)
+        diag_set(diag, rc, "no memory for the totals of the session");
+    if (rc == 0)
+        rc = report_recording_begin(&measuring.recording, &spans);
+    if (rc == 0 && !recording_overhead_of_cover(&measuring.recording.costs, &spans, &cover,
+                                                &measuring.recording.sum))
+        rc = READ_EVENTS;
+    if (rc == 0)
+        rc = emit_all(&overview, &measuring.recording, &spans, diag);
+    if (rc == 0)
+        report_footer(report, &spans.basis);
+    report_recording_deinit(&measuring.recording);
+    overhead_deinit(&overhead);
+    query_cover_deinit(&cover);
+    spans_answer_deinit(&spans);
+    report_selection_deinit(&selection);
+    return rc;
+}
+
+static int run_on_spans(const struct report *report, struct diag *diag)
 {
     struct measuring measuring = {.recording = {.report = report, .diag = diag}};
     const struct report_parts parts = {&measuring, begin, take, SPAN_FRAMES_OPS};
@@ -430,10 +481,21 @@ static int run(const struct report *report, struct diag *diag)
     return rc;
 }
 
+static int run(const struct report *report, struct diag *diag)
+{
+    int rc = report->options->exact || report_filters(report->options) ||
+                     !isnan(report->options->min_time_s) || !isnan(report->options->max_time_s)
+                 ? READ_EVENTS
+                 : run_on_totals(report, diag);
+
+    return rc == READ_EVENTS ? run_on_spans(report, diag) : rc;
+}
+
 const struct report_kind report_overview = {
     .name = "overview",
     .about = "Paddle's overview: computation against framework overhead and what nobody recorded, "
              "how busy host and devices were, copies, phases of a model's steps.",
     .run = run,
     .tables = (const char *const[]){"overhead", "devices", "copies", "model", NULL},
+    .takes = (const char *const[]){"exact", NULL},
 };

@@ -52,7 +52,7 @@ void report_recording_take(struct report_recording *recording, const struct span
     recording_overhead_add(&recording->costs, spans, &recording->sum);
 }
 
-void report_recording_emit(struct report_recording *recording)
+void report_recording_emit(const struct report_recording *recording)
 {
     emit_sum(recording->report, &recording->sum);
 }

@@ -266,7 +266,7 @@ struct report_recording {
 };
 int report_recording_begin(struct report_recording *recording, const struct spans_answer *spans);
 void report_recording_take(struct report_recording *recording, const struct spans_answer *spans);
-void report_recording_emit(struct report_recording *recording);
+void report_recording_emit(const struct report_recording *recording);
 void report_recording_deinit(struct report_recording *recording);
 
 /** The session of that id, or NULL. */

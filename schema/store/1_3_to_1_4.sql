@@ -17,6 +17,10 @@ CREATE TABLE op_total (
     kern_sum_ns INTEGER NOT NULL, -- of kern_ns
     exec_sum_ns INTEGER NOT NULL, -- of dur_ns - kern_ns
     histogram   TEXT NOT NULL,    -- JSON: counts of dur_ns by bin, as in op_stat
+    sized_count  INTEGER NOT NULL, -- events whose bytes are known
+    sized_sum_ns INTEGER NOT NULL, -- of their dur_ns
+    bytes        INTEGER NOT NULL, -- of them
+    sort         INTEGER,          -- what the op was when they were counted: 1 computes, 2 copies or fills, 4 label, 8 mark, 16 other; NULL: several
     PRIMARY KEY (op_id, lane_kind, run_kind, run)
 ) WITHOUT ROWID;
 
@@ -26,6 +30,44 @@ CREATE TABLE session_total (
     first_unfinished INTEGER,          -- the first and the last of them: event.rowid
     last_unfinished  INTEGER,
     bad_count        INTEGER NOT NULL  -- events without an op
+);
+
+-- How the time of a session was filled, up to sealed_ns, where what overlaps counts once: within the
+-- time of its counted runs, or where there are no runs all of it. It counts all where sealed_ns is
+-- not before last_ns. Sessions of which it is not known are not there.
+CREATE TABLE session_cover (
+    session_id         INTEGER PRIMARY KEY REFERENCES session,
+    has_runs           INTEGER NOT NULL, -- 1: only events of counted runs are in it
+    has_device_work    INTEGER NOT NULL, -- 1: ops of threads do not compute
+    sealed_ns          INTEGER NOT NULL, -- ns since 1970
+    first_ns           INTEGER NOT NULL, -- of all events, also of those that wait or do not count
+    last_ns            INTEGER NOT NULL,
+    wall_ns            INTEGER NOT NULL, -- of counted runs
+    recorded_ns        INTEGER NOT NULL, -- in an op on any lane
+    computing_ns       INTEGER NOT NULL, -- kernels, or where none ran on a device innermost ops
+    copying_ns         INTEGER NOT NULL, -- copies and fills while nothing computed
+    labels_ns          INTEGER NOT NULL, -- in labels while nothing was recorded
+    lanes_recorded_ns  INTEGER NOT NULL, -- the same of each lane for itself, added up
+    lanes_computing_ns INTEGER NOT NULL,
+    lanes_copying_ns   INTEGER NOT NULL,
+    lanes_labels_ns    INTEGER NOT NULL
+);
+
+-- The same of its threads, and of each device.
+CREATE TABLE side_cover (
+    session_id   INTEGER NOT NULL REFERENCES session,
+    is_device    INTEGER NOT NULL, -- 0: threads
+    device       TEXT NOT NULL,    -- or the kind of lane where it has no name; '' of threads
+    busy_ns      INTEGER NOT NULL, -- in an op
+    computing_ns INTEGER NOT NULL,
+    copying_ns   INTEGER NOT NULL, -- whatever else it did
+    PRIMARY KEY (session_id, is_device, device)
+) WITHOUT ROWID;
+
+-- Lanes with an event that counts.
+CREATE TABLE lane_cover (
+    lane_id INTEGER PRIMARY KEY REFERENCES lane,
+    busy_ns INTEGER NOT NULL -- in any op or label, also outside of the time of runs
 );
 INSERT OR REPLACE INTO meta SELECT 'totalled', CAST(ifnull(max(rowid), 0) AS TEXT) FROM event;
 

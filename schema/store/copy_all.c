@@ -108,9 +108,10 @@ static const struct {
      "SELECT bucket_ns,start_ns,op_id+?3,lane_kind,event_count,sum_ns,min_ns,max_ns,kern_sum_ns,"
      "histogram FROM op_stat WHERE op_id IN (SELECT op_id FROM op_row WHERE " IN_TAKEN ")"},
     {"INSERT INTO op_total(op_id,lane_kind,run_kind,run,event_count,sum_ns,nested_ns,min_ns,max_ns,"
-     "kern_count,kern_sum_ns,exec_sum_ns,histogram) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
+     "kern_count,kern_sum_ns,exec_sum_ns,histogram,sized_count,sized_sum_ns,bytes,sort)"
+     " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
      "SELECT op_id+?3,lane_kind,run_kind,run,event_count,sum_ns,nested_ns,min_ns,max_ns,kern_count,"
-     "kern_sum_ns,exec_sum_ns,histogram FROM op_total WHERE op_id IN (SELECT op_id FROM op_row"
+     "kern_sum_ns,exec_sum_ns,histogram,sized_count,sized_sum_ns,bytes,sort FROM op_total WHERE op_id IN (SELECT op_id FROM op_row"
      " WHERE " IN_TAKEN " AND session_id IN (SELECT session_id FROM session_total))"},
     /* Of those that lack nothing. */
     {"INSERT INTO session_total(session_id,unfinished_count,first_unfinished,last_unfinished,"
@@ -119,6 +120,16 @@ static const struct {
      " FROM session_total t WHERE " IN_TAKEN " AND NOT EXISTS (SELECT 1 FROM event_batch"
      " WHERE last_rowid>(SELECT CAST(value AS INTEGER) FROM meta WHERE key='totalled')"
      " AND t.session_id BETWEEN session_min AND session_max)"},
+    /* Where they are of no use, the others are not there. */
+    {"INSERT INTO session_cover VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+     "SELECT session_id+?1,has_runs,has_device_work,sealed_ns,first_ns,last_ns,wall_ns,recorded_ns,"
+     "computing_ns,copying_ns,labels_ns,lanes_recorded_ns,lanes_computing_ns,lanes_copying_ns,"
+     "lanes_labels_ns FROM session_cover WHERE " IN_TAKEN},
+    {"INSERT INTO side_cover VALUES(?,?,?,?,?,?)",
+     "SELECT session_id+?1,is_device,device,busy_ns,computing_ns,copying_ns FROM side_cover WHERE"
+     " " IN_TAKEN},
+    {"INSERT INTO lane_cover VALUES(?,?)",
+     "SELECT lane_id+?4,busy_ns FROM lane_cover WHERE " LANE_IN_TAKEN},
 };
 
 static int copy_rows(struct store *to, struct store *from, const char *write, const char *select,

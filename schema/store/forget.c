@@ -181,17 +181,20 @@ static int drop_runs(struct store *store, int64_t now_ns, size_t *out_rows, stru
 /* What describes the session: all of it is gone or none. */
 static int drop_rest(struct store *store, int64_t now_ns, size_t *out_rows, struct diag *diag)
 {
-    static const char *const tables[] = {"variable",      "mem_chunk",     "gap",    "op_row",
-                                         "text",          "lane",          "model",  "dropped",
-                                         "session_total", "ingest_cursor", "session"};
+    static const char *const tables[] = {
+        "variable",   "mem_chunk",     "gap",     "op_row",        "text",
+        "lane",       "model",         "dropped", "session_total", "session_cover",
+        "side_cover", "ingest_cursor", "session"};
     long long session_id = store->forget.session_id;
     char sql[SQL_MAX];
     int rc;
 
-    snprintf(sql, sizeof(sql),
-             "DELETE FROM op_stat WHERE op_id IN (SELECT op_id FROM op_row WHERE session_id=%lld);"
-             "DELETE FROM op_total WHERE op_id IN (SELECT op_id FROM op_row WHERE session_id=%lld)",
-             session_id, session_id);
+    snprintf(
+        sql, sizeof(sql),
+        "DELETE FROM op_stat WHERE op_id IN (SELECT op_id FROM op_row WHERE session_id=%lld);"
+        "DELETE FROM op_total WHERE op_id IN (SELECT op_id FROM op_row WHERE session_id=%lld);"
+        "DELETE FROM lane_cover WHERE lane_id IN (SELECT lane_id FROM lane WHERE session_id=%lld)",
+        session_id, session_id, session_id);
     rc = store_rollup_settle(store, INT64_MAX, diag); /* what is in memory may name rows that go */
     if (rc == 0)
         rc = store_total_settle_events(store, INT64_MAX, diag);

@@ -461,6 +461,7 @@ int store_end_session(struct store *store, int64_t session_id, int64_t end_ns, c
     bind_int(&b, session_id);
     rc = finish_row(&b, diag);
     store->totals.wants_write = true;
+    store_total_note_end(&store->totals, session_id);
     return rc < 0 ? rc : drop_cursors(store, session_id, diag);
 }
 

@@ -64,6 +64,9 @@ static int add_sums(struct total_sums *into, const struct total_sums *from)
     into->kern_count += from->kern_count;
     add_saturated(&into->kern_sum_ns, from->kern_sum_ns);
     add_saturated(&into->exec_sum_ns, from->exec_sum_ns);
+    into->sized_count += from->sized_count;
+    add_saturated(&into->sized_sum_ns, from->sized_sum_ns);
+    add_saturated(&into->bytes, from->bytes);
     return 0;
 }
 
@@ -173,13 +176,16 @@ static int move_entry(struct store *store, uint32_t from, uint32_t run_class, in
                                                         .run_class = run_class,
                                                         .session = moved.session,
                                                         .lane_kind = moved.lane_kind,
-                                                        .op_kind = moved.op_kind},
+                                                        .op_kind = moved.op_kind,
+                                                        .sort = moved.sort},
                                    &to, diag);
     if (rc == 0)
         rc = add_sums(&totals->entries.items[to].all, &moved.all);
     if (rc < 0)
         return rc;
     totals->entries.items[to].is_unsure |= moved.is_unsure;
+    totals->entries.items[to].is_mixed |=
+        moved.is_mixed || moved.sort != totals->entries.items[to].sort;
     touch(totals, &totals->entries.items[to]);
     store_total_free_entry(totals, from);
     return 0;
@@ -334,6 +340,25 @@ static int find_class(struct store *store, uint32_t session_place, int64_t run, 
     return rc;
 }
 
+int store_total_peek_run(struct store *store, uint32_t session_place, int64_t run,
+                         uint32_t *out_class, struct diag *diag)
+{
+    struct totals *totals = &store->totals;
+    const struct total_session *session = &totals->sessions.items[session_place];
+    const struct total_known_run *known =
+        &totals->known_runs[hash_of_run(session->session_id, run) % TOTAL_RUNS_KNOWN];
+    int rc = 0;
+
+    *out_class = TOTAL_OPEN;
+    if (known->run == run && known->session_id == session->session_id)
+        *out_class = known->run_class;
+    else if (run <= session->run_max)
+        rc = store_total_read_run(store, session->session_id, run, out_class, diag);
+    if (rc == 0 && *out_class != TOTAL_OPEN)
+        know_run(totals, session->session_id, run, *out_class);
+    return rc;
+}
+
 /* It is asked for many times over, and where it is not the last one for few of these. */
 static uint32_t find_session(struct totals *totals, int64_t session_id)
 {
@@ -349,10 +374,19 @@ static uint32_t find_session(struct totals *totals, int64_t session_id)
     return NOT_FOUND;
 }
 
+void store_total_note_end(struct totals *totals, int64_t session_id)
+{
+    const uint32_t session = totals->is_ready ? find_session(totals, session_id) : NOT_FOUND;
+
+    if (session != NOT_FOUND)
+        store_cover_end(&totals->covers, session);
+}
+
 int store_total_note_run(struct store *store, const struct store_run *run, struct diag *diag)
 {
     struct totals *totals = &store->totals;
     uint32_t run_class = store_total_class_of(run->without_ops, run->warmup), place, session;
+    const struct total_known_run *known;
 
     if (!totals->is_ready)
         return 0;
@@ -361,6 +395,9 @@ int store_total_note_run(struct store *store, const struct store_run *run, struc
         return 0;
     if (run->run > totals->sessions.items[session].run_max)
         totals->sessions.items[session].run_max = run->run;
+    known = &totals->known_runs[hash_of_run(run->session_id, run->run) % TOTAL_RUNS_KNOWN];
+    store_cover_note_run(&totals->covers, session, run,
+                         known->run == run->run && known->session_id == run->session_id);
     if (run->end_ns == STORE_NULL)
         return 0;
     know_run(totals, run->session_id, run->run, run_class);
@@ -398,6 +435,9 @@ static int place_lane(struct store *store, struct lane *lane, struct diag *diag)
     if (rc == 0 && store_nest_find(&totals->nests, lane->lane_id, floor_ns, &lane->nest) < 0)
         rc = diag_set(diag, -ENOMEM, "no memory for the totals of %s", store->path);
     if (rc == 0)
+        rc = store_cover_read_lane(store, lane->nest, lane->total_session, lane->lane_id, floor_ns,
+                                   diag);
+    if (rc == 0)
         lane->total_clearing = totals->clearing;
     return rc;
 }
@@ -417,17 +457,18 @@ static int place_run(struct store *store, struct lane *lane, int64_t run, struct
 
 /* What an op is for events of a session. */
 static int find_op_kind(struct store *store, int64_t op_id, int64_t session_id, uint8_t *out_kind,
-                        struct diag *diag)
+                        uint8_t *out_sort, struct diag *diag)
 {
     struct total_known_op *known = &store->totals.known_ops[(uint64_t)op_id % TOTAL_OPS_KNOWN];
     int rc;
 
     *out_kind = known->op_kind;
+    *out_sort = known->sort;
     if (known->op_id == op_id && known->session_id == session_id && session_id != 0)
         return 0;
-    rc = store_total_read_op(store, op_id, session_id, out_kind, diag);
+    rc = store_total_read_op(store, op_id, session_id, out_kind, out_sort, diag);
     if (rc == 0 && *out_kind != TOTAL_OP_MISSING)
-        *known = (struct total_known_op){op_id, session_id, *out_kind};
+        *known = (struct total_known_op){op_id, session_id, *out_kind, *out_sort};
     return rc;
 }
 
@@ -445,7 +486,7 @@ static __attribute__((noinline)) int make_place(struct store *store, struct tota
                                 .session = item->session,
                                 .lane_kind = item->lane_kind};
     int rc = find_op_kind(store, entry.op_id, totals->sessions.items[item->session].session_id,
-                          &entry.op_kind, diag);
+                          &entry.op_kind, &entry.sort, diag);
 
     return rc < 0 ? rc : store_total_new_entry(store, entry, &item->entry, diag);
 }
@@ -534,6 +575,18 @@ static int begin_bucket(struct store *store, const struct total_event *item, str
     return 0;
 }
 
+/* More than any machine holds is damage, and not known. */
+static void add_bytes(struct total_sums *sums, const struct store_event *event)
+{
+    const int64_t most = INT64_C(1) << 48;
+
+    if (event->bytes > most || event->bytes < -most)
+        return;
+    sums->sized_count++;
+    add_saturated(&sums->sized_sum_ns, event->dur_ns);
+    add_saturated(&sums->bytes, event->bytes);
+}
+
 static inline int count(struct store *store, const struct total_event *item, struct diag *diag)
 {
     struct totals *totals = &store->totals;
@@ -556,6 +609,7 @@ static inline int count(struct store *store, const struct total_event *item, str
         rc = store_histogram_count_one(&sums->histogram, item->bin);
     if (rc < 0)
         return rc;
+    store_cover_add(&totals->covers, item->nest, entry->sort, event);
     sums->event_count++;
     add_saturated(&sums->sum_ns, event->dur_ns);
     add_saturated(&sums->nested_ns, nested_ns);
@@ -567,6 +621,8 @@ static inline int count(struct store *store, const struct total_event *item, str
         add_saturated(&sums->kern_sum_ns, event->kern_ns);
         add_saturated(&sums->exec_sum_ns, event->dur_ns - event->kern_ns);
     }
+    if (event->bytes != STORE_NULL)
+        add_bytes(sums, event);
     return 0;
 }
 
@@ -630,19 +686,21 @@ int store_total_replay(struct store *store, struct lane *lane, const struct stor
 {
     struct totals *totals = &store->totals;
     const struct nest_span span = {event->start_ns, event->dur_ns, event->run};
-    uint8_t op_kind;
+    uint8_t op_kind, sort;
     int64_t nested_ns;
     bool is_sure;
     int rc = 0;
 
-    if (lane->kind != 0 || event->dur_ns == STORE_NULL || event->op_id == STORE_NULL ||
+    if (event->dur_ns == STORE_NULL || event->op_id == STORE_NULL ||
         !store_total_has_sane_times(event))
         return 0;
     if (lane->total_clearing != totals->clearing)
         rc = place_lane(store, lane, diag);
     if (rc == 0)
-        rc = find_op_kind(store, event->op_id, lane->session_id, &op_kind, diag);
-    if (rc == 0 && op_kind == TOTAL_OP_NESTING &&
+        rc = find_op_kind(store, event->op_id, lane->session_id, &op_kind, &sort, diag);
+    if (rc == 0)
+        store_cover_replay(&totals->covers, lane->nest, sort, event);
+    if (rc == 0 && lane->kind == 0 && op_kind == TOTAL_OP_NESTING &&
         store_nest_claim(&totals->nests, lane->nest, &span, &nested_ns, &is_sure) < 0)
         rc = diag_set(diag, -ENOMEM, "no memory for the totals of %s", store->path);
     return rc;
@@ -680,6 +738,7 @@ void store_total_clear(struct totals *totals)
     memset(totals->known_runs, 0, sizeof(totals->known_runs));
     memset(totals->known_ops, 0, sizeof(totals->known_ops));
     store_nest_clear(&totals->nests);
+    store_cover_clear(&totals->covers);
     totals->is_ready = totals->has_mark = totals->wants_write = false;
     totals->clearing++;
     totals->generation++;
@@ -693,6 +752,7 @@ void store_total_deinit(struct totals *totals)
     array_deinit(&totals->sessions);
     array_deinit(&totals->gone);
     store_nest_deinit(&totals->nests);
+    store_cover_deinit(&totals->covers);
     free(totals->slots);
     free(totals->runs);
     free(totals->text);

@@ -18,6 +18,7 @@
 
 #include "base/array.h"
 #include "schema/store/store.h"
+#include "schema/store/cover.h"
 #include "schema/store/lane.h"
 #include "schema/store/nest.h"
 #include "schema/store/stat.h"
@@ -57,6 +58,7 @@ enum total_class {
 struct total_sums {
     int64_t event_count, sum_ns, nested_ns, min_ns, max_ns;
     int64_t kern_count, kern_sum_ns, exec_sum_ns; /* of those whose first kernel is known */
+    int64_t sized_count, sized_sum_ns, bytes;     /* of copies whose size is known */
     struct store_histogram histogram;
 };
 
@@ -68,8 +70,10 @@ struct total_entry {
     uint32_t run_class;
     uint8_t lane_kind; /* index into store_lane_kinds */
     uint8_t op_kind;   /* enum total_op */
+    uint8_t sort;      /* op_sort_bits() of what it was, or is */
     bool is_dirty;
     bool is_unsure;    /* nested_ns is not known */
+    bool is_mixed;     /* its `sort` was another before */
     int64_t bucket_ns; /* of `fresh`, as is the next one: what each event needs lies together */
     int64_t first_rowid;
     struct total_sums fresh, all;
@@ -135,10 +139,11 @@ struct totals {
     } known_runs[TOTAL_RUNS_KNOWN];
     struct total_known_op {
         int64_t op_id, session_id;
-        uint8_t op_kind;
+        uint8_t op_kind, sort;
     } known_ops[TOTAL_OPS_KNOWN]; /* each open run asks anew for the ops that it has */
     ARRAY_OF(struct total_gone) gone;
     struct nests nests;
+    struct covers covers;
     char *text; /* scratch for a histogram */
 };
 
@@ -215,6 +220,14 @@ void store_total_forget_op(struct totals *totals, int64_t op_id);
 /** A run is in the file now. */
 int store_total_note_run(struct store *store, const struct store_run *run, struct diag *diag);
 
+/** The class of a run of a session, by its place; TOTAL_OPEN where it has not ended, for all that is
+ *  known. */
+int store_total_peek_run(struct store *store, uint32_t session, int64_t run, uint32_t *out_class,
+                         struct diag *diag);
+
+/** A session has ended. */
+void store_total_note_end(struct totals *totals, int64_t session_id);
+
 /** Before a commit: write the rows if it is time. */
 int store_total_commit(struct store *store, struct diag *diag);
 
@@ -253,9 +266,9 @@ static inline uint32_t store_total_class_of(bool without_ops, bool is_warmup)
     return without_ops ? TOTAL_WITHOUT_OPS : is_warmup ? TOTAL_WARMUP : TOTAL_COUNTED;
 }
 
-/** What an op is for events of a session, as the file says. */
+/** What an op is for events of a session, as the file says; *out_sort: op_sort_bits(). */
 int store_total_read_op(struct store *store, int64_t op_id, int64_t session_id, uint8_t *out_kind,
-                        struct diag *diag);
+                        uint8_t *out_sort, struct diag *diag);
 
 /** The class of a run in the file; TOTAL_OPEN where it has not ended or is not there. */
 int store_total_read_run(struct store *store, int64_t session_id, int64_t run, uint32_t *out_class,

@@ -31,21 +31,26 @@ static uint8_t op_kind_of(const char *type)
 }
 
 int store_total_read_op(struct store *store, int64_t op_id, int64_t session_id, uint8_t *out_kind,
-                        struct diag *diag)
+                        uint8_t *out_sort, struct diag *diag)
 {
     sqlite3_stmt *statement;
-    int rc = store_statement(store, STORE_GET_OP_TYPE,
-                             "SELECT type FROM main.op WHERE op_id=? AND session_id=?", &statement,
-                             diag);
+    int rc =
+        store_statement(store, STORE_GET_OP_TYPE,
+                        "SELECT type,ifnull(name,'') FROM main.op WHERE op_id=? AND session_id=?",
+                        &statement, diag);
 
     if (rc < 0)
         return rc;
     sqlite3_bind_int64(statement, 1, op_id);
     sqlite3_bind_int64(statement, 2, session_id);
     rc = read_one(store, statement, diag);
-    if (rc >= 0)
-        *out_kind =
-            rc ? op_kind_of((const char *)sqlite3_column_text(statement, 0)) : TOTAL_OP_MISSING;
+    if (rc >= 0) {
+        const char *type = rc ? (const char *)sqlite3_column_text(statement, 0) : NULL;
+        const char *name = type ? (const char *)sqlite3_column_text(statement, 1) : NULL;
+
+        *out_kind = op_kind_of(type);
+        *out_sort = name ? (uint8_t)op_sort_bits(type, name) : OP_SORT_OTHER;
+    }
     sqlite3_reset(statement);
     return rc < 0 ? rc : 0;
 }
@@ -140,6 +145,9 @@ int store_total_read_session(struct store *store, int64_t session_id,
         rc = has_uncounted(store, session_id, diag);
         session.is_counted = session.is_dirty = rc == 0;
     }
+    rc = rc < 0 ? rc : 0;
+    if (rc == 0)
+        rc = store_cover_read_session(store, session_id, session.is_dirty, diag);
     if (rc < 0)
         return rc;
     *out_session = session;
@@ -153,7 +161,8 @@ int store_total_read_row(struct store *store, int64_t run, struct total_entry *e
     sqlite3_stmt *statement;
     int rc = store_statement(store, STORE_GET_TOTAL,
                              "SELECT event_count,sum_ns,nested_ns,min_ns,max_ns,kern_count,"
-                             "kern_sum_ns,exec_sum_ns,histogram FROM main.op_total WHERE op_id=?"
+                             "kern_sum_ns,exec_sum_ns,histogram,sized_count,sized_sum_ns,"
+                             "bytes,sort FROM main.op_total WHERE op_id=?"
                              " AND lane_kind=? AND run_kind=? AND run=?",
                              &statement, diag);
 
@@ -176,6 +185,11 @@ int store_total_read_row(struct store *store, int64_t run, struct total_entry *e
         entry->all.kern_count = sqlite3_column_int64(statement, 5);
         entry->all.kern_sum_ns = sqlite3_column_int64(statement, 6);
         entry->all.exec_sum_ns = sqlite3_column_int64(statement, 7);
+        entry->all.sized_count = sqlite3_column_int64(statement, 9);
+        entry->all.sized_sum_ns = sqlite3_column_int64(statement, 10);
+        entry->all.bytes = sqlite3_column_int64(statement, 11);
+        entry->is_mixed = sqlite3_column_type(statement, 12) == SQLITE_NULL ||
+                          sqlite3_column_int64(statement, 12) != entry->sort;
         entry->is_stored = true;
         rc = store_histogram_parse(text ? text : "", (size_t)sqlite3_column_bytes(statement, 8),
                                    &entry->all.histogram, diag);

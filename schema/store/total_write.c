@@ -17,7 +17,10 @@ static int replay_row(struct store *store, sqlite3_stmt *row, struct diag *diag)
 {
     struct totals *totals = &store->totals;
     const int64_t rowid = sqlite3_column_int64(row, 0);
-    struct store_event event = {.lane_id = sqlite3_column_int64(row, 1)};
+    struct store_event event = {.lane_id = sqlite3_column_int64(row, 1),
+                                .bytes = sqlite3_column_type(row, 7) == SQLITE_NULL
+                                             ? STORE_NULL
+                                             : sqlite3_column_int64(row, 7)};
     int64_t *const fields[] = {&event.op_id, &event.run, &event.start_ns, &event.dur_ns,
                                &event.kern_ns};
     struct lane *lane = store_lane_slot(&store->lanes, event.lane_id);
@@ -91,7 +94,7 @@ int store_total_prepare(struct store *store, struct diag *diag)
         rc = find_first(store, &first, diag);
     if (rc == 0)
         rc = store_statement(store, STORE_GET_UNCOUNTED,
-                             "SELECT rowid,lane_id,op_id,run,start_ns,dur_ns,kern_ns FROM"
+                             "SELECT rowid,lane_id,op_id,run,start_ns,dur_ns,kern_ns,bytes FROM"
                              " main.event WHERE rowid>=? ORDER BY rowid",
                              &row, diag);
     if (rc < 0)
@@ -127,7 +130,8 @@ static int write_entry(struct store *store, const struct total_entry *entry, str
     int rc = store_statement(store, STORE_PUT_TOTAL,
                              "REPLACE INTO op_total(op_id,lane_kind,run_kind,run,event_count,"
                              "sum_ns,nested_ns,min_ns,max_ns,kern_count,kern_sum_ns,exec_sum_ns,"
-                             "histogram) VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                             "histogram,sized_count,sized_sum_ns,bytes,sort)"
+                             " VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
                              &statement, diag);
 
     if (rc < 0)
@@ -145,6 +149,10 @@ static int write_entry(struct store *store, const struct total_entry *entry, str
     sqlite3_bind_int64(statement, 11, sums->kern_sum_ns);
     sqlite3_bind_int64(statement, 12, sums->exec_sum_ns);
     sqlite3_bind_text(statement, 13, totals->text, (int)length, SQLITE_STATIC);
+    sqlite3_bind_int64(statement, 14, sums->sized_count);
+    sqlite3_bind_int64(statement, 15, sums->sized_sum_ns);
+    sqlite3_bind_int64(statement, 16, sums->bytes);
+    store_bind_int(statement, 17, entry->is_mixed ? STORE_NULL : entry->sort);
     rc = store_step(store, statement, "write", diag);
     sqlite3_bind_null(statement, 13);
     return rc;
@@ -249,6 +257,8 @@ int store_total_write(struct store *store, struct diag *diag)
     int rc = store_total_fold(store, diag);
 
     if (rc == 0)
+        rc = store_cover_seal(store, diag);
+    if (rc == 0)
         rc = drop_gone(store, diag); /* before a run of that number is written again */
     if (rc == 0)
         rc = write_entries(store, diag);
@@ -258,12 +268,14 @@ int store_total_write(struct store *store, struct diag *diag)
         totals->sessions.items[i].is_dirty = false;
     }
     if (rc == 0)
+        rc = store_cover_write(store, diag);
+    if (rc == 0)
         rc = put_mark(store, totals->last_rowid, diag);
     if (rc < 0)
         return rc;
     totals->mark = totals->last_rowid;
     totals->last_ns = ot_clock_ns(CLOCK_MONOTONIC);
-    totals->wants_write = false;
+    totals->wants_write = totals->covers.has_ended = false;
     store_total_forget_idle(totals, IDLE_MAX);
     if (totals->sessions.count > TOTAL_SESSIONS_MAX)
         store_total_clear(totals); /* begun anew with the next event */
@@ -288,7 +300,7 @@ bool store_total_is_due(const struct store *store)
     const int64_t dirty = (int64_t)totals->dirty_count + totals->fresh_count; /* at most */
     int64_t events = totals->last_rowid - totals->mark, waited_ns;
 
-    if (!totals->is_ready || events <= 0)
+    if (!totals->is_ready || (events <= 0 && !totals->covers.has_ended))
         return false;
     if (totals->entries.count - totals->free_count > TOTAL_ENTRIES_MAX ||
         store_waiting_is_much(store))
@@ -322,7 +334,8 @@ int store_total_commit(struct store *store, struct diag *diag)
         return store->next_event > store->first_gathered && store->first_gathered
                    ? pass_over_imported(store, diag)
                    : 0;
-    return store_total_is_due(store) ? store_total_write(store, diag) : 0;
+    return store_total_is_due(store) ? store_total_write(store, diag)
+                                     : store_cover_commit(store, diag);
 }
 
 int store_total_is_waiting(struct store *store, bool *out_is_waiting, struct diag *diag)
@@ -336,7 +349,7 @@ int store_total_is_waiting(struct store *store, bool *out_is_waiting, struct dia
         if (rc == 0)
             rc = store_total_read_mark(store, diag);
     }
-    *out_is_waiting = last_rowid > totals->mark;
+    *out_is_waiting = last_rowid > totals->mark || totals->covers.has_ended;
     return rc;
 }
 
