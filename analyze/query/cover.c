@@ -47,7 +47,8 @@ static int take_session(struct covering *covering, sqlite3_stmt *row)
 
     covering->has_runs = sqlite3_column_int(row, 0) != 0;
     out->has_device_work = sqlite3_column_int(row, 1) != 0;
-    if (query_int(row, 2) < last_ns) /* some wait */
+    /* Some wait, or runs may be told yet. */
+    if (query_int(row, 2) < (covering->has_runs ? INT64_MAX : last_ns))
         return 1;
     if (covering->has_runs)
         out->wall_ns = (double)query_int(row, 5);

@@ -63,15 +63,14 @@ static int take_side(void *user, sqlite3_stmt *row)
     return 0;
 }
 
-/* Those that may count for what is not measured yet. */
+/* Those that count. */
 static int take_run(void *user, sqlite3_stmt *row)
 {
     struct cover_session *session = user;
     const struct cover_piece piece = {sqlite3_column_int64(row, 0), sqlite3_column_int64(row, 1)};
 
     session->has_runs = true;
-    if (sqlite3_column_type(row, 1) == SQLITE_NULL || sqlite3_column_int(row, 2) != 0 ||
-        piece.end_ns <= session->sealed_ns)
+    if (sqlite3_column_type(row, 1) == SQLITE_NULL || sqlite3_column_int(row, 2) != 0)
         return 0;
     session->is_off |= piece.start_ns < 0 || piece.end_ns < piece.start_ns;
     return array_push(&session->wall, piece);
@@ -117,6 +116,27 @@ static int read_runs(struct store *store, struct cover_session *session, struct 
     return read_rows(store, statement, session, take_run, diag);
 }
 
+/* Of the runs those that what is not measured yet may be in. Fails where others have come to what is. */
+static bool keep_wall(struct cover_session *session, bool had_runs)
+{
+    struct cover_pieces *wall = &session->wall;
+    int64_t sealed_ns = 0;
+    size_t kept = 0;
+
+    store_cover_join(wall, false);
+    for (size_t i = 0; i < wall->count; i++) {
+        const struct cover_piece piece = wall->items[i];
+
+        if (piece.start_ns < session->sealed_ns)
+            sealed_ns += (piece.end_ns < session->sealed_ns ? piece.end_ns : session->sealed_ns) -
+                         piece.start_ns;
+        if (piece.end_ns > session->sealed_ns)
+            wall->items[kept++] = piece;
+    }
+    wall->count = kept;
+    return had_runs == session->has_runs && sealed_ns == session->wall_ns;
+}
+
 int store_cover_read_session(struct store *store, int64_t session_id, bool is_new,
                              struct diag *diag)
 {
@@ -128,10 +148,14 @@ int store_cover_read_session(struct store *store, int64_t session_id, bool is_ne
                                     .next_ns = INT64_MIN + 1,
                                     .first_ns = INT64_MAX,
                                     .last_ns = INT64_MIN};
+    bool had_runs;
     int rc = is_new ? 0 : read_stored(store, &session, diag);
 
+    had_runs = session.has_runs;
     if (rc == 0 && !session.is_off)
         rc = read_runs(store, &session, diag);
+    if (rc == 0 && !session.is_off && !keep_wall(&session, had_runs) && !is_new)
+        session.is_off = session.is_dirty = true; /* somebody told of them meanwhile */
     /* What waited is not to be found any more. */
     if (session.last_ns > session.sealed_ns && totals->before_ns > session.sealed_ns)
         session.is_off = session.is_dirty = true;
