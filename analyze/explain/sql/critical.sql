@@ -2,7 +2,7 @@
 -- What of the critical path each op holds. A call that waits for a stream waits for what was launched there last, others
 -- for what ended last in their time; clocks of devices differ from the host's, so that it may seem to end up to 0.1 ms
 -- behind the call, and is taken to end with it.
--- takes: 60
+-- takes: 150
 -- needs: counted_run, every_span, launching, counted_span, own_piece, issued_op, event_awaited
 WITH chosen AS MATERIALIZED (
     SELECT session_id, run, start_ns, end_ns FROM (
@@ -36,10 +36,16 @@ bit AS MATERIALIZED (
     SELECT event_id, lane_id, time_ns AS from_ns, coalesce(lead(time_ns) OVER (
                PARTITION BY event_id, until_ns ORDER BY time_ns), until_ns) AS until_ns
       FROM (SELECT event_id, lane_id, from_ns AS time_ns, until_ns FROM part
-            UNION SELECT p.event_id, p.lane_id, min(d.start_ns, d.launch_until_ns), p.until_ns
-              FROM seen_on_device d JOIN part p ON p.lane_id = d.launch_lane
-                   AND p.from_ns < min(d.start_ns, d.launch_until_ns)
-                   AND p.until_ns > min(d.start_ns, d.launch_until_ns))),
+            UNION SELECT p.event_id, p.lane_id, c.time_ns, p.until_ns FROM (
+                   SELECT lane_id, time_ns, is_cut, max(iif(is_cut, NULL, time_ns)) OVER (
+                              PARTITION BY lane_id ORDER BY time_ns, is_cut DESC
+                              ROWS UNBOUNDED PRECEDING) AS from_ns
+                     FROM (SELECT lane_id, from_ns AS time_ns, 0 AS is_cut FROM part
+                           UNION ALL SELECT launch_lane, min(start_ns, launch_until_ns), 1
+                             FROM seen_on_device WHERE launch_lane IS NOT NULL)) c
+              JOIN part p ON p.lane_id = c.lane_id AND p.from_ns = c.from_ns
+                   AND p.until_ns > c.time_ns
+             WHERE c.is_cut)),
 /* and where they wait for a device: what was launched last on the stream that they name, */
 named AS MATERIALIZED (
     SELECT b.event_id, b.from_ns, b.until_ns, d.event_id AS awaited_id, d.lane_id, d.start_ns,
@@ -122,6 +128,16 @@ piece AS MATERIALIZED (
            AS before_ns
       FROM lined p LEFT JOIN event_awaited a ON p.side = 0 AND a.event_id = p.event_id
       LEFT JOIN lined d ON d.side = 0 AND d.event_id = a.awaited_id AND d.until_ns <= p.from_ns),
+/* What of the launching thread had ended when a piece was launched. */
+launch_of AS MATERIALIZED (
+    SELECT launched, launch FROM (
+           SELECT launched, max(place) OVER (PARTITION BY lane_id ORDER BY time_ns, launched
+                                             ROWS UNBOUNDED PRECEDING) AS launch
+             FROM (SELECT lane_id, until_ns AS time_ns, place, NULL AS launched
+                     FROM piece WHERE side = 1
+                   UNION ALL SELECT launch_lane, launch_ns, NULL, place
+                     FROM piece WHERE side = 0 AND launch_lane IS NOT NULL))
+     WHERE launched IS NOT NULL),
 /* Back from the end: a piece waited for what ended last of the piece before it on its lane and of
  * `other`, one of another lane. */
 walk(n, place, event_id, lane_id, side, from_ns, until_ns, before, before_ns, launch, other) AS (
@@ -130,9 +146,7 @@ walk(n, place, event_id, lane_id, side, from_ns, until_ns, before, before_ns, la
     UNION ALL
     SELECT n + 1, p.place, p.event_id, p.lane_id, p.side, p.from_ns, p.until_ns, p.before,
            p.before_ns,
-           (SELECT l.place FROM piece l WHERE p.side = 0 AND l.side = 1
-               AND l.lane_id = p.launch_lane AND l.until_ns <= p.launch_ns
-             ORDER BY l.place DESC LIMIT 1),
+           (SELECT l.launch FROM launch_of l WHERE l.launched = p.place),
            CASE WHEN p.awaited_id IS NOT NULL
                 THEN (SELECT d.place FROM piece d WHERE d.side = 0 AND d.event_id = p.awaited_id)
                 WHEN p.before IS NULL OR (p.side = 1 AND p.from_ns > p.before_ns)
