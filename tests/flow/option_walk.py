@@ -41,7 +41,7 @@ ELSEWHERE = {"lenient", "sample", "progress", "force"}
 # Where nothing of what is asked for could change the answer, and why that is right.
 SAME = {
     ("exact", "brief"): "the same numbers, from events", ("exact", "ops"): "the same numbers, from events",
-    ("exact", "types"): "the same numbers, from events",
+    ("exact", "types"): "the same numbers, from events", ("exact", "overview"): "the same numbers, from events",
     ("strict", "compare"): "no event of its stores was lost",
 }
 # How an answer is shown is accepted everywhere, also where there is nothing of the kind: some report changes.
