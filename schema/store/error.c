@@ -74,6 +74,18 @@ static int errno_of(sqlite3 *db, int code)
     }
 }
 
+/* What we ask for is in every store of this version: one that lacks it has damaged definitions. A user's
+ * own query may well ask for what is not there. */
+static bool lacks_its_tables(int code, const char *doing, const char *message)
+{
+    static const char *const starts[] = {"no such table", "no such column", "malformed database"};
+    bool found = false;
+
+    for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+        found |= strncmp(message, starts[i], strlen(starts[i])) == 0;
+    return found && (code & 0xff) == SQLITE_ERROR && strcmp(doing, "query") != 0;
+}
+
 int store_fail(struct store *store, int code, const char *doing, struct diag *diag)
 {
     int error = errno_of(store->db, code);
@@ -81,6 +93,8 @@ int store_fail(struct store *store, int code, const char *doing, struct diag *di
 
     if (error == -EUCLEAN && (code & 0xff) == SQLITE_NOTADB)
         return diag_set(diag, error, "%s is not an SQLite file", store->path);
+    if (lacks_its_tables(code, doing, message))
+        error = -EUCLEAN;
     if (error == -EUCLEAN)
         return diag_set(diag, error, "%s is damaged: %s", store->path, message);
     if ((code & 0xff) == SQLITE_IOERR || (code & 0xff) == SQLITE_CANTOPEN || error == -ENOSPC)

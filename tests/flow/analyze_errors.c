@@ -39,7 +39,7 @@ static const struct error_case cases[] = {
     {3, "newer", {"future.db"}},
     {3, "other.db", {"other.db"}},
     {3, "damaged.db", {"damaged.db"}},
-    {3, "cannot read bare.db: no such table: v_loss", {"bare.db"}},
+    {3, "bare.db is damaged: no such table: v_loss", {"bare.db"}},
     /* nothing there */
     {1, "empty.db holds no session yet", {"empty.db"}},
     {1, "empty.db holds no session yet", {"empty.db", "--list"}},
