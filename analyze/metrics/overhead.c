@@ -448,6 +448,26 @@ static int measure_session(struct measuring *measuring)
 
 /* --- Copies. --- */
 
+struct overhead_copies overhead_sum_copies(const struct overhead *overhead, int mode, int direction,
+                                           bool fills)
+{
+    struct overhead_copies sum = {0};
+
+    for (size_t i = 0; i < overhead->copies.count; i++) {
+        const struct overhead_copies *copies = &overhead->copies.items[i];
+
+        if ((mode >= 0 && mode != (int)copies->mode) ||
+            (direction >= 0 && direction != (int)copies->direction) || fills != copies->is_fill)
+            continue;
+        sum.calls += copies->calls;
+        sum.sized_calls += copies->sized_calls;
+        sum.total_ns += copies->total_ns;
+        sum.sized_ns += copies->sized_ns;
+        sum.bytes += copies->bytes;
+    }
+    return sum;
+}
+
 static struct overhead_copies *find_copies(struct overhead *out_overhead,
                                            struct overhead_copies key)
 {

@@ -67,6 +67,10 @@ struct overhead {
     ARRAY_OF(struct overhead_copies) copies;
 };
 
+/** The sum of all copies of this mode and direction (-1: of any), or of fills. */
+struct overhead_copies overhead_sum_copies(const struct overhead *overhead, int mode, int direction,
+                                           bool fills);
+
 /** Measure the spans that are shown. Returns 0 or -ENOMEM; *out_overhead is for overhead_deinit()
  *  after either. Texts are those of `spans`. For tests. */
 int overhead_measure(const struct spans_answer *spans, struct overhead *out_overhead);

@@ -201,42 +201,21 @@ static const struct line_column copy_columns[] = {
 struct copy_choice {
     const char *key, *title;
     int mode, direction; /* -1: any */
-    int fills;           /* -1: copies and fills, 0: copies, 1: fills */
+    bool fills;          /* in place of copies */
 };
 
 static const struct copy_choice copy_choices[] = {
-    {"all", "GpuMemcpy", -1, -1, 0},
-    {"async", "  GpuMemcpyAsync", COPY_ASYNC, -1, 0},
-    {"sync", "  GpuMemcpySync", COPY_SYNC, -1, 0},
-    {"unknown_mode", "  async or sync is not known", COPY_MODE_UNKNOWN, -1, 0},
-    {"host_to_device", "  CPU->GPU", -1, COPY_TO_DEVICE, 0},
-    {"device_to_host", "  GPU->CPU", -1, COPY_TO_HOST, 0},
-    {"device_to_device", "  GPU->GPU", -1, COPY_ON_DEVICE, 0},
-    {"host_to_host", "  CPU->CPU", -1, COPY_ON_HOST, 0},
-    {"unknown_direction", "  direction is not known", -1, COPY_DIRECTION_UNKNOWN, 0},
-    {"fills", "fills of memory", -1, -1, 1},
+    {"all", "GpuMemcpy", -1, -1, false},
+    {"async", "  GpuMemcpyAsync", COPY_ASYNC, -1, false},
+    {"sync", "  GpuMemcpySync", COPY_SYNC, -1, false},
+    {"unknown_mode", "  async or sync is not known", COPY_MODE_UNKNOWN, -1, false},
+    {"host_to_device", "  CPU->GPU", -1, COPY_TO_DEVICE, false},
+    {"device_to_host", "  GPU->CPU", -1, COPY_TO_HOST, false},
+    {"device_to_device", "  GPU->GPU", -1, COPY_ON_DEVICE, false},
+    {"host_to_host", "  CPU->CPU", -1, COPY_ON_HOST, false},
+    {"unknown_direction", "  direction is not known", -1, COPY_DIRECTION_UNKNOWN, false},
+    {"fills", "fills of memory", -1, -1, true},
 };
-
-static struct overhead_copies sum_copies(const struct overhead *overhead,
-                                         const struct copy_choice *choice)
-{
-    struct overhead_copies sum = {0};
-
-    for (size_t i = 0; i < overhead->copies.count; i++) {
-        const struct overhead_copies *copies = &overhead->copies.items[i];
-
-        if ((choice->mode >= 0 && choice->mode != (int)copies->mode) ||
-            (choice->direction >= 0 && choice->direction != (int)copies->direction) ||
-            choice->fills != copies->is_fill)
-            continue;
-        sum.calls += copies->calls;
-        sum.sized_calls += copies->sized_calls;
-        sum.total_ns += copies->total_ns;
-        sum.sized_ns += copies->sized_ns;
-        sum.bytes += copies->bytes;
-    }
-    return sum;
-}
 
 /* As Paddle does, lines without a call are left out but for the first. */
 static int emit_copies(const struct overview *overview, struct diag *diag)
@@ -249,7 +228,8 @@ static int emit_copies(const struct overview *overview, struct diag *diag)
 
     for (size_t i = 0; i < COUNT_OF(copy_choices); i++) {
         const struct copy_choice *choice = &copy_choices[i];
-        struct overhead_copies sum = sum_copies(overview->overhead, choice);
+        struct overhead_copies sum =
+            overhead_sum_copies(overview->overhead, choice->mode, choice->direction, choice->fills);
 
         if (sum.calls)
             lines[count++] = (struct copy_line){i, choice->key, choice->title, sum};

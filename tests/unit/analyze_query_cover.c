@@ -385,31 +385,11 @@ static void check_sides(const struct overhead *got, const struct overhead *wante
     }
 }
 
-static struct overhead_copies sum_copies(const struct overhead *overhead, int mode, int direction,
-                                         int is_fill)
-{
-    struct overhead_copies sum = {0};
-
-    for (size_t i = 0; i < overhead->copies.count; i++) {
-        const struct overhead_copies *copies = &overhead->copies.items[i];
-
-        if ((int)copies->mode != mode || (int)copies->direction != direction ||
-            copies->is_fill != is_fill)
-            continue;
-        sum.calls += copies->calls;
-        sum.sized_calls += copies->sized_calls;
-        sum.total_ns += copies->total_ns;
-        sum.sized_ns += copies->sized_ns;
-        sum.bytes += copies->bytes;
-    }
-    return sum;
-}
-
 static void check_copies(const struct overhead *got, const struct overhead *wanted)
 {
     for (int i = 0; i < 3 * 5 * 2; i++) {
-        struct overhead_copies a = sum_copies(got, i % 3, i / 3 % 5, i / 15);
-        struct overhead_copies b = sum_copies(wanted, i % 3, i / 3 % 5, i / 15);
+        struct overhead_copies a = overhead_sum_copies(got, i % 3, i / 3 % 5, i / 15);
+        struct overhead_copies b = overhead_sum_copies(wanted, i % 3, i / 3 % 5, i / 15);
 
         CHECK_U64(a.calls, b.calls);
         CHECK_U64(a.sized_calls, b.sized_calls);
