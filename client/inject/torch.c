@@ -34,8 +34,6 @@ enum {
 };
 #define SAMPLED 0.001
 
-_Static_assert(sizeof(struct torch_callback) == 40, "as libtorch has it");
-
 static struct {
     struct torch_callbacks callbacks;
     const char *(*name)(const void *function);

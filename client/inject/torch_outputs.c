@@ -9,6 +9,8 @@
 #if defined(__x86_64__) &&                                                                         \
     defined(__linux__) /* where a result of class type goes is known for it */
 
+_Static_assert(sizeof(struct torch_callback) == 40, "as libtorch has it");
+
 enum {
     FUNCTION_BYTES = 2048, /* it has about 350, and what it is made of 100 */
     SCOPE_UNUSED = 5,      /* BUILD_FEATURE */
@@ -99,26 +101,22 @@ static size_t find_wish(const struct steps *plain, const struct steps *wish,
     return found;
 }
 
-bool torch_outputs_find(void *library, const struct torch_callbacks *callbacks)
+void torch_outputs_find(void *library, const struct torch_callbacks *callbacks)
 {
     struct maker maker = {.callbacks = callbacks};
     struct steps plain, wish, both;
-    size_t count;
 
     *(void **)&maker.get = dlsym(library, "_ZN2at16getStepCallbacksENS_11RecordScopeE");
     *(void **)&maker.construct = dlsym(library, "_ZN2at14RecordFunctionC1EONS_13StepCallbacksE");
     *(void **)&maker.destroy = dlsym(library, "_ZN2at14RecordFunctionD1Ev");
     if (!maker.get || !maker.construct || !maker.destroy)
-        return false;
+        return;
     make(&maker, 1, false, &plain);
     make(&maker, 1, true, &wish);
     make(&maker, 2, true, &both);
-    count = find_count(&plain, &wish, &both);
-    if (!count)
-        return false;
-    places.count = count;
-    places.wish = find_wish(&plain, &wish, &both);
-    return places.wish != 0;
+    places.count = find_count(&plain, &wish, &both);
+    if (places.count)
+        places.wish = find_wish(&plain, &wish, &both);
 }
 
 bool torch_outputs_leave(const void *function)

@@ -33,9 +33,9 @@ struct torch_callbacks {
     void (*remove)(uint64_t handle);
 };
 
-/** Find out, once, before any op is told of. False: results are kept. Callbacks of a kind that no op
- *  is of come and go meanwhile. */
-bool torch_outputs_find(void *library, const struct torch_callbacks *callbacks);
+/** Find out, once, before any op is told of; where that fails, results are kept. Callbacks of a kind
+ *  that no op is of come and go meanwhile. */
+void torch_outputs_find(void *library, const struct torch_callbacks *callbacks);
 
 /** While the start of this call is told: have its result not kept. False: it is kept, as this was not
  *  found out, or somebody else listens too. */
