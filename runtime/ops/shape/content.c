@@ -2,6 +2,7 @@
 /* Shape inference: the content of a value that a shape depends on, computed from the constants and
  * the graph's inputs with the reference kernels. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -180,14 +181,23 @@ int infer_ints(struct infer *infer, uint32_t i, int64_t **out_ints, size_t *out_
 int infer_list(struct infer *infer, const char *name, uint32_t i, int64_t input_since,
                int64_t **out_ints, size_t *out_count)
 {
+    bool is_attribute = node_attribute(infer->node, name), is_input = infer_has(infer, i);
     const int64_t *list;
 
     *out_ints = NULL;
     *out_count = 0;
-    /* What an operator became may be newer than the model. */
-    if (infer->opset >= input_since ||
-        (infer->node->is_lowered && !node_attribute(infer->node, name)))
-        return infer_has(infer, i) ? infer_ints(infer, i, out_ints, out_count) : 0;
+    /* The kernels take what there is: where both are, or the wrong one is, they would read another
+     * list than this. What an operator became may be newer or older than the model. */
+    if (is_attribute && is_input)
+        return infer_fail(infer, "it has its %s twice, as attribute and as input %u", name, i);
+    if (is_attribute && infer->opset >= input_since && !infer->node->is_lowered)
+        return infer_fail(infer, "attribute %s became input %u in opset %" PRId64, name, i,
+                          input_since);
+    if (is_input && infer->opset < input_since && !infer->node->is_lowered)
+        return infer_fail(infer, "input %u is attribute %s before opset %" PRId64, i, name,
+                          input_since);
+    if (!is_attribute)
+        return is_input ? infer_ints(infer, i, out_ints, out_count) : 0;
     list = node_ints(infer->node, name, out_count);
     if (!list)
         return 0;

@@ -75,8 +75,9 @@ enum { KNOWN_ELEMENTS_MAX = 1024 };
  *  known before the run. */
 int infer_ints(struct infer *infer, uint32_t i, int64_t **out_ints, size_t *out_count);
 
-/** The list in attribute `name` before operator set `input_since`, and in input i from then on.
- *  Absent: *out_ints NULL. The caller frees it. */
+/** The list in attribute `name` before operator set `input_since`, and in input i from then on;
+ *  -EINVAL where the model's own node has it in the other place, or in both: kernels read what is
+ *  there (call_ints()). Absent: *out_ints NULL. The caller frees it. */
 int infer_list(struct infer *infer, const char *name, uint32_t i, int64_t input_since,
                int64_t **out_ints, size_t *out_count);
 

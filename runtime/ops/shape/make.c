@@ -52,17 +52,16 @@ int shape_size(struct infer *infer)
     return infer_output(infer, 0, DTYPE_I64, &scalar);
 }
 
-/* The sizes that are asked for: attribute split before operator set 13 (input in 1), input 1 since;
+/* The sizes that are asked for: attribute split before operator set 13 (in 1 also an input), input 1 since;
  * else equal parts, of which only the last may be smaller (since 18). */
 static int split_sizes(struct infer *infer, int64_t dim, int64_t *sizes)
 {
     uint32_t parts = infer->node->output_count;
-    bool as_input = infer->opset >= 13 || infer->opset == 1;
+    int64_t since = infer->opset == 1 && infer_has(infer, 1) ? 1 : 13;
     int64_t *given = NULL;
     size_t count = 0;
     int64_t sum = 0, part;
-    int rc = infer_list(infer, "split", 1, as_input && infer_has(infer, 1) ? 1 : INT64_MAX, &given,
-                        &count);
+    int rc = infer_list(infer, "split", 1, since, &given, &count);
 
     if (rc < 0)
         return rc;

@@ -146,7 +146,7 @@ static int read_slice(struct infer *infer, struct slice *slice)
         int rc = 0;
 
         /* Attributes before operator set 10 (and no steps); inputs 1 to 4 since. */
-        if (i < STEPS || infer->opset >= 10 || infer->node->is_lowered)
+        if (i < STEPS || infer->opset >= 10 || infer->node->is_lowered || infer_has(infer, i + 1))
             rc = infer_list(infer, names[i], i + 1, 10, &slice->lists[i], &slice->counts[i]);
         if (rc < 0)
             return rc;
