@@ -299,13 +299,14 @@ static int take_external(const Onnx__TensorProto *proto, int folder_fd, const ch
 }
 
 /* Texts are listed one by one, and become their numbers. */
-static int take_texts(const Onnx__TensorProto *proto, const char *what, struct tensor_view *made,
-                      struct diag *diag)
+static int take_texts(const Onnx__TensorProto *proto, const char *what,
+                      const struct onnx_share *share, struct tensor_view *made, struct diag *diag)
 {
+    bool was_cut = share && share->raw->size > 0;
     size_t elements = (size_t)shape_elements(&made->shape);
     int64_t *numbers;
 
-    if ((proto->has_raw_data && proto->raw_data.len > 0) || proto->data_location != 0)
+    if (was_cut || (proto->has_raw_data && proto->raw_data.len > 0) || proto->data_location != 0)
         return diag_set(diag, -EINVAL, "%s holds texts as raw bytes", what);
     if (proto->n_string_data != elements)
         return diag_set(diag, -EINVAL, "%s holds %zu texts where its shape needs %zu", what,
@@ -350,7 +351,7 @@ int onnx_tensor_share(Onnx__TensorProto *proto, int folder_fd, const char *what,
     if (rc < 0)
         return rc;
     if (made.dtype == DTYPE_STRING)
-        rc = take_texts(proto, what, &made, diag);
+        rc = take_texts(proto, what, share, &made, diag);
     else if (proto->data_location == 0)
         rc = take_stored(proto, what, share, &made, diag);
     else if (proto->data_location == 1)

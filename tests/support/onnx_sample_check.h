@@ -24,18 +24,30 @@ static inline int onnx_sample_parse(const struct onnx_sample *sample, struct gra
     return rc;
 }
 
-/** That it fails with `error` and a sentence that has `text`, and leaves no graph. */
+typedef int onnx_sample_parse_fn(const uint8_t *bytes, size_t size, int folder_fd,
+                                 struct graph **out_graph, struct diag *diag);
+
+/** That it fails with `error` and a sentence that has `text`, and leaves no graph, whether
+ *  parameters are copied or left where they are. */
 static inline void onnx_sample_expect_failure(const struct onnx_sample *sample, int error,
                                               const char *text)
 {
-    struct graph *graph = NULL;
-    struct diag diag = {0};
-    int rc = onnx_sample_parse(sample, &graph, &diag);
+    onnx_sample_parse_fn *const ways[] = {model_onnx_parse, model_onnx_parse_shared};
+    size_t size;
+    uint8_t *bytes = onnx_sample_pack(sample, &size);
 
-    if (rc != error)
-        fail_msg("%d instead of %d (%s): %s", rc, error, text, diag.text);
-    CHECK_CONTAINS(diag.text, text);
-    assert_null(graph);
+    assert_non_null(bytes);
+    for (size_t i = 0; i < 2; i++) {
+        struct graph *graph = NULL;
+        struct diag diag = {0};
+        int rc = ways[i](bytes, size, -1, &graph, &diag);
+
+        if (rc != error)
+            fail_msg("%d instead of %d (%s): %s", rc, error, text, diag.text);
+        CHECK_CONTAINS(diag.text, text);
+        assert_null(graph);
+    }
+    free(bytes);
 }
 
 #endif

@@ -219,6 +219,12 @@ static void texts_are_elements(void **state)
     s.weight.has_data_location = 1;
     s.weight.data_location = 1;
     onnx_sample_expect_failure(&s, -EINVAL, "holds texts as raw bytes");
+    s.weight.has_data_location = 0;
+    s.weight_dims[0] = 0;
+    s.weight.n_string_data = 0;
+    s.weight.has_raw_data = 1;
+    s.weight.raw_data = texts[0];
+    onnx_sample_expect_failure(&s, -EINVAL, "holds texts as raw bytes");
 }
 
 /* value_string and value_strings of a Constant. */
