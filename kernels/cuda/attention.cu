@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attention in one pass over the keys, and rotary embedding. */
-#include "kernels/cuda/device.cuh"
+#include "kernels/cuda/attention.cuh"
 
 /* A query step of a head. */
 struct query {
@@ -47,12 +47,6 @@ static __device__ double mask_at(const struct kernel_attention_data *d,
     if (s->mask_type == KERNEL_BOOL)
         return ((const uint8_t *)d->mask)[at] ? 0.0 : -(double)INFINITY;
     return get_f64(d->mask, s->mask_type, at);
-}
-
-/* What a step gives that sees nothing. */
-static __device__ double unseen_of(const struct kernel_attention *s)
-{
-    return s->unseen_is_nan ? (double)NAN : 0.0;
 }
 
 static __device__ void keep_score(const struct kernel_attention_data *d,
@@ -143,7 +137,8 @@ static __device__ void attend(const struct kernel_attention_data *d,
         int64_t c = first + threadIdx.x + e * CUDA_LINE_BLOCK;
 
         if (c < s->v_channels)
-            set_f64(d->y, s->dtype, to + c, sum != 0.0 ? row.values[e] / sum : unseen_of(s));
+            set_f64(d->y, s->dtype, to + c,
+                    sum != 0.0 ? row.values[e] / sum : (double)unseen_of(s));
     }
     if (!d->scores || s->scores_mode != SCORES_SOFTMAX || first > 0)
         return;
