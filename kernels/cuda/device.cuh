@@ -32,10 +32,12 @@
 #define UNROLL
 #define UNROLL_FOUR
 #define UNROLL_TWO
+#define UNROLL_NOT
 #else
 #define UNROLL      _Pragma("unroll")
 #define UNROLL_FOUR _Pragma("unroll 4")
 #define UNROLL_TWO  _Pragma("unroll 2")
+#define UNROLL_NOT  _Pragma("unroll 1")
 #endif
 
 /* What a thread moves at once, where that lies together. */
@@ -84,7 +86,11 @@ static __device__ inline double half_to_f64(uint16_t half)
 static __device__ __forceinline__ float half_to_f32(uint16_t half)
 {
 #if defined(EMULATION)
-    return (float)half_to_f64(half);
+    bool is_finite = (half & 0x7c00) != 0x7c00;
+    float size = __int_as_float((half & 0x7fff) << 13);
+
+    size = is_finite ? size * 0x1p112f : __int_as_float(0x7f800000 | (half & 0x3ff) << 13);
+    return half & 0x8000 ? -size : size;
 #else
     float number;
 

@@ -58,6 +58,7 @@ extern char __start_emu_shared[] __attribute__((weak)), __stop_emu_shared[] __at
 
 static thread threads[THREADS];
 static unsigned waiting[WARPS]; /* lanes at a warp barrier */
+static emu_copies copies[THREADS];
 static int count, live, at_barrier;
 /* For the race detector: one object per barrier and turn, as who is ahead may already be at the next. */
 TSAN(static char block_turn[2]; static char warp_turn[WARPS][2];)
@@ -261,7 +262,10 @@ static void run_fiber()
         TSAN(__tsan_acquire(&launch));
         self->on = current;
         emu_self = self;
+        copies[self->linear].count = 0;
         launch->kernel->call(launch->arguments);
+        if (copies[self->linear].count)
+            emu_fault("thread %u ends while copies are under way", self->linear);
         self->at = DONE;
         live--;
         TSAN(__tsan_release(&live));
@@ -344,6 +348,16 @@ extern "C" uint64_t emu_warp(emu_warp_op op, unsigned mask, uint64_t value, unsi
     wait_as(self);
     TSAN(__tsan_acquire(&warp_turn[warp][mine & 1]));
     return self->value;
+}
+
+extern "C" unsigned emu_warp_turn(void)
+{
+    return turn_of[emu_self->linear / 32];
+}
+
+extern "C" emu_copies *emu_copies_of(void)
+{
+    return &copies[emu_self->linear];
 }
 
 extern "C" void emu_fault(const char *format, ...)

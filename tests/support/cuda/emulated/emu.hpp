@@ -26,6 +26,7 @@
 #define __device__
 #define __host__
 #define __forceinline__ inline __attribute__((always_inline))
+#define __grid_constant__
 #define __launch_bounds__(...)
 /* gcc -fsanitize-sections=emu_shared gives them red zones; the range is known, to fill it. */
 #define __shared__ static __attribute__((section("emu_shared")))
@@ -52,6 +53,19 @@ enum emu_warp_op { EMU_SYNC, EMU_SHUFFLE, EMU_BALLOT };
 /* All lanes of mask meet; the value of lane `source`, the ballot, ... */
 uint64_t emu_warp(emu_warp_op op, unsigned mask, uint64_t value, unsigned source, const char *file,
                   int line);
+/* How often lanes of the own warp have met. */
+unsigned emu_warp_turn(void);
+/* Copies of each thread that are under way. */
+enum { EMU_COPIES_MAX = 32 };
+struct emu_copies {
+    struct {
+        void *to;
+        const void *from;
+        size_t bytes;
+    } each[EMU_COPIES_MAX];
+    unsigned count;
+};
+struct emu_copies *emu_copies_of(void);
 [[noreturn]] void emu_fault(const char *format, ...) __attribute__((format(printf, 1, 2)));
 }
 #define threadIdx (emu_self->index)
@@ -93,6 +107,82 @@ static inline T emu_shuffle(unsigned mask, T value, char how, const char *file, 
     bits = emu_warp(EMU_SHUFFLE, mask, bits, (unsigned)source, file, line);
     std::memcpy(&value, &bits, sizeof value);
     return value;
+}
+
+/* What each lane of the warp gives, for all of them, until the next but one call. */
+template <typename T>
+static inline const T *emu_gather(const T &mine, const char *file, int line)
+{
+    static T given[32][2][32];
+    T *all = given[emu_self->linear / 32][emu_warp_turn() & 1];
+
+    all[emu_self->lane] = mine;
+    (void)emu_warp(EMU_SYNC, ~0u, 0, 0, file, line);
+    return all;
+}
+
+/* ldmatrix.x4: four matrices of 8 rows of 16 bytes, of which each lane knows one row's place. */
+static inline void emu_load_matrices(uint32_t *out, const void *row, bool is_turned,
+                                     const char *file, int line)
+{
+    unsigned lane = emu_self->lane;
+    const void *const *rows = emu_gather(row, file, line);
+
+    if ((uintptr_t)row % 16)
+        emu_fault("%s:%d: a row of a matrix lies at %p", file, line, row);
+    for (unsigned i = 0; i < 4; i++) {
+        uint16_t pair[2];
+
+        for (unsigned e = 0; e < 2; e++)
+            std::memcpy(&pair[e],
+                        is_turned ? (const char *)rows[8 * i + 2 * (lane % 4) + e] + 2 * (lane / 4)
+                                  : (const char *)rows[8 * i + lane / 4] + 2 * (2 * (lane % 4) + e),
+                        2);
+        out[i] = pair[0] | (uint32_t)pair[1] << 16;
+    }
+}
+
+/* A lane's share of the operands of mma.m16n8k16, as numbers. */
+struct emu_operands {
+    float a[8], b[4];
+};
+
+/* Rows lane / 4 and 8 behind, columns 2 * (lane % 4) and the next, of sums. */
+static inline void emu_multiply(float *sums, const emu_operands &mine, const char *file, int line)
+{
+    unsigned row = emu_self->lane / 4, column = 2 * (emu_self->lane % 4);
+    const emu_operands *all = emu_gather(mine, file, line);
+
+    for (unsigned k = 0; k < 16; k++) {
+        unsigned holder = k % 8 / 2, half = k / 8, e = k % 2;
+
+        for (unsigned i = 0; i < 4; i++)
+            sums[i] += all[4 * row + holder].a[4 * half + 2 * (i / 2) + e] *
+                       all[4 * (column + i % 2) + holder].b[2 * half + e];
+    }
+}
+
+/* cp.async: nothing lies there before it is waited for. Of what is not there zeros are written. */
+static inline void emu_copy_later(void *to, const void *from, bool is_there)
+{
+    emu_copies *copies = emu_copies_of();
+
+    if (((uintptr_t)to | (uintptr_t)from) % 16 || copies->count == EMU_COPIES_MAX)
+        emu_fault("an asynchronous copy from %p to %p, %u before it", from, to, copies->count);
+    copies->each[copies->count++] = {to, is_there ? from : nullptr, 16};
+}
+
+static inline void emu_copies_wait()
+{
+    emu_copies *copies = emu_copies_of();
+
+    for (unsigned i = 0; i < copies->count; i++) {
+        if (copies->each[i].from)
+            std::memcpy(copies->each[i].to, copies->each[i].from, copies->each[i].bytes);
+        else
+            std::memset(copies->each[i].to, 0, copies->each[i].bytes);
+    }
+    copies->count = 0;
 }
 
 /* Atomics: real ones, so that a race detector knows them. */
