@@ -2,7 +2,9 @@
 /*
  * Contracts of attention and rotary embedding, over f32, f64 and f16. What is common to all
  * contracts stands in kernels.h, which includes this. The reference takes sums in f64 and rounds once;
- * versions of attention compute f32 in f32 and agree with it to 1e-5 of the largest value.
+ * versions of attention compute f32 in f32 and agree with it to 1e-5 of the largest value. Those that compute
+ * f16 and bf16 on a device keep scores and sums in f32, and round weights to the type: they agree to
+ * 2^-10 of the largest value that is seen, of bf16 2^-7, and a unit in the last place of the result.
  */
 #ifndef OPTRACE_KERNELS_ATTENTION_H
 #define OPTRACE_KERNELS_ATTENTION_H
@@ -49,7 +51,11 @@ struct kernel_attention_data {
     void *workspace;             /* kernel_attention_room() bytes, 64-byte aligned */
 };
 
-/** For the calling thread's team. */
+/** In how many parts a device goes over the keys of few queries of f16 or bf16, so that it has enough to
+ *  do at once: 1, or so many of which each has results in the workspace. */
+int64_t kernel_attention_parts(const struct kernel_attention *shape);
+
+/** For the calling thread's team, or for those parts. */
 size_t kernel_attention_room(const struct kernel_attention *shape);
 
 /** y = softmax(mask(cap(q k^T * scale))) v for each head. A step that sees nothing gives 0, or NaN. */

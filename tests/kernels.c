@@ -316,6 +316,7 @@ const struct test_op *test_op_at(int index)
         {test_ops_elementwise, test_ops_elementwise_count},
         {test_ops_chain, test_ops_chain_count},
         {test_ops_attention, test_ops_attention_count},
+        {test_ops_attention_half, test_ops_attention_half_count},
         {test_ops_index, test_ops_index_count},
         {test_ops_int8, test_ops_int8_count},
         {test_ops_resample, test_ops_resample_count},

@@ -15,6 +15,12 @@ enum {
     SCORES = 1 << 16, /* of a block, about */
     QUERIES = 16,     /* of a block, at least */
     GRAIN = 1 << 17,  /* products that are worth a second thread */
+
+    /* Of few queries on a device, in half precision. */
+    PART_ROWS = 16,    /* that are worked on together */
+    PART_KEYS = 256,   /* at least */
+    PARTS_MAX = 64,    /* of the keys of a row */
+    PART_BLOCKS = 512, /* that are enough to do at once */
 };
 
 /* Queries of a block. */
@@ -51,13 +57,44 @@ static size_t share_bytes(const struct kernel_attention *s)
     return (bytes + 63) / 64 * 64;
 }
 
+/* Blocks of rows of a device that share keys. */
+static int64_t part_blocks(const struct kernel_attention *s)
+{
+    int64_t rows = s->kv_heads > 0 ? s->heads / s->kv_heads * s->q_steps : 0;
+
+    return s->batch * s->kv_heads * ((rows + PART_ROWS - 1) / PART_ROWS);
+}
+
+int64_t kernel_attention_parts(const struct kernel_attention *shape)
+{
+    int64_t blocks = part_blocks(shape);
+    int64_t parts = (shape->past_steps + shape->kv_steps) / PART_KEYS;
+    int64_t wanted = blocks > 0 ? (PART_BLOCKS + blocks - 1) / blocks : 1;
+
+    if ((shape->dtype != KERNEL_F16 && shape->dtype != KERNEL_BF16) || shape->q_steps >= PART_ROWS)
+        return 1;
+    parts = parts < wanted ? parts : wanted;
+    parts = parts < PARTS_MAX ? parts : PARTS_MAX;
+    return parts > 1 ? parts : 1;
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
 size_t kernel_attention_room(const struct kernel_attention *shape)
 {
-    int64_t total = shape->past_steps + shape->kv_steps;
+    int64_t total = shape->past_steps + shape->kv_steps, parts = kernel_attention_parts(shape);
     size_t plain = (size_t)total * sizeof(double);
     size_t fast = (size_t)share_count(shape) * share_bytes(shape);
+    /* Of each row its sums, the largest score and all weights. */
+    size_t joined =
+        parts == 1 ? 0
+                   : (size_t)(parts * part_blocks(shape) * PART_ROWS * (shape->v_channels + 2)) *
+                         sizeof(float);
 
-    return plain > fast ? plain : fast;
+    return larger(larger(plain, fast), joined);
 }
 
 /* A query step of a head; the keys [first, end) are in its reach. */

@@ -29,6 +29,7 @@ enum {
     CUDA_ATTEND_TILE = 64, /* queries, keys and channels of attention that are worked on at once */
     CUDA_ATTEND_CHANNELS = 128, /* of values, at most, for that */
     CUDA_ATTEND_QUERIES = 16,   /* below which it would mostly work on none */
+    CUDA_ATTEND_ROWS = 16,      /* of few queries, which a block works on */
     CUDA_PEAK_CHAINS = 8,       /* of multiply-adds in a thread */
     CUDA_RESIDENT = 2, /* blocks at least that a processor holds: without a number the compiler
                               spills registers where it could have more of them */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Launchers of attention.cu. */
+#include <limits.h>
+
 #include "kernels/cuda.h"
 #include "kernels/cuda/launch.h"
 
@@ -60,6 +62,64 @@ static void attend_tiles(const struct kernel_attention_data *data,
                       blocks, (void *[]){&pointers, &given, &blocks, &is_quad});
 }
 
+/* --- In half precision, by tensor cores --- */
+
+/* Keys are counted in int there. */
+static bool fits_half(const struct kernel_attention_data *d, const struct kernel_attention *s)
+{
+    bool is_half = s->dtype == KERNEL_F16 || s->dtype == KERNEL_BF16;
+
+    return is_half && !d->scores && s->channels <= CUDA_ATTEND_CHANNELS &&
+           s->v_channels <= CUDA_ATTEND_CHANNELS && s->past_steps + s->kv_steps <= INT_MAX / 2 &&
+           (!d->mask || s->mask_type == KERNEL_BOOL || s->mask_type == s->dtype ||
+            s->mask_type == KERNEL_F32);
+}
+
+/* By type, then channels. */
+static enum cuda_kernel half_kernel(const struct kernel_attention *s,
+                                    const enum cuda_kernel (*kernels)[2])
+{
+    bool is_large = s->channels > CUDA_ATTEND_TILE || s->v_channels > CUDA_ATTEND_TILE;
+
+    return kernels[s->dtype == KERNEL_BF16][is_large];
+}
+
+static void attend_many(const struct kernel_attention_data *data,
+                        const struct kernel_attention *shape)
+{
+    static const enum cuda_kernel kernels[2][2] = {
+        {CUDA_KERNEL_attention_f16_64, CUDA_KERNEL_attention_f16_128},
+        {CUDA_KERNEL_attention_bf16_64, CUDA_KERNEL_attention_bf16_128}};
+    struct kernel_attention_data pointers = *data;
+    struct kernel_attention given = *shape;
+    int64_t each = (shape->q_steps + CUDA_ATTEND_TILE - 1) / CUDA_ATTEND_TILE;
+    int64_t blocks = shape->batch * shape->heads * each;
+
+    cuda_launch_lines(half_kernel(shape, kernels), blocks, (void *[]){&pointers, &given, &blocks});
+}
+
+/* Sixteen rows of the heads that share keys at a time, whose keys may be worked on in parts. */
+static void attend_few(const struct kernel_attention_data *data,
+                       const struct kernel_attention *shape)
+{
+    static const enum cuda_kernel kernels[2][2] = {
+        {CUDA_KERNEL_attention_few_f16_64, CUDA_KERNEL_attention_few_f16_128},
+        {CUDA_KERNEL_attention_few_bf16_64, CUDA_KERNEL_attention_few_bf16_128}};
+    struct kernel_attention_data pointers = *data;
+    struct kernel_attention given = *shape;
+    int64_t rows = shape->kv_heads > 0 ? shape->heads / shape->kv_heads * shape->q_steps : 0;
+    int64_t tiles =
+        shape->batch * shape->kv_heads * ((rows + CUDA_ATTEND_ROWS - 1) / CUDA_ATTEND_ROWS);
+    int parts = (int)kernel_attention_parts(shape);
+    int64_t blocks = tiles * parts;
+
+    cuda_launch_lines(half_kernel(shape, kernels), blocks,
+                      (void *[]){&pointers, &given, &blocks, &parts});
+    if (parts > 1)
+        cuda_launch_lines(CUDA_KERNEL_attention_join, tiles,
+                          (void *[]){&pointers, &given, &tiles, &parts});
+}
+
 static void attention_cuda(const struct kernel_attention_data *data,
                            const struct kernel_attention *shape)
 {
@@ -69,7 +129,9 @@ static void attention_cuda(const struct kernel_attention_data *data,
 
     make_present(data->present_k, data->past_k, data->k, &shape->k, shape->channels, shape);
     make_present(data->present_v, data->past_v, data->v, &shape->v, shape->v_channels, shape);
-    if (fits_tiles(data, shape))
+    if (fits_half(data, shape))
+        (shape->q_steps >= CUDA_ATTEND_QUERIES ? attend_many : attend_few)(data, shape);
+    else if (fits_tiles(data, shape))
         attend_tiles(data, shape);
     else
         cuda_launch_lines(CUDA_KERNEL_attention_any, rows, (void *[]){&pointers, &given, &rows});

@@ -2,6 +2,7 @@
 /* All kernels as one module: what the program carries, and loads by one call. */
 #include "kernels/cuda/any.cu"
 #include "kernels/cuda/attention.cu"
+#include "kernels/cuda/attention_half.cu"
 #include "kernels/cuda/attention_tile.cu"
 #include "kernels/cuda/elementwise.cu"
 #include "kernels/cuda/image.cu"

@@ -72,6 +72,15 @@
     X(attention_any)                                                                               \
     X(attention_tile_64)                                                                           \
     X(attention_tile_128)                                                                          \
+    X(attention_f16_64)                                                                            \
+    X(attention_f16_128)                                                                           \
+    X(attention_bf16_64)                                                                           \
+    X(attention_bf16_128)                                                                          \
+    X(attention_few_f16_64)                                                                        \
+    X(attention_few_f16_128)                                                                       \
+    X(attention_few_bf16_64)                                                                       \
+    X(attention_few_bf16_128)                                                                      \
+    X(attention_join)                                                                              \
     X(present_any)                                                                                 \
     X(rotary_any)                                                                                  \
     X(resample_any)                                                                                \

@@ -10,7 +10,7 @@ import sys
 
 BUILD = pathlib.Path(os.environ["OPTRACE_BUILD_ROOT"])
 EMULATED = BUILD / "tests" / "support" / "cuda" / "emulated"
-RACES = {1: "softmax_f32", 18: "top_k", 20: "attention"}  # see kernels_cuda_bugs.py
+RACES = {1: "softmax_f32", 18: "top_k", 20: "attention", 41: "attention_half"}  # see kernels_cuda_bugs.py
 failures = []
 
 
