@@ -292,6 +292,29 @@ call_bind_fn *call_half_binder(const struct call_request *request, call_bind_fn 
 /** Whether input 0 or 1 is to be multiplied in half precision. */
 bool call_is_half_product(const struct call_request *request);
 
+/** One tensor between its own type and the kernel's, in the workspace. */
+struct call_conversion {
+    bool is_needed;
+    size_t count, offset; /* elements; of the kernel's form in the workspace */
+    enum kernel_dtype own, kernel;
+};
+
+/** Room for what a kernel of another type is to read of this input, or makes of this result. Of an input
+ *  that is constant, or stays wide, what half precision cannot hold would be lost: -ENOTSUP. */
+int call_plan_narrowed(const struct call_request *request, uint32_t index, enum kernel_dtype kernel,
+                       struct call_conversion *conversion, struct call *call);
+void call_plan_conversion(struct call_conversion *conversion, struct call *call,
+                          const struct tensor_view *view, enum kernel_dtype own,
+                          enum kernel_dtype kernel);
+
+/** In a run: input `index` as the kernel reads it, converted by `fn` where that is needed; where the
+ *  kernel puts output 0, and that as it is stored. */
+const void *call_read_narrowed(const struct call *call, uint32_t index, chain_half_fn *fn,
+                               const struct call_conversion *conversion);
+void *call_written(const struct call *call, const struct call_conversion *conversion);
+void call_widen_written(const struct call *call, chain_half_fn *fn,
+                        const struct call_conversion *conversion);
+
 /** A convolution, by weights of half precision; a product, also of float32 alone. */
 int call_bind_conv_half(const struct call_request *request, struct call *call,
                         const struct kernel_conv *shape);

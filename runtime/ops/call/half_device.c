@@ -44,16 +44,9 @@ static bool saturates(const struct call_request *request)
 
 /* --- Tensors that are converted before a kernel reads them, or after it has written them --- */
 
-/* One tensor between its own type and the kernel's. */
-struct conversion {
-    bool is_needed;
-    size_t count, offset; /* elements; of the kernel's form in the workspace */
-    enum kernel_dtype own, kernel;
-};
-
-static void plan_conversion(struct conversion *conversion, struct call *call,
-                            const struct tensor_view *view, enum kernel_dtype own,
-                            enum kernel_dtype kernel)
+void call_plan_conversion(struct call_conversion *conversion, struct call *call,
+                          const struct tensor_view *view, enum kernel_dtype own,
+                          enum kernel_dtype kernel)
 {
     conversion->is_needed = own != kernel;
     conversion->own = own;
@@ -64,10 +57,8 @@ static void plan_conversion(struct conversion *conversion, struct call *call,
         call->workspace_bytes += round_up(conversion->count * kernel_dtype_bytes(kernel));
 }
 
-/* What a kernel of half precision reads, of this input: of one that is constant, or stays wide, what it
- * cannot hold would be lost. */
-static int plan_input(const struct call_request *request, uint32_t index, enum kernel_dtype kernel,
-                      struct conversion *conversion, struct call *call)
+int call_plan_narrowed(const struct call_request *request, uint32_t index, enum kernel_dtype kernel,
+                       struct call_conversion *conversion, struct call *call)
 {
     const struct tensor_view *view = call_input(request, index);
     const struct value *value = request->node->inputs[index];
@@ -78,7 +69,7 @@ static int plan_input(const struct call_request *request, uint32_t index, enum k
                            dtype_name(view->dtype));
     if (own != kernel && (view->data || value->stays_wide || value->decides_sizes))
         return call_refuse(request, -ENOTSUP, "its input %u has to stay in float32", index);
-    plan_conversion(conversion, call, view, own, kernel);
+    call_plan_conversion(conversion, call, view, own, kernel);
     return 0;
 }
 
@@ -94,19 +85,32 @@ static void convert(chain_half_fn *fn, void *y, enum kernel_dtype to, const void
     fn(y, &x, &shape);
 }
 
-static void *workspace_at(const struct call *call, const struct conversion *conversion)
+static void *workspace_at(const struct call *call, const struct call_conversion *conversion)
 {
     return (char *)call->workspace + conversion->offset;
 }
 
-static const void *read_input(const struct call *call, uint32_t index, chain_half_fn *fn,
-                              const struct conversion *conversion)
+const void *call_read_narrowed(const struct call *call, uint32_t index, chain_half_fn *fn,
+                               const struct call_conversion *conversion)
 {
     if (!conversion->is_needed)
         return call->inputs[index];
     convert(fn, workspace_at(call, conversion), conversion->kernel, call->inputs[index],
             conversion->own, conversion->count);
     return workspace_at(call, conversion);
+}
+
+void *call_written(const struct call *call, const struct call_conversion *conversion)
+{
+    return conversion->is_needed ? workspace_at(call, conversion) : call->outputs[0];
+}
+
+void call_widen_written(const struct call *call, chain_half_fn *fn,
+                        const struct call_conversion *conversion)
+{
+    if (conversion->is_needed)
+        convert(fn, call->outputs[0], conversion->own, workspace_at(call, conversion),
+                conversion->kernel, conversion->count);
 }
 
 /* --- Convolutions, there and back --- */
@@ -116,20 +120,18 @@ struct conv_params {
     chain_half_fn *convert;
     int residual_input;
     bool has_bias;
-    struct conversion x, y;
+    struct call_conversion x, y;
     struct kernel_conv_half shape;
 };
 
 static int run_conv(const struct call *call)
 {
     const struct conv_params *p = call->params;
-    const void *x = read_input(call, 0, p->convert, &p->x);
-    void *y = p->y.is_needed ? workspace_at(call, &p->y) : call->outputs[0];
+    const void *x = call_read_narrowed(call, 0, p->convert, &p->x);
 
-    p->fn(y, x, call->inputs[1], p->has_bias ? call->inputs[2] : NULL,
+    p->fn(call_written(call, &p->y), x, call->inputs[1], p->has_bias ? call->inputs[2] : NULL,
           p->residual_input >= 0 ? call->inputs[p->residual_input] : NULL, &p->shape);
-    if (p->y.is_needed)
-        convert(p->convert, call->outputs[0], p->y.own, y, p->y.kernel, p->y.count);
+    call_widen_written(call, p->convert, &p->y);
     return 0;
 }
 
@@ -166,12 +168,12 @@ int call_bind_conv_half(const struct call_request *request, struct call *call,
     call_dtype(request->inputs[1].dtype, &s->dtype);
     if (!call_dtype(y->dtype, &y_type) || (y_type != s->dtype && y_type != KERNEL_F32))
         return call_refuse(request, -ENOTSUP, "no kernel for a result of %s", dtype_name(y->dtype));
-    rc = plan_input(request, 0, s->dtype, &p->x, call);
+    rc = call_plan_narrowed(request, 0, s->dtype, &p->x, call);
     if (rc == 0 && p->has_bias)
         rc = take_added(request, 2, s->dtype, &s->bias_type);
     if (rc == 0 && p->residual_input >= 0)
         rc = take_added(request, (uint32_t)p->residual_input, s->dtype, &s->residual_type);
-    plan_conversion(&p->y, call, y, y_type, s->dtype);
+    call_plan_conversion(&p->y, call, y, y_type, s->dtype);
     s->saturates = s->saturates || p->y.is_needed;
     p->fn = request->kernels->conv_half.fn;
     p->convert = request->kernels->chain_half.fn;
@@ -187,15 +189,15 @@ struct gemm_params {
     gemm_half_fn *fn;
     chain_half_fn *convert;
     bool has_c;
-    struct conversion a, b;
+    struct call_conversion a, b;
     struct kernel_gemm_half shape;
 };
 
 static int run_gemm(const struct call *call)
 {
     const struct gemm_params *p = call->params;
-    const void *a = read_input(call, 0, p->convert, &p->a);
-    const void *b = read_input(call, 1, p->convert, &p->b);
+    const void *a = call_read_narrowed(call, 0, p->convert, &p->a);
+    const void *b = call_read_narrowed(call, 1, p->convert, &p->b);
 
     p->fn(call->outputs[0], a, b, p->has_c ? call->inputs[2] : NULL, &p->shape);
     return 0;
@@ -223,9 +225,9 @@ int call_bind_gemm_half(const struct call_request *request, struct call *call,
         (s->y_type != s->dtype && s->y_type != KERNEL_F32))
         return call_refuse(request, -ENOTSUP, "no kernel for a result of %s",
                            dtype_name(request->outputs[0].dtype));
-    rc = plan_input(request, 0, s->dtype, &p->a, call);
+    rc = call_plan_narrowed(request, 0, s->dtype, &p->a, call);
     if (rc == 0)
-        rc = plan_input(request, 1, s->dtype, &p->b, call);
+        rc = call_plan_narrowed(request, 1, s->dtype, &p->b, call);
     if (rc == 0 && has_c)
         rc = take_added(request, 2, s->dtype, &s->c_type);
     p->fn = request->kernels->gemm_half.fn;
