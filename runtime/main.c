@@ -101,6 +101,7 @@ static struct pass_options passes_of(const struct run_options *options)
         .half_where_large = !options->cuda,
         .folds_scales = options->cuda,
         .joins_gelu = options->cuda,
+        .joins_half_attention = options->cuda,
         /* Products of tensor cores are faster than one pass without them. */
         .joins_attention = options->cuda && !options->bf16 && !options->fp16 && !options->ioc16 &&
                            !options->choice.allows_tf32,

@@ -263,11 +263,10 @@ static int run_session(struct data_set *set)
         rc = session_prepare(set->session, &session_config, set->diag);
     if (rc < 0)
         return rc;
-    verify_tolerance_widen(&set->tolerance,
-                           pass_half_count(set->session->graph, config->passes.half) > 0
-                               ? config->passes.half
-                               : DTYPE_NONE,
-                           config->exec.kernels || config->exec.layouts || choice->times);
+    verify_tolerance_widen(
+        &set->tolerance,
+        pass_has_half(set->session->graph, config->passes.half) ? config->passes.half : DTYPE_NONE,
+        config->exec.kernels || config->exec.layouts || choice->times);
     if (choice->allows_tf32 && has_library_steps(set->session->exec))
         verify_tolerance_allow_tf32(&set->tolerance);
     if (tells)

@@ -7,13 +7,16 @@
  *              behind it
  *     mask     added, and broadcast to the scores along all axes but the last; or none
  *
- * over [batch, heads, steps, channels], or [batch, steps, channels]. float32 only. A step whose mask
- * hides all keys is NaN, as its softmax is.
+ * over [batch, heads, steps, channels], or [batch, steps, channels], of one type. A step whose mask hides
+ * all keys is NaN, as its softmax is. What half precision rounds between these operators is not
+ * rounded any more.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/kernels.h"
+#include "runtime/ops/call/call.h"
 #include "runtime/passes/pass.h"
 
 enum {
@@ -24,12 +27,14 @@ enum {
     NODES_MAX = 16,
     NUMBERS_MAX = 4,   /* on the way to an operand */
     QUERIES_MIN = 16,  /* below which two products and a softmax have as much to do */
-    CHANNELS_MAX = 128 /* of values, beyond which the device's kernel has no tiles */
+    CHANNELS_MAX = 128 /* beyond which the device's kernel has no tiles: of values, or of all */
 };
 
 /* What is found from the softmax on. */
 struct attention {
     struct graph *graph;
+    enum dtype dtype;
+    bool bounds_keys;              /* of so many channels, too */
     struct node *nodes[NODES_MAX]; /* that nobody else needs */
     uint32_t node_count;
     struct value *inputs[MASK + 1];
@@ -43,7 +48,8 @@ static bool is_plain(const struct node *node, const char *op_type)
 {
     return node && node->domain[0] == '\0' && strcmp(node->op_type, op_type) == 0 &&
            node->fused.activation == ACTIVATION_NONE && node->fused.residual_input < 0 &&
-           node_input(node, 0) && node_output(node, 0) && node->outputs[0]->dtype == DTYPE_F32;
+           node_input(node, 0) && node_output(node, 0) &&
+           (node->outputs[0]->dtype == DTYPE_F32 || call_is_half(node->outputs[0]->dtype));
 }
 
 /* An operation on two operands, none of which is put at an axis as before operator set 7. */
@@ -61,10 +67,15 @@ static bool is_read_once(const struct value *value)
 /* A number that is the same in each run, and adds no axes to what has this rank. */
 static bool is_number(const struct value *value, int rank, double *out_number)
 {
-    if (!value->data || value->dtype != DTYPE_F32 || shape_elements(&value->shape) != 1 ||
+    enum kernel_dtype dtype;
+    float number;
+
+    if (!value->data || (value->dtype != DTYPE_F32 && !call_is_half(value->dtype)) ||
+        !call_dtype(value->dtype, &dtype) || shape_elements(&value->shape) != 1 ||
         value->shape.rank > rank)
         return false;
-    *out_number = (double)*(const float *)value->data;
+    cast_ref(&number, KERNEL_F32, value->data, dtype, 1);
+    *out_number = (double)number;
     return true;
 }
 
@@ -150,11 +161,11 @@ static bool find_keys(struct attention *a, struct value *value)
 }
 
 /* What is added to scores: of their last axis, and 1 or the same along each other one. */
-static bool is_mask(const struct value *mask, const struct shape *scores)
+static bool is_mask(const struct value *mask, enum dtype dtype, const struct shape *scores)
 {
     const struct shape *shape = &mask->shape;
 
-    if (mask->dtype != DTYPE_F32 || shape->rank < 1 || shape->rank > scores->rank ||
+    if (mask->dtype != dtype || shape->rank < 1 || shape->rank > scores->rank ||
         shape->dims[shape->rank - 1] != scores->dims[scores->rank - 1])
         return false;
     /* Of three axes the first one is of the batch, and a mask's of the heads. */
@@ -184,7 +195,8 @@ static struct node *find_scores(struct attention *a, struct value *value)
 
             if ((is_plain(from, "MatMul") || (from && scaled_by(from, &factor))) &&
                 shape_equal(&node->inputs[i]->shape, &value->shape) &&
-                is_mask(node->inputs[1 - i], &value->shape) && is_read_once(node->inputs[i])) {
+                is_mask(node->inputs[1 - i], a->dtype, &value->shape) &&
+                is_read_once(node->inputs[i])) {
                 a->inputs[MASK] = node->inputs[1 - i];
                 value = node->inputs[i];
             }
@@ -222,7 +234,11 @@ static bool have_fitting_sizes(const struct attention *a, const struct shape *y)
             (i < rank - 2 && v->dims[i] != q->dims[i]))
             return false;
     }
-    return q->dims[rank - 2] >= QUERIES_MIN && v->dims[rank - 1] <= CHANNELS_MAX;
+    for (int i = Q; i <= V; i++)
+        if (a->inputs[i]->dtype != a->dtype)
+            return false;
+    return q->dims[rank - 2] >= QUERIES_MIN && v->dims[rank - 1] <= CHANNELS_MAX &&
+           (!a->bounds_keys || q->dims[rank - 1] <= CHANNELS_MAX);
 }
 
 /* --- The node. --- */
@@ -244,7 +260,7 @@ static struct value *keys_in_order(struct attention *a)
         return from;
     for (int i = 0; i < shape.rank; i++)
         shape.dims[i] = from->shape.dims[a->k_order[i]];
-    to = graph_add_value(a->graph, NULL, DTYPE_F32, &shape, NULL);
+    to = graph_add_value(a->graph, NULL, a->dtype, &shape, NULL);
     if (!to || !graph_add_node(a->graph, "Transpose", "", NULL, &from, 1, &to, 1) ||
         node_set_ints(to->producer, "perm", a->k_order, (size_t)shape.rank) < 0)
         return NULL;
@@ -274,15 +290,27 @@ static int join(struct attention *a)
     return rc < 0 ? rc : 1;
 }
 
-static int find_attention(struct graph *graph, struct node *softmax)
+/* Where the search goes, and what for. */
+struct search {
+    struct graph *graph;
+    bool takes_f32, takes_half;
+};
+
+static bool takes(const struct search *search, const struct node *softmax)
 {
-    struct attention a = {.graph = graph, .scale = 1.0};
+    return is_plain(softmax, "Softmax") &&
+           (softmax->outputs[0]->dtype == DTYPE_F32 ? search->takes_f32 : search->takes_half);
+}
+
+static int find_attention(const struct search *search, struct node *softmax)
+{
+    struct attention a = {.graph = search->graph, .bounds_keys = search->takes_half, .scale = 1.0};
     struct node *scores, *product;
     bool is_alone = true;
 
-    if (!is_plain(softmax, "Softmax") || !is_last_axis(&a, softmax) ||
-        !is_read_once(softmax->outputs[0]))
+    if (!takes(search, softmax) || !is_last_axis(&a, softmax) || !is_read_once(softmax->outputs[0]))
         return 0;
+    a.dtype = softmax->outputs[0]->dtype;
     product = softmax->outputs[0]->consumers[0];
     if (!is_plain(product, "MatMul") || product->inputs[0] != softmax->outputs[0] ||
         !node_input(product, 1))
@@ -298,17 +326,28 @@ static int find_attention(struct graph *graph, struct node *softmax)
     return join(&a);
 }
 
-int pass_fuse_attention(struct graph *graph, struct diag *diag)
+static int join_all(const struct search *search, struct diag *diag)
 {
+    struct graph *graph = search->graph;
     uint32_t count = graph->node_count;
     int changed = 0;
 
     for (uint32_t i = 0; i < count; i++) {
-        int rc = find_attention(graph, graph->nodes[i]);
+        int rc = find_attention(search, graph->nodes[i]);
 
         if (rc < 0)
             return diag_set(diag, rc, "no memory to optimise the model");
         changed += rc;
     }
     return pass_settle(graph, changed, diag);
+}
+
+int pass_fuse_attention(struct graph *graph, struct diag *diag)
+{
+    return join_all(&(const struct search){graph, true, false}, diag);
+}
+
+int pass_fuse_half_attention(struct graph *graph, enum dtype half, struct diag *diag)
+{
+    return join_all(&(const struct search){graph, half != DTYPE_NONE, true}, diag);
 }

@@ -235,6 +235,24 @@ static bool is_little_between(const struct graph *graph)
     return most <= weights / SHARE_OF_WEIGHTS;
 }
 
+/* A device's kernel of attention converts what comes in and goes out in float32: it is faster by far. */
+static int mark_attention(const struct graph *graph, enum dtype dtype)
+{
+    int rc = 0;
+
+    for (uint32_t n = 0; rc == 0 && n < graph->node_count; n++) {
+        struct node *node = graph->nodes[n];
+        bool all = node->domain[0] == '\0' && strcmp(node->op_type, "Attention") == 0 &&
+                   node_input(node, 2) && node_output(node, 0);
+
+        for (uint32_t i = 0; all && i < 3; i++)
+            all = node_input(node, i) && node->inputs[i]->dtype == DTYPE_F32;
+        if (all && node->outputs[0]->dtype == DTYPE_F32)
+            rc = node_set_int(node, CALL_COMPUTED_IN, (int64_t)dtype);
+    }
+    return rc;
+}
+
 int pass_half(struct graph *graph, const struct pass_options *options, struct diag *diag)
 {
     enum dtype dtype = options->half;
@@ -252,6 +270,8 @@ int pass_half(struct graph *graph, const struct pass_options *options, struct di
     for (uint32_t i = 0; rc == 0 && i < graph->value_count; i++)
         if (choice.is_half[i])
             rc = narrow(graph->values[i], dtype);
+    if (rc == 0 && options->joins_half_attention)
+        rc = mark_attention(graph, dtype);
     for (uint32_t i = 0; rc == 0 && i < graph->node_count; i++)
         count += touches(&choice, graph->nodes[i]);
     free(choice.is_half);
@@ -278,4 +298,14 @@ uint32_t pass_half_count(const struct graph *graph, enum dtype dtype)
                  has_type(node->outputs, node->output_count, dtype);
     }
     return count;
+}
+
+bool pass_has_half(const struct graph *graph, enum dtype dtype)
+{
+    if (dtype == DTYPE_NONE)
+        return false;
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        if (node_attribute(graph->nodes[i], CALL_COMPUTED_IN))
+            return true;
+    return pass_half_count(graph, dtype) > 0;
 }

@@ -22,6 +22,8 @@ int graph_optimise(struct graph *graph, const struct pass_options *options, eval
         rc = pass_detect(graph, diag);
     if (rc >= 0 && !options->no_inference && options->joins_attention)
         rc = pass_fuse_attention(graph, diag);
+    if (rc >= 0 && !options->no_inference && options->joins_half_attention)
+        rc = pass_fuse_half_attention(graph, options->half, diag);
     if (rc >= 0 && !options->no_inference)
         rc = pass_fold_batch_norm(graph, diag);
     if (rc >= 0 && options->half != DTYPE_NONE)

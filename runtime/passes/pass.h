@@ -31,9 +31,11 @@ struct pass_options {
     bool half_where_large;
     bool folds_scales; /* products with a number go into matrix products, as a device has them */
     bool joins_gelu;   /* GELUs by tanh go into matrix products, as a device's library has them */
-    bool joins_attention; /* attention in smaller operators becomes one, for a device's kernel */
-    bool no_jit;          /* chains of element-wise operators are not fused */
-    int64_t trim;         /* so many nodes are left out at the end; for pass_cut(), like the next */
+    /* Attention in smaller operators becomes one, for a device's kernel: of float32, and of what is
+     * stored in half precision or will be. */
+    bool joins_attention, joins_half_attention;
+    bool no_jit;  /* chains of element-wise operators are not fused */
+    int64_t trim; /* so many nodes are left out at the end; for pass_cut(), like the next */
     const char *output_names; /* values that are the outputs, with commas; NULL: the model's */
 };
 
@@ -68,6 +70,10 @@ int pass_detect(struct graph *graph, struct diag *diag);
  *  Attention, whatever the operator set: of 16 queries at least and values of 128 channels at most,
  *  which a device's kernel has tiles for. float32 only. Before pass_fuse(). */
 int pass_fuse_attention(struct graph *graph, struct diag *diag);
+
+/** The same of float16 and bfloat16, and of float32 that pass_half() is to store so (half; DTYPE_NONE: it
+ *  is not): of queries of 128 channels at most, too. */
+int pass_fuse_half_attention(struct graph *graph, enum dtype half, struct diag *diag);
 
 /** Conv then BatchNormalization, both with constant parameters, float32: scale weights and bias. */
 int pass_fold_batch_norm(struct graph *graph, struct diag *diag);
@@ -126,6 +132,9 @@ int pass_half(struct graph *graph, const struct pass_options *options, struct di
 
 /** How many operators read or write tensors of this type; 0 for DTYPE_NONE. */
 uint32_t pass_half_count(const struct graph *graph, enum dtype dtype);
+
+/** Whether anything is computed in this type, or from what is stored so. */
+bool pass_has_half(const struct graph *graph, enum dtype dtype);
 
 /** The end of a pass that made `changed` changes: dead nodes go, the others are put in order again.
  *  Returns `changed`, or -ENOMEM. */

@@ -575,6 +575,63 @@ static void what_is_not_attention_stays(void **state)
         check_spelling(&list[i]);
 }
 
+static int fuse_half_alone(struct graph *graph, struct diag *diag)
+{
+    return pass_fuse_half_attention(graph, DTYPE_NONE, diag);
+}
+
+static int fuse_what_will_be_half(struct graph *graph, struct diag *diag)
+{
+    return pass_fuse_half_attention(graph, DTYPE_F16, diag);
+}
+
+/* How many are joined, and by which number scores are multiplied. */
+static int join_half(const char *type, int channels, pass_fn *pass, float *out_scale)
+{
+    struct graph *graph = build_graph(13);
+    struct diag diag = {0};
+    char text[100];
+    int joined;
+
+    snprintf(text, sizeof(text), "k:%s 2,3,5,%d", type, channels);
+    build_node(graph, "Transpose", text, "perm=[0,1,3,2]", "kt");
+    snprintf(text, sizeof(text), "q:%s 2,3,17,%d; kt", type, channels);
+    build_node(graph, "MatMul", text, "", "s0");
+    snprintf(text, sizeof(text), "s0; c:%s=0.375", type);
+    build_node(graph, "Mul", text, "", "s1");
+    snprintf(text, sizeof(text), "s1; m:%s 17,5", type);
+    build_node(graph, "Add", text, "", "s2");
+    build_node(graph, "Softmax", "s2", "", "w");
+    snprintf(text, sizeof(text), "w; v:%s 2,3,5,4", type);
+    build_node(graph, "MatMul", text, "", "y");
+    build_output(graph, "y");
+    infer(graph);
+    joined = pass(graph, &diag);
+    *out_scale = joined == 1 ? node_float(node_of(graph, "Attention"), "scale", 0.0f) : 0.0f;
+    assert_int_equal(graph_check(graph, &diag), 0);
+    graph_destroy(&graph);
+    return joined;
+}
+
+static void attention_of_half_precision_is_joined(void **state)
+{
+    static const char *const halves[] = {"f16", "bf16"};
+    float scale = 0.0f;
+
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(join_half(halves[i], 8, pass_fuse_attention, &scale), 0);
+        assert_int_equal(join_half(halves[i], 8, fuse_half_alone, &scale), 1);
+        assert_true(scale == 0.375f);
+        assert_int_equal(join_half(halves[i], 128, fuse_what_will_be_half, &scale), 1);
+        assert_int_equal(join_half(halves[i], 129, fuse_what_will_be_half, &scale), 0);
+    }
+    assert_int_equal(join_half("f32", 8, fuse_half_alone, &scale), 0);
+    assert_int_equal(join_half("f32", 128, fuse_what_will_be_half, &scale), 1);
+    assert_int_equal(join_half("f32", 129, fuse_what_will_be_half, &scale), 0);
+    assert_int_equal(join_half("f32", 129, pass_fuse_attention, &scale), 1);
+    assert_int_equal(join_half("f64", 8, fuse_what_will_be_half, &scale), 0);
+}
+
 /* What somebody else reads is computed still. */
 static void attention_that_is_read_inside_stays(void **state)
 {
@@ -732,6 +789,7 @@ int main(void)
         cmocka_unit_test(what_is_read_elsewhere_is_not_fused),
         cmocka_unit_test(attention_is_joined),
         cmocka_unit_test(what_is_not_attention_stays),
+        cmocka_unit_test(attention_of_half_precision_is_joined),
         cmocka_unit_test(attention_that_is_read_inside_stays),
         cmocka_unit_test(numbers_go_into_products),
         cmocka_unit_test(numbers_stay_where_they_are_read),

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { Q, K, V, MASK, PAST_K, PAST_V, SEEN };
@@ -11,6 +12,10 @@ enum { Q, K, V, MASK, PAST_K, PAST_V, SEEN };
 struct attention_params {
     attention_fn *fn;
     uint32_t inputs, outputs; /* of the node */
+    /* In half precision on a device: what is stored otherwise. */
+    chain_half_fn *convert; /* NULL: nothing is */
+    struct call_conversion operands[V + 1], y;
+    size_t inner_offset; /* of the workspace that the kernel itself wants */
     struct kernel_attention shape;
 };
 
@@ -29,10 +34,18 @@ static int run_attention(const struct call *call)
         .past_k = p->inputs > PAST_K ? call->inputs[PAST_K] : NULL,
         .past_v = p->inputs > PAST_V ? call->inputs[PAST_V] : NULL,
         .seen_steps = p->inputs > SEEN ? call->inputs[SEEN] : NULL,
-        .workspace = call->workspace,
+        .workspace = (char *)call->workspace + p->inner_offset,
     };
 
+    if (p->convert) {
+        data.y = call_written(call, &p->y);
+        data.q = call_read_narrowed(call, Q, p->convert, &p->operands[Q]);
+        data.k = call_read_narrowed(call, K, p->convert, &p->operands[K]);
+        data.v = call_read_narrowed(call, V, p->convert, &p->operands[V]);
+    }
     p->fn(&data, &p->shape);
+    if (p->convert)
+        call_widen_written(call, p->convert, &p->y);
     return 0;
 }
 
@@ -73,8 +86,10 @@ static int attention_mask(const struct call_request *request, struct kernel_atte
 
     if (!mask)
         return 0;
+    /* A device's kernel of half precision adds float32, too. */
     if (!call_dtype(mask->dtype, &s->mask_type) ||
-        (s->mask_type != KERNEL_BOOL && s->mask_type != s->dtype))
+        (s->mask_type != KERNEL_BOOL && s->mask_type != s->dtype &&
+         !(s->mask_type == KERNEL_F32 && request->on_device && s->dtype != KERNEL_F64)))
         return call_refuse(request, -ENOTSUP, "no kernel for a mask of %s",
                            dtype_name(mask->dtype));
     if (mask->shape.rank < 1 || mask->shape.rank > 4)
@@ -108,16 +123,17 @@ static void attention_window(const struct node *node, struct kernel_attention *s
     }
 }
 
-static int attention_shape(const struct call_request *request, struct kernel_attention *s)
+/* dtype: of what the kernel reads and writes. */
+static int attention_shape(const struct call_request *request, enum kernel_dtype dtype,
+                           struct kernel_attention *s)
 {
     const struct node *node = request->node;
     const struct tensor_view *q = call_input(request, Q), *k = call_input(request, K);
-    const struct tensor_view *v = call_input(request, V), *past = call_input(request, PAST_K);
+    const struct tensor_view *past = call_input(request, PAST_K);
     int64_t strides[SHAPE_MAX_RANK], steps, mode;
     float scale = node_float(node, "scale", 0.0f);
 
-    if (!call_dtype(q->dtype, &s->dtype) || k->dtype != q->dtype || v->dtype != q->dtype)
-        return call_refuse(request, -ENOTSUP, "no kernel for such types");
+    s->dtype = dtype;
     s->batch = q->shape.dims[0];
     s->heads = q->shape.rank == 3 ? node_int(node, "q_num_heads", 0) : q->shape.dims[1];
     s->kv_heads = k->shape.rank == 3 ? node_int(node, "kv_num_heads", 0) : k->shape.dims[1];
@@ -140,7 +156,9 @@ static int attention_shape(const struct call_request *request, struct kernel_att
     return attention_mask(request, s);
 }
 
-int call_bind_attention(const struct call_request *request, struct call *call)
+/* Parameters of a call with its sizes, for whatever kernel. */
+static int begin_attention(const struct call_request *request, enum kernel_dtype dtype,
+                           struct call *call)
 {
     struct attention_params *p;
     int rc = call_params(request, call, sizeof(*p));
@@ -150,16 +168,118 @@ int call_bind_attention(const struct call_request *request, struct call *call)
     p = call->params;
     if (!request->node->outputs[0])
         return call_refuse(request, -ENOTSUP, "no kernel without its first output");
-    rc = attention_shape(request, &p->shape);
+    rc = attention_shape(request, dtype, &p->shape);
     if (rc < 0)
         return rc;
     p->inputs = request->node->input_count;
     p->outputs = request->node->output_count;
     p->fn = request->kernels->attention.fn;
-    call->workspace_bytes = kernel_attention_room(&p->shape);
     call->version = request->kernels->attention.version;
     call->run = run_attention;
     return 0;
+}
+
+static int take_room(struct call *call)
+{
+    struct attention_params *p = call->params;
+
+    p->inner_offset = call->workspace_bytes;
+    call->workspace_bytes += kernel_attention_room(&p->shape);
+    return 0;
+}
+
+static bool has_operands(const struct call_request *request)
+{
+    return call_input(request, Q) && call_input(request, K) && call_input(request, V);
+}
+
+int call_bind_attention(const struct call_request *request, struct call *call)
+{
+    enum kernel_dtype dtype;
+    int rc;
+
+    if (!has_operands(request) || !call_dtype(request->inputs[Q].dtype, &dtype) ||
+        request->inputs[K].dtype != request->inputs[Q].dtype ||
+        request->inputs[V].dtype != request->inputs[Q].dtype)
+        return call_refuse(request, -ENOTSUP, "no kernel for such types");
+    rc = begin_attention(request, dtype, call);
+    return rc < 0 ? rc : take_room(call);
+}
+
+/* The half precision that it is computed in: of its operands, or where pass_half() says so. */
+static enum dtype half_of(const struct call_request *request)
+{
+    for (uint32_t i = Q; i <= V; i++)
+        if (call_is_half(request->inputs[i].dtype))
+            return request->inputs[i].dtype;
+    if (call_is_half(request->outputs[0].dtype))
+        return request->outputs[0].dtype;
+    return (enum dtype)node_int(request->node, CALL_COMPUTED_IN, DTYPE_NONE);
+}
+
+/* Whether what is past, and what goes there, has the type of keys and values: it is moved as it is. */
+static bool has_one_cache_type(const struct call_request *request, enum dtype dtype)
+{
+    const struct tensor_view *past_k = call_input(request, PAST_K);
+    const struct tensor_view *past_v = call_input(request, PAST_V);
+    bool keeps = false, fits = true;
+
+    for (uint32_t i = 1; i <= 2 && i < request->node->output_count; i++) {
+        keeps = keeps || request->node->outputs[i];
+        fits = fits && (!request->node->outputs[i] || request->outputs[i].dtype == dtype);
+    }
+    fits = fits && (!past_k || past_k->dtype == dtype) && (!past_v || past_v->dtype == dtype);
+    return (!keeps && !past_k && !past_v) ||
+           (fits && request->inputs[K].dtype == dtype && request->inputs[V].dtype == dtype);
+}
+
+static bool has_half_types(const struct call_request *request, enum dtype dtype)
+{
+    enum dtype y = request->outputs[0].dtype;
+
+    return call_is_half(dtype) && (y == dtype || y == DTYPE_F32) &&
+           has_one_cache_type(request, dtype) &&
+           (request->node->output_count <= 3 || !request->node->outputs[3]);
+}
+
+static int bind_half(const struct call_request *request, enum dtype dtype, struct call *call)
+{
+    enum { CHANNELS_MAX = 128 };
+    const struct tensor_view *y = &request->outputs[0];
+    enum kernel_dtype kernel = KERNEL_F32, own = KERNEL_F32;
+    struct attention_params *p;
+    int rc;
+
+    call_dtype(dtype, &kernel);
+    rc = begin_attention(request, kernel, call);
+    if (rc < 0)
+        return rc;
+    p = call->params;
+    if (p->shape.channels > CHANNELS_MAX || p->shape.v_channels > CHANNELS_MAX)
+        return call_refuse(request, -ENOTSUP, "no kernel of half precision for so many channels");
+    for (uint32_t i = Q; rc == 0 && i <= V; i++)
+        rc = call_plan_narrowed(request, i, kernel, &p->operands[i], call);
+    if (rc < 0)
+        return rc;
+    call_dtype(y->dtype, &own);
+    call_plan_conversion(&p->y, call, y, own, kernel);
+    p->convert = request->kernels->chain_half.fn;
+    return take_room(call);
+}
+
+int call_bind_attention_half(const struct call_request *request, struct call *call)
+{
+    enum dtype dtype = has_operands(request) ? half_of(request) : DTYPE_NONE;
+    int rc;
+
+    if (!has_half_types(request, dtype))
+        return call_refuse(request, -ENOTSUP, "no kernel of half precision for such types");
+    rc = bind_half(request, dtype, call);
+    if (rc < 0) {
+        free(call->params);
+        *call = (struct call){0};
+    }
+    return rc;
 }
 
 /* RotaryEmbedding */

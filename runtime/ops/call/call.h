@@ -315,6 +315,13 @@ void *call_written(const struct call *call, const struct call_conversion *conver
 void call_widen_written(const struct call *call, chain_half_fn *fn,
                         const struct call_conversion *conversion);
 
+/* An attribute of pass_half()'s: the type that attention is computed in where nothing that it reads or writes
+ * is stored so. */
+#define CALL_COMPUTED_IN "computed_in"
+
+/** Attention by a device's kernel of half precision; where that refuses, `call` is as it was. */
+int call_bind_attention_half(const struct call_request *request, struct call *call);
+
 /** A convolution, by weights of half precision; a product, also of float32 alone. */
 int call_bind_conv_half(const struct call_request *request, struct call *call,
                         const struct kernel_conv *shape);

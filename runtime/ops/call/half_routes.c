@@ -71,6 +71,16 @@ static int bind_reduce(const struct call_request *request, struct call *call)
     return call_refuse(request, -ENOTSUP, "no kernel keeps its sums finite");
 }
 
+/* What reads and writes float32 alone has nothing that would convert it where this refuses. */
+static int bind_attention(const struct call_request *request, struct call *call)
+{
+    int rc = call_bind_attention_half(request, call);
+
+    if (rc == 0 || rc == -ENOMEM || call_has_half(request))
+        return rc;
+    return call_bind_attention(request, call);
+}
+
 static const struct {
     call_bind_fn *bind, *half;
 } routes[] = {
@@ -91,11 +101,14 @@ static const struct {
     {call_bind_layer_norm, bind_layer_norm},
     {call_bind_group_norm, bind_group_norm},
     {call_bind_reduce, bind_reduce},
+    {call_bind_attention, bind_attention},
 };
 
 call_bind_fn *call_half_binder(const struct call_request *request, call_bind_fn *bind)
 {
-    if (!request->on_device || !call_has_half(request))
+    bool is_marked = bind == call_bind_attention && node_attribute(request->node, CALL_COMPUTED_IN);
+
+    if (!request->on_device || (!is_marked && !call_has_half(request)))
         return NULL;
     for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++)
         if (routes[i].bind == bind)
