@@ -21,7 +21,8 @@ struct kernel_conv {
     int64_t groups;   /* >= 1 */
     int rank;         /* spatial axes of the tensors, 1 to KERNEL_SPATIAL */
     bool channels_last;
-    bool is_transposed; /* of plans only: ConvTranspose, see conv_transpose_fn */
+    bool w_channels_last; /* of w, where kernels take it as it is, and not transposed */
+    bool is_transposed;   /* of plans only: ConvTranspose, see conv_transpose_fn */
     /* Where transposed that of the convolution which this transposes: its `out` are the sizes of x,
      * its `in` those of y. */
     struct kernel_window window;
@@ -34,7 +35,8 @@ struct kernel_conv {
  *
  * y, residual  [batch, filters, out...]; residual may be NULL (none), or y
  * x            [batch, channels, in...]
- * w            [filters, channels / groups, kernel...], in either layout of the images
+ * w            [filters, channels / groups, kernel...], in either layout of the images; where
+ *              w_channels_last is set [filters, kernel..., channels / groups]
  * bias         [filters], or NULL
  *
  * ref sums in f64. Agrees to (1e-6 + 2e-7 * sqrt(K)) * (sum of |x * w| + |bias| + |residual|), K
@@ -85,8 +87,8 @@ int kernel_conv_plan_list(const struct kernel_conv *shape, bool has_bias, bool h
                           bool with_slow, struct kernel_conv_versions *out_versions);
 
 /**
- * w, bias       as for conv_f32_fn, or conv_transpose_fn, w of the type in shape->types; read during
- *               this call only
+ * w, bias       as for conv_f32_fn, w_channels_last not being set, or conv_transpose_fn, w of the type
+ *               in shape->types; read during this call only
  * has_residual  y then holds the residual when the plan is run
  * version       one of kernel_conv_plan_list(); NULL: the first of them
  *

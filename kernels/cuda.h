@@ -51,6 +51,10 @@ const char *kernel_cuda_problem(const struct kernel_cuda *cuda);
  *  failure. */
 int kernel_cuda_alloc(struct kernel_cuda *cuda, size_t bytes, void **out_memory);
 
+/** Before that. Accepts NULL; waits for all streams. Where the device has failed the memory stays until
+ *  closing. */
+void kernel_cuda_free(struct kernel_cuda *cuda, void *memory);
+
 /** Bytes of device memory that nobody has. */
 size_t kernel_cuda_room(struct kernel_cuda *cuda);
 
@@ -151,6 +155,11 @@ struct kernel_cuda_library {
 /** task  not KERNEL_CUDA_OTHER */
 struct kernel_cuda_library kernel_cuda_library(const struct kernel_cuda *cuda,
                                                enum kernel_cuda_task task);
+
+/** How long it takes to do what `item` hands over, which a rehearsal has seen: the least of some times, in
+ *  ns. */
+int kernel_cuda_time(struct kernel_cuda *cuda, void (*item)(void *argument), void *argument,
+                     uint64_t *out_ns);
 
 /** Of the device's memory, for all streams: what both have for a workspace. */
 uint64_t kernel_cuda_workspace_bytes(const struct kernel_cuda *cuda);

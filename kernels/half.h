@@ -18,7 +18,7 @@
 #include "kernels/gemm_f32.h"
 
 struct kernel_conv_half {
-    struct kernel_conv conv;                    /* row-major images; also transposed */
+    struct kernel_conv conv;                    /* also transposed: then row-major images */
     enum kernel_dtype dtype;                    /* of x, w and y: f16 or bf16 */
     enum kernel_dtype bias_type, residual_type; /* this or f32 */
     bool saturates;

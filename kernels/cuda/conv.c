@@ -60,8 +60,8 @@ static void end_by_own(const struct conv_run *run)
     void *y = run->y;
     const void *bias = run->bias, *residual = s->residual == RESIDUAL_OTHER ? run->residual : NULL;
     int64_t channels = s->is_transposed ? s->channels : s->filters;
-    int64_t plane = cuda_product(s->is_transposed ? s->in : s->out, KERNEL_SPATIAL);
-    int64_t count = s->batch * channels * plane;
+    int64_t pixels = cuda_product(s->is_transposed ? s->in : s->out, KERNEL_SPATIAL);
+    int64_t count = s->batch * channels * pixels, plane = s->channels_last ? 1 : pixels;
     struct kernel_activation activation = {(enum kernel_unary)s->activation, s->a, s->b};
 
     cuda_launch_elements(CUDA_KERNEL_conv_end_f32, count,
@@ -74,8 +74,8 @@ static void end_half_by_own(const struct conv_run *run)
     void *y = run->y;
     const void *bias = run->bias, *residual = s->residual == RESIDUAL_OTHER ? run->residual : NULL;
     int64_t channels = s->is_transposed ? s->channels : s->filters;
-    int64_t plane = cuda_product(s->is_transposed ? s->in : s->out, KERNEL_SPATIAL);
-    int64_t count = s->batch * channels * plane;
+    int64_t pixels = cuda_product(s->is_transposed ? s->in : s->out, KERNEL_SPATIAL);
+    int64_t count = s->batch * channels * pixels, plane = s->channels_last ? 1 : pixels;
     struct kernel_activation activation = {(enum kernel_unary)s->activation, s->a, s->b};
     int dtype = s->dtype, bias_type = s->bias_type, residual_type = s->residual_type;
     bool saturates = run->saturates;
@@ -120,6 +120,8 @@ static void take_conv(struct conv_shape *s, const struct kernel_conv *conv)
     s->a = conv->activation.a;
     s->b = conv->activation.b;
     s->is_transposed = conv->is_transposed;
+    s->channels_last = conv->channels_last;
+    s->w_channels_last = conv->w_channels_last;
 }
 
 /* --- Forward --- */
@@ -145,7 +147,7 @@ static void conv_f32_cuda(float *y, const float *x, const float *w, const float 
                           const float *residual, const struct kernel_conv *shape)
 {
     struct conv_f32_call given = {y, x, w, bias, residual, shape};
-    struct conv_call call = {.own = own_conv, .call = &given, .is_refused = shape->channels_last};
+    struct conv_call call = {.own = own_conv, .call = &given};
 
     take_conv(&call.run.shape, shape);
     call.run.y = y;

@@ -16,8 +16,8 @@ enum conv_residual {
 };
 
 /** A convolution of images [batch, channels, in...] by w [filters, channels / groups, kernel...] to
- *  [batch, filters, out...], dense and row-major, or back from those to images. All that a plan hangs
- *  on; compared byte by byte. */
+ *  [batch, filters, out...], dense, row-major or channels-last, or back from those to images. All that a
+ *  plan hangs on; compared byte by byte. */
 struct conv_shape {
     int64_t batch, channels, filters, groups;
     int64_t in[KERNEL_SPATIAL], out[KERNEL_SPATIAL], kernel[KERNEL_SPATIAL];
@@ -31,8 +31,9 @@ struct conv_shape {
     int32_t is_transposed;
     /* An enum kernel_dtype each: x and w share one; f32 where it is not said otherwise. */
     int32_t dtype, y_type, bias_type, residual_type;
+    int32_t channels_last, w_channels_last; /* all but w; w */
 };
-_Static_assert(sizeof(struct conv_shape) == 25 * 8 + 14 * 4, "its gaps would be compared, too");
+_Static_assert(sizeof(struct conv_shape) == 25 * 8 + 16 * 4, "its gaps would be compared, too");
 
 struct conv_run {
     struct conv_shape shape;

@@ -124,7 +124,20 @@ struct place {
     int64_t id;
     uint32_t alignment;
     int32_t dtype;
+    bool is_channels_last;
 };
+
+static void set_strides(const int64_t *dims, int rank, bool is_channels_last, int64_t *out_strides)
+{
+    int64_t stride = is_channels_last ? dims[1] : 1;
+
+    for (int i = rank - 1; i > 1; i--) {
+        out_strides[i] = stride;
+        stride *= dims[i];
+    }
+    out_strides[1] = is_channels_last ? 1 : stride;
+    out_strides[0] = is_channels_last ? stride : stride * dims[1];
+}
 
 static void *add_tensor(struct builder *b, const struct place *place, int64_t outer,
                         int64_t channels, const int64_t *spatial)
@@ -136,9 +149,7 @@ static void *add_tensor(struct builder *b, const struct place *place, int64_t ou
 
     for (int i = 0; i < b->rank; i++)
         dims[2 + i] = spatial ? spatial[KERNEL_SPATIAL - b->rank + i] : 1;
-    strides[rank - 1] = 1;
-    for (int i = rank - 1; i > 0; i--)
-        strides[i - 1] = strides[i] * dims[i];
+    set_strides(dims, rank, place->is_channels_last, strides);
     if (is_virtual)
         bytes = sizeof(float);
     tell_number(b, tensor, DNN_TENSOR_DATA_TYPE, DNN_TYPE_DATA_TYPE,
@@ -156,7 +167,7 @@ static void *add_tensor(struct builder *b, const struct place *place, int64_t ou
 static void *add_result(struct builder *b, int64_t id, uint32_t alignment, int32_t dtype)
 {
     const struct conv_shape *s = b->shape;
-    const struct place place = {id, alignment, dtype};
+    const struct place place = {id, alignment, dtype, s->channels_last != 0};
 
     return s->is_transposed ? add_tensor(b, &place, s->batch, s->channels, s->in)
                             : add_tensor(b, &place, s->batch, s->filters, s->out);
@@ -185,8 +196,8 @@ static void add_convolution(struct builder *b, void *y, float beta)
 {
     const struct conv_shape *s = b->shape;
     const bool is_back = s->is_transposed != 0;
-    const struct place x_place = {CONV_X, s->x_alignment, s->dtype};
-    const struct place w_place = {CONV_W, s->w_alignment, s->dtype};
+    const struct place x_place = {CONV_X, s->x_alignment, s->dtype, s->channels_last != 0};
+    const struct place w_place = {CONV_W, s->w_alignment, s->dtype, s->w_channels_last != 0};
     void *window = add_window(b);
     void *x = is_back ? add_tensor(b, &x_place, s->batch, s->filters, s->out)
                       : add_tensor(b, &x_place, s->batch, s->channels, s->in);
@@ -276,7 +287,8 @@ static void add_operations(struct builder *b, bool has_end)
         now = sum;
     }
     if (has_bias) {
-        const struct place place = {CONV_BIAS, s->bias_alignment, s->bias_type};
+        const struct place place = {CONV_BIAS, s->bias_alignment, s->bias_type,
+                                    s->channels_last != 0};
         void *bias = add_tensor(b, &place, 1, s->is_transposed ? s->channels : s->filters, NULL);
         void *sum = next_result(b, --left);
 

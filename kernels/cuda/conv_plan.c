@@ -31,6 +31,7 @@ struct pack {
 struct conv_plan {
     struct conv_shape shape;
     bool is_own, has_end;
+    bool is_used; /* since the last rehearsal began */
     struct conv_graph graphs[GRAPHS];
     struct conv_candidate candidate;
     struct pack packs[PACKS_MAX];
@@ -212,6 +213,10 @@ static void write_task(const struct kernel_cuda *cuda, const struct conv_shape *
         s->w_alignment, s->y_alignment, s->bias_alignment, s->residual_alignment, s->residual,
         s->activation, (double)s->a, (double)s->b);
 
+    if (s->channels_last && at < CUDA_TASK_BYTES)
+        at += snprintf(out + at, (size_t)(CUDA_TASK_BYTES - at), " channels-last");
+    if (s->w_channels_last && at < CUDA_TASK_BYTES)
+        at += snprintf(out + at, (size_t)(CUDA_TASK_BYTES - at), " by such");
     for (int i = 0; i < KERNEL_SPATIAL && at < CUDA_TASK_BYTES; i++)
         at += snprintf(out + at, (size_t)(CUDA_TASK_BYTES - at),
                        " %lld by %lld to %lld, %lld %lld, %lld %lld;", (long long)s->in[i],
@@ -387,8 +392,8 @@ static void decide(struct kernel_cuda *cuda, const struct conv_call *call, struc
     plan->has_end = best.has_end;
     plan->candidate = best.candidate;
     if (best.is_found)
-        snprintf(plan->version, sizeof(plan->version), "cudnn:%lld",
-                 (long long)best.candidate.engine_number);
+        snprintf(plan->version, sizeof(plan->version), "cudnn:%lld%s",
+                 (long long)best.candidate.engine_number, plan->shape.channels_last ? ":nhwc" : "");
     for (int i = 0; i < GRAPHS; i++)
         if (plan->is_own || i != plan->has_end)
             conv_graph_forget(&all->library, &plan->graphs[i]);
@@ -451,11 +456,19 @@ bool conv_is_planned(struct kernel_cuda *cuda, struct conv_call *call)
     plan = find(all, &call->run.shape);
     if (!plan && !cuda->is_capturing)
         plan = make(cuda, call);
+    if (plan)
+        plan->is_used = true;
     if (!plan || plan->is_own)
         return false;
     cuda->chosen.version = plan->version;
     call->plan = plan;
     return true;
+}
+
+void conv_plans_release(struct kernel_cuda *cuda)
+{
+    for (size_t i = 0; cuda->convolutions && i < cuda->convolutions->count; i++)
+        cuda->convolutions->plans[i]->is_used = false;
 }
 
 size_t conv_workspace(const struct kernel_cuda *cuda)
@@ -465,7 +478,7 @@ size_t conv_workspace(const struct kernel_cuda *cuda)
     for (size_t i = 0; cuda->convolutions && i < cuda->convolutions->count; i++) {
         const struct conv_plan *plan = cuda->convolutions->plans[i];
 
-        if (!plan->is_own && (size_t)plan->candidate.workspace_bytes > most)
+        if (plan->is_used && !plan->is_own && (size_t)plan->candidate.workspace_bytes > most)
             most = (size_t)plan->candidate.workspace_bytes;
     }
     return most;

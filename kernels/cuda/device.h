@@ -84,6 +84,8 @@ struct kernel_cuda_library conv_library(const struct kernel_cuda *cuda);
 /* The largest workspace that what they have chosen needs. */
 size_t product_workspace(const struct kernel_cuda *cuda);
 size_t conv_workspace(const struct kernel_cuda *cuda);
+/** What it does then counts only plans that are used again. */
+void conv_plans_release(struct kernel_cuda *cuda);
 void product_plans_destroy(struct kernel_cuda *cuda);
 void conv_plans_destroy(struct kernel_cuda *cuda);
 

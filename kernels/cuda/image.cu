@@ -64,6 +64,8 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     int64_t volume = kernel[0] * kernel[1] * kernel[2];
     struct image in = image_of(shape.channels, window->in, shape.channels_last);
     struct image out = image_of(shape.filters, window->out, shape.channels_last);
+    int64_t w_channel = shape.w_channels_last ? 1 : volume;
+    int64_t w_step = shape.w_channels_last && BUG != 34 ? channels : 1;
 
     for (int64_t i = grid_index(); i < count; i += grid_step()) {
         struct place y_at = place_of(i, shape.filters, window->out, &out);
@@ -79,7 +81,7 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
             if (d >= 0 && h >= 0 && v >= 0)
                 total += (double)conv_tap(from + d * in.spatial[0] + h * in.spatial[1] +
                                               v * in.spatial[2],
-                                          weights + k, channels, in.channel, volume);
+                                          weights + k * w_step, channels, in.channel, w_channel);
         }
         total += bias && BUG != 10 ? (double)bias[y_at.c] : 0.0;
         total += residual ? (double)residual[y_at.at] : 0.0;
@@ -103,7 +105,7 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
 }
 KERNEL_EXPORT(conv_end_f32)
 
-/* In half precision, also transposed: row-major images, a thread per result. */
+/* In half precision, also transposed, then of row-major images: a thread per result. */
 
 /* Where element k of the kernel reads for `place`, in the input's plane; -1: nowhere. */
 static __device__ int64_t conv_source(const struct kernel_conv *s, const int64_t *place, int64_t k)
@@ -140,14 +142,15 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
     const int64_t *out = s->is_transposed ? window->in : window->out;
     int64_t channels = s->channels / s->groups, filters = s->filters / s->groups;
     int64_t volume = window->kernel[0] * window->kernel[1] * window->kernel[2];
-    int64_t plane = in[0] * in[1] * in[2];
-    int64_t w_step = s->is_transposed ? filters * volume : volume;
-    struct image strides = image_of(s->filters, out, false);
+    int64_t w_step = s->is_transposed ? filters * volume : s->w_channels_last ? 1 : volume;
+    int64_t w_element = s->w_channels_last ? channels : 1;
+    struct image strides = image_of(s->filters, out, s->channels_last);
+    struct image from = image_of(s->channels, in, s->channels_last);
 
     for (int64_t i = grid_index(); i < count; i += grid_step()) {
         struct place at = place_of(i, s->filters, out, &strides);
         int64_t first = at.c / filters * channels;
-        int64_t from = (at.n * s->channels + first) * plane;
+        int64_t start = at.n * from.image + first * from.channel;
         int64_t weights = s->is_transposed ? (first * filters + at.c % filters) * volume
                                            : at.c * channels * volume;
         double total = 0.0;
@@ -157,13 +160,14 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
             float sum = 0.0f;
 
             for (int64_t c = 0; source >= 0 && c < channels; c++)
-                sum = fmaf(get_f32(x, shape.dtype, from + source + c * plane),
-                           get_f32(w, shape.dtype, weights + k + c * w_step), sum);
+                sum = fmaf(
+                    get_f32(x, shape.dtype, start + source * from.spatial[2] + c * from.channel),
+                    get_f32(w, shape.dtype, weights + k * w_element + c * w_step), sum);
             total += (double)sum;
         }
         total += bias && BUG != 24 ? (double)get_f32(bias, shape.bias_type, at.c) : 0.0;
-        total += residual ? (double)get_f32(residual, shape.residual_type, i) : 0.0;
-        set_f32(y, shape.dtype, i, activated((float)total, &s->activation), shape.saturates);
+        total += residual ? (double)get_f32(residual, shape.residual_type, at.at) : 0.0;
+        set_f32(y, shape.dtype, at.at, activated((float)total, &s->activation), shape.saturates);
     }
 }
 KERNEL_EXPORT(conv_half)

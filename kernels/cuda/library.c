@@ -2,6 +2,7 @@
 /* Workspaces of libraries, and times of what they propose. */
 #include "kernels/cuda/library.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -74,6 +75,31 @@ bool cuda_time(struct kernel_cuda *cuda, const char *what, cuda_hand_over_fn *ha
         return false;
     *out_ms = least;
     return true;
+}
+
+struct item {
+    void (*call)(void *argument);
+    void *argument;
+};
+
+static int call_item(struct kernel_cuda *cuda, void *context)
+{
+    const struct item *item = context;
+
+    item->call(item->argument);
+    return cuda->failure;
+}
+
+int kernel_cuda_time(struct kernel_cuda *cuda, void (*call)(void *argument), void *argument,
+                     uint64_t *out_ns)
+{
+    struct item item = {call, argument};
+    float ms = 0.0f;
+
+    if (!cuda_time(cuda, "timing layouts", call_item, &item, &ms))
+        return cuda->failure != 0 ? cuda->failure : -EIO;
+    *out_ns = (uint64_t)((double)ms * 1e6) + 1;
+    return 0;
 }
 
 void cuda_ways_add(struct cuda_ways *ways, const char *name, float ms, size_t workspace_bytes)

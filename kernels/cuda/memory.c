@@ -31,6 +31,28 @@ int kernel_cuda_alloc(struct kernel_cuda *cuda, size_t bytes, void **out_memory)
     return 0;
 }
 
+static int wait_for_streams(struct kernel_cuda *cuda)
+{
+    for (uint32_t i = 0; cuda->failure == 0 && i < cuda->stream_count; i++)
+        (void)cuda_checked(cuda, cuda->driver->cuStreamSynchronize(cuda->streams[i]),
+                           "running kernels");
+    return cuda->failure;
+}
+
+void kernel_cuda_free(struct kernel_cuda *cuda, void *memory)
+{
+    size_t i = 0;
+
+    while (i < cuda->range_count && (!memory || cuda_pointer(cuda->ranges[i].address) != memory))
+        i++;
+    /* What a failed device was handed over may still run: closing waits for it. */
+    if (i == cuda->range_count || wait_for_streams(cuda) != 0)
+        return;
+    if (cuda_checked(cuda, cuda->driver->cuMemFree_v2(cuda->ranges[i].address),
+                     "giving memory back") == 0)
+        cuda->ranges[i] = cuda->ranges[--cuda->range_count];
+}
+
 size_t kernel_cuda_room(struct kernel_cuda *cuda)
 {
     size_t room = 0, all;

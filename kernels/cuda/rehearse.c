@@ -41,6 +41,8 @@ static void settle_workspaces(struct kernel_cuda *cuda)
 void kernel_cuda_rehearse(struct kernel_cuda *cuda, bool is_on)
 {
     cuda->is_rehearsing = is_on;
+    if (is_on)
+        conv_plans_release(cuda);
     if (!is_on && cuda->failure == 0)
         settle_workspaces(cuda);
 }

@@ -12,22 +12,27 @@ static double conv_at(const float *x, const float *w, const struct kernel_conv *
     const int64_t *kernel = window->kernel;
     struct ref_strides strides =
         ref_image_strides(shape->channels, window->in, shape->channels_last);
+    const int64_t channels = shape->channels / shape->groups;
+    const int64_t w_step = shape->w_channels_last ? channels : 1;
+    const int64_t w_channel = shape->w_channels_last ? 1 : kernel[0] * kernel[1] * kernel[2];
     double sum = 0.0;
 
-    for (int64_t c = 0; c < shape->channels / shape->groups; c++) {
+    for (int64_t c = 0; c < channels; c++) {
+        const float *at = w + c * w_channel;
+
         for (int64_t kd = 0; kd < kernel[0]; kd++) {
             int64_t d = ref_window_at(window, 0, o[0], kd);
 
             for (int64_t kh = 0; kh < kernel[1]; kh++) {
                 int64_t h = ref_window_at(window, 1, o[1], kh);
 
-                for (int64_t kw = 0; kw < kernel[2]; kw++, w++) {
+                for (int64_t kw = 0; kw < kernel[2]; kw++, at += w_step) {
                     int64_t v = ref_window_at(window, 2, o[2], kw);
 
                     if (d >= 0 && h >= 0 && v >= 0)
                         sum += (double)x[c * strides.channel + d * strides.spatial[0] +
                                          h * strides.spatial[1] + v * strides.spatial[2]] *
-                               *w;
+                               *at;
                 }
             }
         }

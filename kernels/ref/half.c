@@ -64,6 +64,7 @@ static double products_of(const void *x, const void *w, const struct kernel_conv
     int64_t plane = ref_product(s->is_transposed ? s->window.out : s->window.in, KERNEL_SPATIAL);
     int64_t area = ref_product(s->window.kernel, KERNEL_SPATIAL);
     int64_t first = spot->f / filters * channels, k[KERNEL_SPATIAL] = {0}, element = 0;
+    int64_t pixel = s->channels_last ? s->channels : 1, step = s->channels_last ? 1 : plane;
     double sum = 0.0;
 
     do {
@@ -73,9 +74,12 @@ static double products_of(const void *x, const void *w, const struct kernel_conv
             int64_t line = s->is_transposed ? (first + c) * filters + spot->f % filters
                                             : spot->f * channels + c;
 
-            sum +=
-                ref_get_f64(x, shape->dtype, (spot->n * s->channels + first + c) * plane + place) *
-                ref_get_f64(w, shape->dtype, line * area + element);
+            int64_t weight = s->w_channels_last ? (spot->f * area + element) * channels + c
+                                                : line * area + element;
+
+            sum += ref_get_f64(x, shape->dtype,
+                               spot->n * s->channels * plane + (first + c) * step + place * pixel) *
+                   ref_get_f64(w, shape->dtype, weight);
         }
         element++;
     } while (ref_step(k, s->window.kernel, KERNEL_SPATIAL));
@@ -94,11 +98,12 @@ void conv_half_ref(void *y, const void *x, const void *w, const void *bias, cons
 
         for (int64_t p = 0; p < plane; p++, ref_step(spot.o, out, KERNEL_SPATIAL)) {
             double sum = products_of(x, w, shape, &spot);
+            int64_t at =
+                s->channels_last ? (spot.n * plane + p) * s->filters + spot.f : i * plane + p;
 
             sum += bias ? ref_get_f64(bias, shape->bias_type, spot.f) : 0.0;
-            sum += residual ? ref_get_f64(residual, shape->residual_type, i * plane + p) : 0.0;
-            store(y, shape->dtype, i * plane + p, ref_activate((float)sum, &s->activation),
-                  shape->saturates);
+            sum += residual ? ref_get_f64(residual, shape->residual_type, at) : 0.0;
+            store(y, shape->dtype, at, ref_activate((float)sum, &s->activation), shape->saturates);
         }
     }
 }

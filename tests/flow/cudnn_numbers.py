@@ -65,9 +65,10 @@ def check_headers(headers, others, folder):
                f"{wrong} is not noticed")
 
 
-def check_plans(folder, device):
-    """Each convolution has an engine alone, and most have one with what comes behind them."""
-    done = emulated.run([BUILD / "tests/support/cuda/cudnn/cudnn_plans", device],
+def check_plans(folder, device, *layout):
+    """Each convolution has an engine alone, and most have one with what comes behind them. Returns what those of
+    float16 have for a workspace, in all."""
+    done = emulated.run([BUILD / "tests/support/cuda/cudnn/cudnn_plans", device, *layout],
                         LD_LIBRARY_PATH=f"{emulated.EMULATED}:{folder}")
     lines = re.findall(r"^(\w+) +(alone|with_end) +(\w+) +(.*)$", done.stdout, re.M)
     expect(done.returncode == 0 and len(lines) == 2 * len(NUMBERS) * CASES,
@@ -81,6 +82,13 @@ def check_plans(folder, device):
         expect(not (is_built and numbers == "f16_wide"), f"{device.name}: cuDNN makes float32 of float16: {name}")
     engines = {numbers: [line[3] for line in lines if line[2] == numbers] for numbers in ("f32", "tf32")}
     expect(device.stem == "t4" or engines["f32"] != engines["tf32"], f"{device.name}: TF32 makes no difference")
+    return sum(int(line[3].split()[1]) for line in lines if line[2] == "f16" and line[3] != "none")
+
+
+def check_layouts(folder, device):
+    """Images in either layout, with what an engine has for turning those around that are row-major."""
+    row_major, channels_last = check_plans(folder, device), check_plans(folder, device, "nhwc")
+    expect(channels_last < row_major, f"{device.name}: workspaces of {row_major} and {channels_last} bytes")
 
 
 def check_library(folder):
@@ -108,7 +116,7 @@ with tempfile.TemporaryDirectory() as name:
         version = (headers / "cudnn_version.h").read_text()
         if int(re.search(r"CUDNN_MINOR (\d+)", version).group(1)) >= 28:
             for device in sorted((SUPPORT / "devices").glob("*.json")):
-                check_plans(library, device)
+                check_layouts(library, device)
 for failure in failures:
     print(failure)
 sys.exit(1 if failures else 0)

@@ -25,6 +25,7 @@ BUGS = {1: "softmax_f32",  # a missing barrier between shared memory's writers a
         30: "recurrent_cells",  # a sequence that is read backwards is stored forwards
         31: "resample",
         32: "nms_boxes",  # a missing barrier in the tree that finds the best box
+        34: "conv_f32",  # weights of channels-last images as those of others
         33: "nms_boxes",  # of equal scores the last
         41: "attention_half",  # a missing barrier between who loads values and who sums them up
         42: "attention_half_few",  # parts of a row are joined without being scaled to the same score

@@ -166,6 +166,8 @@ static void check_conv_half(struct test *test, const struct kernel_table *table)
     out = conv->is_transposed ? conv->window.in : conv->window.out;
     s.bias_type = test_chance(test, 2) ? s.dtype : KERNEL_F32;
     s.residual_type = is_in_place || test_chance(test, 2) ? s.dtype : KERNEL_F32;
+    conv->channels_last = !conv->is_transposed && test_chance(test, 2);
+    conv->w_channels_last = !conv->is_transposed && test_chance(test, 2);
     y_count = (size_t)(conv->batch * conv->filters * volume(out));
     x = make_numbers(test, s.dtype, (size_t)(conv->batch * conv->channels * volume(in)), size);
     w = make_numbers(

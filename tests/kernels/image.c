@@ -272,15 +272,33 @@ static void check_conv_in_place(struct test *test, const struct kernel_table *ta
     check_conv_result(test, scene, got, false);
 }
 
+/* [filters, channels, kernel...] to [filters, kernel..., channels]. */
+static void turn_weights(struct test *test, struct conv_scene *scene)
+{
+    struct kernel_conv *s = &scene->shape;
+    size_t channels = (size_t)(s->channels / s->groups);
+    size_t volume = scene->counts[1] / (size_t)s->filters / channels;
+    float *turned = test_input(test, scene->counts[1]);
+
+    for (size_t i = 0; i < scene->counts[1]; i++)
+        turned[(i / volume / channels * volume + i % volume) * channels + i / volume % channels] =
+            scene->w[i];
+    scene->w = turned;
+    s->w_channels_last = true;
+}
+
 /* The one that takes its weights as they are: the reference is the CPU's only version. */
 static void check_conv(struct test *test, const struct kernel_table *table)
 {
     struct conv_scene scene;
     float *got;
+    const bool is_turned = test_chance(test, 2);
 
     if (table->conv_f32.fn == conv_f32_ref)
         return;
     make_conv_scene(test, &scene);
+    if (is_turned)
+        turn_weights(test, &scene);
     got = test_output(test, scene.counts[3] * sizeof(*got));
     TEST_RUN(test, TEST_NEW,
              table->conv_f32.fn(got, scene.x, scene.w, scene.bias, scene.residual, &scene.shape));

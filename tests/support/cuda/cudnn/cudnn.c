@@ -9,7 +9,7 @@
  * Engines: 0 needs no workspace; 1 leaves half of each sum there before it adds the rest; 2 needs a
  * little, does nothing behind a convolution, and no pads that differ; 3 says that it rounds to TF32, and
  * does; 4 is proposed, and never built; 5 says that it goes by Fourier's transform; 6 is 0 by tensor cores,
- * and says so. Kernels are called cudnn_0 and so on.
+ * and says so. Kernels are called cudnn_0 and so on, on channels-last images cudnn_0_nhwc.
  *
  * Of half precision, as of float32, x, w and y have one type, sums and activations are computed in
  * float32, and so have a bias and a residual of the plan: others are proposed nothing, and engine 3 then
@@ -668,6 +668,11 @@ static int hand_over(struct graph_work *work, int engine, void *workspace, size_
 {
     static const char *const names[ENGINES] = {"cudnn_0", "cudnn_1", "cudnn_2", "cudnn_3",
                                                "cudnn_4", "cudnn_5", "cudnn_6"};
+    static const char *const last_names[ENGINES] = {"cudnn_0_nhwc", "cudnn_1_nhwc", "cudnn_2_nhwc",
+                                                    "cudnn_3_nhwc", "cudnn_4_nhwc", "cudnn_5_nhwc",
+                                                    "cudnn_6_nhwc"};
+    const struct graph_tensor *x = &work->problem.x;
+    const char *name = x->dims[1] > 1 && x->strides[1] == 1 ? last_names[engine] : names[engine];
     const struct cleared cleared = {workspace, bytes};
     int error = 0;
 
@@ -675,11 +680,11 @@ static int hand_over(struct graph_work *work, int engine, void *workspace, size_
         error = cuDoubleWork(stream, "cudnn_spoil", spoil, &cleared, sizeof(cleared));
     if (engine == 1 && error == 0) {
         work->partial = workspace;
-        error = cuDoubleWork(stream, names[engine], graph_compute, work, sizeof(*work));
+        error = cuDoubleWork(stream, name, graph_compute, work, sizeof(*work));
         work->is_second = true;
     }
     if (error == 0)
-        error = cuDoubleWork(stream, names[engine], graph_compute, work, sizeof(*work));
+        error = cuDoubleWork(stream, name, graph_compute, work, sizeof(*work));
     return error == 0 ? 0 : EXECUTION_FAILED;
 }
 

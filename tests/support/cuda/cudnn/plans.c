@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cudnn_plans FILE: what NVIDIA's cuDNN proposes for convolutions like those of the tests, on the device
+ * cudnn_plans FILE [nhwc]: what NVIDIA's cuDNN proposes for convolutions like those of the tests, on the device
  * whose properties FILE has; no GPU is needed. A line for each: its name, whether what comes behind it is
  * a part of the graph, its numbers, and the engine with its workspace and whether its knobs can be read, or "none". Numbers: f32, tf32 (which
- * is allowed), f16 and bf16; f16_bias has a bias of float32, f16_wide a result of float32, too.
+ * is allowed), f16 and bf16; f16_bias has a bias of float32, f16_wide a result of float32, too. With "nhwc"
+ * behind FILE of channels-last images and weights.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,6 +54,8 @@ static const struct numbers {
     {"f16_wide", KERNEL_F16, KERNEL_F32, KERNEL_F32, false},
 };
 
+static bool is_channels_last;
+
 static void fill(const struct row *row, const struct numbers *numbers, struct conv_shape *shape)
 {
     memset(shape, 0, sizeof(*shape));
@@ -85,6 +88,7 @@ static void fill(const struct row *row, const struct numbers *numbers, struct co
     shape->dtype = shape->residual_type = numbers->dtype;
     shape->bias_type = numbers->bias_type;
     shape->y_type = numbers->y_type;
+    shape->channels_last = shape->w_channels_last = is_channels_last;
 }
 
 static int first_of(struct conv_library *library, const struct conv_graph *graph, int mode,
@@ -146,12 +150,13 @@ static char *read_all(const char *path)
 int main(int argc, char **argv)
 {
     struct conv_library library = {.handle = NULL};
-    char *properties = argc == 2 ? read_all(argv[1]) : NULL;
+    char *properties = argc >= 2 ? read_all(argv[1]) : NULL;
     int status;
 
+    is_channels_last = argc > 2;
     library.functions = dnn_library_open(library.problem, sizeof(library.problem));
     if (!properties || !library.functions) {
-        fprintf(stderr, "%s\n", properties ? library.problem : "usage: cudnn_plans FILE");
+        fprintf(stderr, "%s\n", properties ? library.problem : "usage: cudnn_plans FILE [nhwc]");
         return 1;
     }
     status = library.functions->cudnnBackendCreateDescriptor(DEVICE, &library.device);
