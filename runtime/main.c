@@ -535,6 +535,10 @@ static int run_command(int argc, char **argv)
         return options_complain(&load_and_run_command, &diag);
     free_at_once(&options);
     layouts.is_verbose = options.verbose;
+    layouts.on_device = options.cuda ? &options.choice : NULL;
+    layouts.wish = options.layout_transform == TRANSFORM_NHWC   ? LAYOUT_NHWC
+                   : options.layout_transform == TRANSFORM_NCHW ? LAYOUT_NCHW
+                                                                : LAYOUT_BY_TIME;
     if (options.wait_gdb)
         wait_for_debugger();
     rc = limits_start(&options.limits, &diag);

@@ -571,8 +571,10 @@ static int check_cuda(struct run_options *options, struct diag *diag)
          "--full-run, --reproducible, --binary-equal-between-batch and shared batches choose among "
          "the CPU's kernels: they do not go with --cuda, which has --fast-run, its policies and "
          "--workspace-limit"},
-        {is_cuda && options->layout_transform >= 0,
-         "--layout-transform chooses for the CPU: it does not go with --cuda"},
+        {is_cuda && options->layout_transform == TRANSFORM_CPU,
+         "--layout-transform cpu chooses for the CPU: with --cuda it is --layout-transform cuda"},
+        {!is_cuda && options->layout_transform == TRANSFORM_CUDA,
+         "--layout-transform cuda chooses for a GPU: it needs --cuda"},
         {is_cuda && options->fitting, "--fitting tries options of the CPU: it does not go with "
                                       "--cuda"},
         {is_cuda && options->counters,

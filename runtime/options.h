@@ -10,6 +10,9 @@
 /** -1 (and NULL): not given, where another option forbids or replaces it. */
 enum { CORES_MAX = 1024 };
 
+/** In the order of the choices of --layout-transform. */
+enum layout_transform { TRANSFORM_CPU, TRANSFORM_CUDA, TRANSFORM_NHWC, TRANSFORM_NCHW };
+
 struct run_options {
     int64_t iter;
     int64_t warmup_iter;
@@ -55,7 +58,7 @@ struct run_options {
     bool offload, tf32;
     struct device_choice choice; /* what run_options_check() makes of options */
     int64_t streams;
-    int layout_transform; /* 0: cpu; -1 */
+    int layout_transform; /* an enum layout_transform; -1 */
     const char *layout_dump;
     struct layout_choice *layouts; /* what main() makes of these; NULL: none of them is given */
     struct kernel_chooser *tuning; /* what main() makes of these; NULL: none of them is given */

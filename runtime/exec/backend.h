@@ -132,6 +132,8 @@ struct device_backend {
 
     /** Not cleared. -ENOSPC when the device has no room. Given back by close(). */
     int (*alloc)(struct device *device, size_t bytes, void **out_memory);
+    /** Accepts NULL. Waits. */
+    void (*give_back)(struct device *device, void *memory);
     size_t (*room)(struct device *device); /* bytes that nobody has */
     int (*clear)(struct device *device, void *to, size_t bytes);
     /** Returns as soon as `from` may change. */
@@ -165,6 +167,9 @@ struct device_backend {
     enum device_task (*chosen)(const struct device *device, const char **out_version);
     struct device_library (*library)(const struct device *device, enum device_task task);
     uint64_t (*workspace_bytes)(const struct device *device); /* of its memory, for all libraries */
+    /** How long it takes to do what `item` hands over: the least of some times. After a rehearsal. */
+    int (*time)(struct device *device, void (*item)(void *argument), void *argument,
+                uint64_t *out_ns);
 
     /** Of a device that nothing else is handed over to. */
     int (*measure)(struct device *device, struct device_peak *out_peak);

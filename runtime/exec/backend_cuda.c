@@ -75,6 +75,17 @@ static int cuda_alloc(struct device *device, size_t bytes, void **out_memory)
     return rc == -ENOMEM ? -ENOSPC : rc;
 }
 
+static void cuda_give_back(struct device *device, void *memory)
+{
+    kernel_cuda_free(device->cuda, memory);
+}
+
+static int cuda_time_item(struct device *device, void (*item)(void *argument), void *argument,
+                          uint64_t *out_ns)
+{
+    return kernel_cuda_time(device->cuda, item, argument, out_ns);
+}
+
 static size_t cuda_room(struct device *device)
 {
     return kernel_cuda_room(device->cuda);
@@ -312,6 +323,7 @@ const struct device_backend device_cuda = {
     .kernels = kernel_cuda_table,
     .is_own = cuda_is_own,
     .alloc = cuda_alloc,
+    .give_back = cuda_give_back,
     .room = cuda_room,
     .clear = cuda_clear,
     .copy_in = cuda_copy_in,
@@ -332,6 +344,7 @@ const struct device_backend device_cuda = {
     .chosen = cuda_chosen,
     .library = cuda_library,
     .workspace_bytes = cuda_workspace_bytes,
+    .time = cuda_time_item,
     .measure = cuda_measure,
     .make_moments = cuda_make_moments,
     .note = cuda_note,

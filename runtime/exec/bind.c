@@ -138,9 +138,9 @@ static int choose_formats(struct binding *binding, const struct bind_options *op
     binding->formats = formats;
     if (!formats)
         return binding_no_memory(binding);
-    return options->layouts
-               ? options->layouts->choose(options->layouts, graph, formats, binding->diag)
-               : format_parse(graph->layouts, graph, formats, binding->diag);
+    return options->layouts ? options->layouts->choose(options->layouts, graph, options->backend,
+                                                       options->device, formats, binding->diag)
+                            : format_parse(graph->layouts, graph, formats, binding->diag);
 }
 
 int bind_graph(const struct graph *graph, const struct bind_options *options,
@@ -169,6 +169,8 @@ int bind_graph(const struct graph *graph, const struct bind_options *options,
     bound->plan.buffer_count = (uint32_t)binding.buffers.count;
     bound->memory = binding.memory.items;
     bound->layouts = binding.layouts.items;
+    bound->turned = binding.turned.items;
+    bound->turned_count = (uint32_t)binding.turned.count;
     if (rc == 0 && options->kernels)
         rc = options->kernels->choose(options->kernels, graph, bound->steps, bound->step_count,
                                       bound->layouts, diag);
@@ -277,6 +279,9 @@ void bound_destroy(struct bound **bound_ptr)
     free(bound->plan.buffers);
     free(bound->plan.steps);
     free(bound->plan.kept_until);
+    for (uint32_t i = 0; i < bound->turned_count; i++)
+        free(bound->memory[bound->turned[i].buffer]);
+    free(bound->turned);
     free(bound->memory);
     free(bound->layouts);
     free(bound->input_buffers);

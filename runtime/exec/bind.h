@@ -42,6 +42,13 @@ struct bound_step {
     uint32_t wait_count;
 };
 
+/** A constant in another layout, for a device: the buffer's memory is its own, and NULL once the device
+ *  has it and nobody else reads it. */
+struct bound_turned {
+    const struct value *value;
+    uint32_t buffer;
+};
+
 struct bound {
     const struct graph *graph;
     struct bound_step *steps;
@@ -49,6 +56,8 @@ struct bound {
     struct plan plan;
     /* By buffer: what it is made of, when it is external: a constant's or graph input's memory. */
     void **memory;
+    struct bound_turned *turned;
+    uint32_t turned_count;
     struct layout *layouts;   /* by buffer: in which order the axes lie there */
     uint32_t *output_buffers; /* by position in graph->outputs */
     uint32_t *input_buffers;  /* by position in graph->inputs: external, memory NULL until placed */
@@ -87,6 +96,9 @@ void bound_place(struct bound *bound, void *arena, void *device_arena);
 /** Where a buffer begins, after bound_place(); NULL for a constant that was freed. */
 void *bound_address(const struct bound *bound, uint32_t buffer);
 void *bound_device_address(const struct bound *bound, uint32_t buffer);
+
+/** Whether a call, bound with the device's kernels, is theirs with all that comes behind. */
+bool bound_is_on_device(const struct device_backend *backend, const struct call *call);
 
 /** Put copies before the steps that need what lies on the other side. 0 or -ENOMEM. */
 int bound_add_copies(struct bound *bound, const struct bind_options *options, struct diag *diag);

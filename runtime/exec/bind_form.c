@@ -115,6 +115,42 @@ int binding_copy_form(struct binding *binding, const struct node *node, const st
     return binding_add_step(binding, &step);
 }
 
+/* Once, before any run. */
+static int turn_constant(struct binding *binding, const struct value *value,
+                         const struct layout *layout, uint32_t *out_buffer)
+{
+    struct form from = *binding_first_form(binding, value);
+    struct plan_buffer buffer = {
+        .bytes = binding_bytes(value), .parent = PLAN_NONE, .is_external = true};
+    size_t size = dtype_bytes(value->dtype);
+    int64_t strides[SHAPE_MAX_RANK], dims[SHAPE_MAX_RANK], place[SHAPE_MAX_RANK] = {0};
+    char *turned = malloc(buffer.bytes + 1);
+    size_t count = (size_t)shape_elements(&value->shape);
+
+    if (!turned || binding_add_buffer(binding, &buffer, layout, turned, out_buffer) < 0) {
+        free(turned);
+        return binding_no_memory(binding);
+    }
+    if (array_push(&binding->turned, ((struct bound_turned){value, *out_buffer})) < 0) {
+        binding->memory.items[*out_buffer] = NULL;
+        free(turned);
+        return binding_no_memory(binding);
+    }
+    layout_strides(&from.layout, &value->shape, strides);
+    for (int i = 0; i < layout->rank; i++)
+        dims[i] = value->shape.dims[layout->order[i]];
+    for (size_t n = 0; n < count; n++) {
+        int64_t at = 0;
+
+        for (int i = 0; i < layout->rank; i++)
+            at += place[i] * strides[layout->order[i]];
+        memcpy(turned + n * size, (const char *)value->data + (size_t)at * size, size);
+        for (int i = layout->rank - 1; i >= 0 && ++place[i] == dims[i]; i--)
+            place[i] = 0;
+    }
+    return 0;
+}
+
 int binding_get_form(struct binding *binding, const struct node *node, const struct value *value,
                      const struct layout *layout, uint32_t *out_buffer)
 {
@@ -125,7 +161,9 @@ int binding_get_form(struct binding *binding, const struct node *node, const str
         *out_buffer = form->buffer;
         return 0;
     }
-    rc = binding_copy_form(binding, node, value, layout, out_buffer);
+    rc = binding->backend && value->data
+             ? turn_constant(binding, value, layout, out_buffer)
+             : binding_copy_form(binding, node, value, layout, out_buffer);
     return rc < 0 ? rc : binding_add_form(binding, value, layout, *out_buffer);
 }
 

@@ -504,9 +504,9 @@ static int bind_transpose(struct binding *binding, const struct node *node)
     return rc < 0 ? rc : binding_add_form(binding, y, &layout, index);
 }
 
-static bool is_whole_on_device(const struct binding *binding, const struct call *call)
+bool bound_is_on_device(const struct device_backend *backend, const struct call *call)
 {
-    return binding->backend->is_own(call->version) && !call->plan && !call->gemm &&
+    return backend->is_own(call->version) && !call->plan && !call->gemm &&
            (call->activation.kind == KERNEL_IDENTITY || call->activate);
 }
 
@@ -537,9 +537,11 @@ static int bind_on_device(struct binding *binding, const struct node *node)
     rc = choose(binding, node, &choice);
     if (rc < 0)
         return rc;
+    (void)format_device_layouts(node, chosen_format(binding, node), choice.input_layouts,
+                                &choice.y_layout);
     choice.on_device = true;
     rc = make_call(binding, node, &choice, call_bind, &call);
-    if (rc == 0 && is_whole_on_device(binding, &call)) {
+    if (rc == 0 && bound_is_on_device(binding->backend, &call)) {
         rc = add_node_step(binding, node, &choice, &call);
     } else {
         if (rc == 0)

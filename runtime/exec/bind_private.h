@@ -30,6 +30,7 @@ struct binding {
     ARRAY_OF(struct plan_buffer) buffers;
     ARRAY_OF(void *) memory;         /* by buffer */
     ARRAY_OF(struct layout) layouts; /* by buffer: of what lies there */
+    ARRAY_OF(struct bound_turned) turned;
 };
 
 int binding_no_memory(struct binding *binding);

@@ -12,6 +12,8 @@
 #include "runtime/graph/graph.h"
 
 struct bound_step;
+struct device;
+struct device_backend;
 struct layout;
 
 struct kernel_chooser {
@@ -32,9 +34,11 @@ struct layout_chooser {
     /**
      * Say in which layout nodes compute, before any is bound; as above.
      *
+     * backend, device  on which, nothing being handed over to it; NULL: on the CPU
      * out_formats  graph->node_count of them, enum format, all FORMAT_BY_RULE
      */
-    int (*choose)(struct layout_chooser *chooser, const struct graph *graph, uint8_t *out_formats,
+    int (*choose)(struct layout_chooser *chooser, const struct graph *graph,
+                  const struct device_backend *backend, struct device *device, uint8_t *out_formats,
                   struct diag *diag);
 };
 

@@ -83,6 +83,14 @@ static bool is_input(const struct exec *exec, uint32_t buffer)
     return false;
 }
 
+static void forget_turned(struct bound *bound, uint32_t buffer)
+{
+    if (bound->needed_on[buffer] & ON_HOST)
+        return;
+    free(bound->memory[buffer]);
+    bound->memory[buffer] = NULL;
+}
+
 /* Constants that steps of the device read: one piece of memory, brought once. */
 static int bring_constants(struct exec *exec, struct diag *diag)
 {
@@ -114,6 +122,8 @@ static int bring_constants(struct exec *exec, struct diag *diag)
     }
     if (rc == 0)
         rc = exec->device_backend->upload_end(exec->device, &exec->device_constant_copies);
+    for (uint32_t i = 0; rc == 0 && i < bound->turned_count; i++)
+        forget_turned(bound, bound->turned[i].buffer);
     if (rc == -ENOMEM)
         return diag_set(diag, rc, "out of memory");
     return rc < 0 ? diag_set(diag, rc, "%s", exec->device_backend->problem(exec->device)) : 0;
@@ -382,15 +392,17 @@ bool exec_device_replay(struct exec *exec, int *out_failure)
 bool exec_device_constant(const struct exec *exec, const struct value *value, size_t *out_offset)
 {
     const struct bound *bound = exec->bound;
+    const void *memory = NULL;
 
-    for (uint32_t i = 0; exec->device_constants && i < bound->plan.buffer_count; i++) {
-        if (!bound->plan.buffers[i].is_external || bound->memory[i] != value->data ||
-            !bound->device_memory[i])
-            continue;
-        *out_offset = (size_t)((char *)bound->device_memory[i] - (char *)exec->device_constants);
-        return true;
-    }
-    return false;
+    for (uint32_t i = 0; exec->device_constants && !memory && i < bound->plan.buffer_count; i++)
+        if (bound->plan.buffers[i].is_external && bound->memory[i] == value->data)
+            memory = bound->device_memory[i];
+    for (uint32_t i = 0; exec->device_constants && !memory && i < bound->turned_count; i++)
+        if (bound->turned[i].value == value)
+            memory = bound->device_memory[bound->turned[i].buffer];
+    if (memory)
+        *out_offset = (size_t)((const char *)memory - (const char *)exec->device_constants);
+    return memory != NULL;
 }
 
 static struct exec_library_facts library_facts(const struct exec *exec, enum device_task task)

@@ -56,6 +56,30 @@ bool format_layouts(const struct node *node, enum format format, bool is_prepare
     return true;
 }
 
+/* Types of a device's own convolutions that compute in either layout. */
+static bool is_image_type(const struct value *value)
+{
+    return value &&
+           (value->dtype == DTYPE_F32 || value->dtype == DTYPE_F16 || value->dtype == DTYPE_BF16);
+}
+
+bool format_device_layouts(const struct node *node, enum format format, struct layout *out_inputs,
+                           struct layout *out_y)
+{
+    const struct value *w = node_input(node, 1), *y = node_output(node, 0);
+    const int residual = node->fused.residual_input;
+
+    if (node->domain[0] != '\0' || !is_image_type(node_input(node, 0)) || !is_image_type(w) ||
+        !is_image_type(y) || w->shape.rank != y->shape.rank ||
+        !format_layouts(node, format, true, out_inputs, out_y))
+        return false;
+    out_inputs[1] = *out_y;
+    if (residual >= 0 && node_input(node, (uint32_t)residual) &&
+        node->inputs[residual]->shape.rank == y->shape.rank)
+        out_inputs[residual] = *out_y;
+    return true;
+}
+
 /* Text */
 
 static int damaged(uint32_t line, struct diag *diag)

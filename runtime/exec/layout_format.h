@@ -45,6 +45,10 @@ struct layout format_layout(enum format format, int rank);
 bool format_layouts(const struct node *node, enum format format, bool is_prepared,
                     struct layout *out_inputs, struct layout *out_y);
 
+/** The same of a convolution on a device, whose weights lie as its images do. */
+bool format_device_layouts(const struct node *node, enum format format, struct layout *out_inputs,
+                           struct layout *out_y);
+
 /**
  * Read the text of a model. formats has graph->node_count entries, all of which are written.
  *

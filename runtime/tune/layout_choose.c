@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "runtime/exec/backend.h"
 #include "runtime/graph/fused_ops.h"
 #include "runtime/tune/layout_private.h"
 
@@ -137,7 +138,7 @@ static void follow_rules(const struct layout_job *job, const struct model *model
 
     for (uint32_t i = 0; i < graph->node_count; i++) {
         const struct node *node = graph->nodes[i];
-        bool is_preprocess = strcmp(node->op_type, PREPROCESS_OP_TYPE) == 0;
+        bool is_preprocess = !job->backend && strcmp(node->op_type, PREPROCESS_OP_TYPE) == 0;
         uint32_t trial = job->node_trials[i];
 
         layouts[i] = 0;
@@ -157,25 +158,35 @@ static void follow_rules(const struct layout_job *job, const struct model *model
     }
 }
 
+static const char *option_of(const struct layout_choice *choice)
+{
+    return choice->option ? choice->option : "--layout-transform";
+}
+
 static void print(const struct layout_choice *choice, const struct layout_job *job,
                   const uint8_t *formats, double before, double after, bool is_exact)
 {
     const struct graph *graph = job->graph;
+    /* On a device it is said of all, because the next operator follows. */
+    const enum format by_rule = job->backend ? FORMAT_ROW_MAJOR : FORMAT_BY_RULE;
     uint32_t both = 0, other = 0, shapes = 0;
 
     for (uint32_t i = 0; i < graph->node_count; i++) {
         both += job->node_trials[i] != SEARCH_NONE;
-        other += formats[i] != FORMAT_BY_RULE;
+        other += formats[i] != FORMAT_BY_RULE && formats[i] != by_rule;
     }
     for (size_t i = 0; i < job->trials.count; i++)
         shapes += job->trials.items[i].subjects[0].request.node != NULL;
     text_print(
         choice->out,
-        "load_and_run: --layout-transform: %" PRIu32 " of %" PRIu32
+        "load_and_run: %s: %" PRIu32 " of %" PRIu32
         " operators that know two layouts compute in another than by rule: %.3f ms expected in "
         "place of %.3f ms; %" PRIu32 " shapes timed in %.1f s%s",
-        other, both, after * 1e-6, before * 1e-6, shapes, (double)job->timing_ns * 1e-9,
+        option_of(choice), other, both, after * 1e-6, before * 1e-6, shapes,
+        (double)job->timing_ns * 1e-9,
         is_exact ? "" : "; there may be a better choice, the search was cut");
+    if (job->recalled > 0)
+        text_print(choice->out, ", %" PRIu32 " of them and of moves before", job->recalled);
     if (job->wrong_count > 0)
         text_print(choice->out,
                    ", %" PRIu32 " kernel%s turned down whose output differs from the reference's",
@@ -219,10 +230,11 @@ static int search_best(const struct layout_choice *choice, struct layout_job *jo
         bool has_any = false;
 
         for (uint32_t i = 0; i < count; i++) {
-            out_formats[i] = is_worth && best[i] != rules[i] && job->node_trials[i] != SEARCH_NONE
+            out_formats[i] = is_worth && job->node_trials[i] != SEARCH_NONE &&
+                                     (best[i] != rules[i] || job->backend)
                                  ? layout_format_of(best[i])
                                  : FORMAT_BY_RULE;
-            has_any = has_any || out_formats[i] != FORMAT_BY_RULE;
+            has_any = has_any || (out_formats[i] != FORMAT_BY_RULE && best[i] != rules[i]);
         }
         if (choice->out)
             print(choice, job, out_formats, before, has_any ? after : before, is_exact);
@@ -233,20 +245,76 @@ static int search_best(const struct layout_choice *choice, struct layout_job *jo
     return rc < 0 ? diag_set(job->diag, rc, "out of memory") : 0;
 }
 
-static int choose(struct layout_choice *choice, const struct graph *graph, uint8_t *out_formats,
-                  struct diag *diag)
+/* What times on a device depend on, beside what is timed. */
+static int write_conditions(const struct device_choice *given, char *out, size_t size)
 {
-    struct layout_job job = {.graph = graph, .diag = diag};
+    if (given && given->workspace_limit != UINT64_MAX)
+        return snprintf(out, size, "%s within %" PRIu64 " bytes",
+                        given->allows_tf32 ? " by TF32" : "", given->workspace_limit);
+    return snprintf(out, size, "%s", given && given->allows_tf32 ? " by TF32" : "");
+}
+
+static int choose_by_time(struct layout_choice *choice, struct layout_job *job,
+                          uint8_t *out_formats)
+{
+    char conditions[64];
+    int rc;
+
+    (void)write_conditions(choice->on_device, conditions, sizeof(conditions));
+    job->conditions = conditions;
+    job->memory = choice->on_device ? choice->on_device->memory : NULL;
+    rc = layout_time(job);
+    if (rc == 0 && !job->backend)
+        rc = layout_check(job);
+    if (rc == 0)
+        rc = search_best(choice, job, out_formats);
+    layout_time_deinit(job);
+    return rc;
+}
+
+static int choose_all(const struct layout_choice *choice, const struct layout_job *job,
+                      uint8_t *out_formats)
+{
+    const struct graph *graph = job->graph;
+    const enum format format =
+        choice->wish == LAYOUT_NHWC ? FORMAT_CHANNELS_LAST : FORMAT_ROW_MAJOR;
+    uint32_t count = 0, all = 0;
+
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        const struct node *node = graph->nodes[i];
+        struct layout *layouts, y;
+
+        if (node->domain[0] != '\0' || strcmp(node->op_type, "Conv") != 0)
+            continue;
+        layouts = calloc((size_t)node->input_count + 1, sizeof(*layouts));
+        if (!layouts)
+            return diag_set(job->diag, -ENOMEM, "out of memory");
+        all++;
+        if (job->backend ? format_device_layouts(node, format, layouts, &y)
+                         : format_layouts(node, format, true, layouts, &y)) {
+            out_formats[i] = (uint8_t)format;
+            count++;
+        }
+        free(layouts);
+    }
+    if (choice->out)
+        text_print(choice->out,
+                   "load_and_run: %s: %" PRIu32 " of %" PRIu32 " convolutions are to compute on %s "
+                   "images\n",
+                   option_of(choice), count, all, format_name(format));
+    return 0;
+}
+
+static int choose(struct layout_choice *choice, struct layout_job *job, uint8_t *out_formats)
+{
+    const struct graph *graph = job->graph;
+    struct diag *diag = job->diag;
     int rc;
 
     if (choice->text)
         return format_parse(choice->text, graph, out_formats, diag);
-    rc = layout_time(&job);
-    if (rc == 0)
-        rc = layout_check(&job);
-    if (rc == 0)
-        rc = search_best(choice, &job, out_formats);
-    layout_time_deinit(&job);
+    rc = choice->wish == LAYOUT_BY_TIME ? choose_by_time(choice, job, out_formats)
+                                        : choose_all(choice, job, out_formats);
     if (rc < 0)
         return rc;
     choice->text = format_text(graph, out_formats);
@@ -254,13 +322,15 @@ static int choose(struct layout_choice *choice, const struct graph *graph, uint8
 }
 
 static int choose_once(struct layout_chooser *chooser, const struct graph *graph,
+                       const struct device_backend *backend, struct device *device,
                        uint8_t *out_formats, struct diag *diag)
 {
     struct layout_choice *choice = (struct layout_choice *)chooser;
+    struct layout_job job = {.graph = graph, .backend = backend, .device = device, .diag = diag};
     int rc;
 
     pthread_mutex_lock(&choice->lock);
-    rc = choose(choice, graph, out_formats, diag);
+    rc = choose(choice, &job, out_formats);
     pthread_mutex_unlock(&choice->lock);
     return rc;
 }

@@ -21,6 +21,7 @@ struct layout_trial {
     struct call calls[SEARCH_LAYOUTS];
     bool can[SEARCH_LAYOUTS]; /* and computes right; of a move: from this one */
     uint64_t times_ns[SEARCH_LAYOUTS];
+    size_t bytes; /* of a move: the tensor's */
 };
 
 struct layout_trials ARRAY_FIELDS(struct layout_trial);
@@ -31,7 +32,12 @@ struct layout_job {
     uint32_t *node_trials;  /* by node: its trial, or SEARCH_NONE */
     uint32_t *value_trials; /* by value: of moving it, or SEARCH_NONE */
     uint64_t timing_ns;
-    uint32_t wrong_count; /* kernels of trials that compute something else */
+    uint32_t recalled;                    /* trials of a device that were timed before */
+    const struct device_backend *backend; /* on which; NULL: on the CPU */
+    struct device *device;
+    struct device_memory *memory; /* what was timed on devices before; NULL */
+    const char *conditions;       /* words, beside what is timed, on which its time there depends */
+    uint32_t wrong_count;         /* kernels of trials that compute something else */
     struct diag *diag;
     struct diag quiet;
 };
@@ -45,6 +51,10 @@ int layout_time(struct layout_job *job);
 /** Compare what the nodes' kernels compute with the reference; who is wrong in one layout only
  *  cannot be had there. -ENOMEM. */
 int layout_check(struct layout_job *job);
+
+/** The same on the device of the job, each trial alone; what its memory knows is not timed. -ENOMEM,
+ *  -ENOSPC, what the device fails with. */
+int layout_time_on_device(struct layout_job *job);
 
 void layout_time_deinit(struct layout_job *job);
 

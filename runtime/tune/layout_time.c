@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "runtime/exec/bind.h"
 #include "runtime/tune/layout_private.h"
 
 enum { UNTIMED_PASSES = 2, PASSES = 8 };
@@ -19,6 +20,11 @@ static struct tensor_view view_of(const struct value *value)
                                 value->data ? value->data : value->known};
 }
 
+static bool is_conv(const struct node *node)
+{
+    return node->domain[0] == '\0' && node_input(node, 1) && strcmp(node->op_type, "Conv") == 0;
+}
+
 /* A node as a request whose tensors lie in one layout; false where it cannot compute there. */
 static int init_subject(struct layout_job *job, const struct node *node, int layout,
                         bool is_prepared, struct subject *subject)
@@ -28,7 +34,7 @@ static int init_subject(struct layout_job *job, const struct node *node, int lay
         .outputs = calloc((size_t)node->output_count + 1, sizeof(*subject->outputs)),
         .input_layouts = calloc((size_t)node->input_count + 1, sizeof(*subject->input_layouts)),
         .output_layouts = calloc((size_t)node->output_count + 1, sizeof(*subject->output_layouts)),
-        .is_plan = is_prepared,
+        .is_plan = is_prepared && !job->backend,
     };
     if (!subject->inputs || !subject->outputs || !subject->input_layouts ||
         !subject->output_layouts)
@@ -46,10 +52,22 @@ static int init_subject(struct layout_job *job, const struct node *node, int lay
         .outputs = subject->outputs,
         .input_layouts = subject->input_layouts,
         .output_layouts = subject->output_layouts,
+        .on_device = job->backend != NULL,
         .diag = &job->quiet,
     };
+    if (job->backend && is_prepared)
+        return format_device_layouts(node, layout_format_of(layout), subject->input_layouts,
+                                     &subject->output_layouts[0]);
     return format_layouts(node, layout_format_of(layout), is_prepared, subject->input_layouts,
                           &subject->output_layouts[0]);
+}
+
+static void take_kernels(const struct layout_job *job, struct kernel_table *out_kernels)
+{
+    if (job->backend)
+        job->backend->kernels(out_kernels);
+    else
+        kernel_table_init(out_kernels, kernel_best_level());
 }
 
 static int bind_in(struct layout_job *job, const struct node *node, int layout, bool is_prepared,
@@ -61,12 +79,14 @@ static int bind_in(struct layout_job *job, const struct node *node, int layout, 
 
     if (rc <= 0)
         return rc;
-    kernel_table_init(&kernels, kernel_best_level());
+    take_kernels(job, &kernels);
     subject->request.kernels = &kernels;
-    rc = call_bind_any(&subject->request, is_prepared ? call_bind_conv_plan : call_bind,
+    rc = call_bind_any(&subject->request,
+                       is_prepared && !job->backend ? call_bind_conv_plan : call_bind,
                        &trial->calls[layout]);
     subject->request.kernels = NULL;
-    trial->can[layout] = rc == 0;
+    trial->can[layout] =
+        rc == 0 && (!job->backend || bound_is_on_device(job->backend, &trial->calls[layout]));
     return rc == -ENOMEM ? rc : 0;
 }
 
@@ -96,11 +116,6 @@ static int add_trial(struct layout_job *job, struct layout_trial *trial, uint32_
     }
     *out_index = (uint32_t)job->trials.count - 1;
     return 0;
-}
-
-static bool is_conv(const struct node *node)
-{
-    return node->domain[0] == '\0' && node_input(node, 1) && strcmp(node->op_type, "Conv") == 0;
 }
 
 /* Left alone: where it computes in one layout only, and where the two are the same. */
@@ -145,7 +160,7 @@ static int add_value(struct layout_job *job, const struct value *value)
 {
     struct layout layouts[SEARCH_LAYOUTS];
     struct tensor_view view = view_of(value);
-    struct layout_trial trial = {0};
+    struct layout_trial trial = {.bytes = (size_t)shape_bytes(&value->shape, value->dtype)};
     struct kernel_table kernels;
     char text[SHAPE_TEXT_BYTES];
     int rc = 0;
@@ -156,7 +171,7 @@ static int add_value(struct layout_job *job, const struct value *value)
         layouts[i] = format_layout(layout_format_of(i), value->shape.rank);
     if (layout_same(&layouts[0], &layouts[1], &value->shape))
         return 0;
-    kernel_table_init(&kernels, kernel_best_level());
+    take_kernels(job, &kernels);
     for (int i = 0; rc == 0 && i < SEARCH_LAYOUTS; i++) {
         rc = call_bind_reorder(&kernels, &view, &layouts[i], &layouts[1 - i], &trial.calls[i]);
         trial.can[i] = rc == 0;
@@ -213,7 +228,7 @@ static int list(struct layout_job *job, struct buffers *buffers)
         rc = add_node(job, graph->nodes[i]);
     for (uint32_t i = 0; rc == 0 && i < graph->value_count; i++) {
         rc = add_value(job, graph->values[i]);
-        if (rc == 0 && job->value_trials[i] != SEARCH_NONE)
+        if (rc == 0 && job->value_trials[i] != SEARCH_NONE && !job->backend)
             rc = grow(buffers,
                       (size_t)shape_bytes(&graph->values[i]->shape, graph->values[i]->dtype));
     }
@@ -278,12 +293,16 @@ int layout_time(struct layout_job *job)
     int rc = list(job, &buffers);
 
     if (rc == 0)
-        rc = walk(job, &buffers);
+        rc = job->backend ? layout_time_on_device(job) : walk(job, &buffers);
     free(buffers.from);
     free(buffers.to);
     job->timing_ns = ot_clock_ns(CLOCK_MONOTONIC) - start;
     if (rc == -ENOMEM)
         return diag_set(job->diag, rc, "out of memory");
+    if (rc == -ENOSPC)
+        return diag_set(job->diag, rc, "--cuda: the device has no room to time layouts");
+    if (rc < 0 && job->backend)
+        return diag_set(job->diag, rc, "%s", job->backend->problem(job->device));
     return rc < 0 ? diag_set(job->diag, rc, "a kernel failed while layouts were timed") : 0;
 }
 

@@ -298,7 +298,7 @@ def check_failures(model, folder):
 
 def check_words(model):
     for words, sentence in ((("--full-run",), "--full-run, --reproducible"), (("--reproducible",), "--reproducible"),
-                            (("--layout-transform", "cpu"), "--layout-transform chooses for the CPU"),
+                            (("--layout-transform", "cpu"), "--layout-transform cpu chooses for the CPU"),
                             (("--fast-run", "--fast-run-shared-batch-size", "2"), "shared batches")):
         done = run(model, "--no-trace", *words)
         expect(done.returncode == 2 and sentence in done.stderr, f"{words}: {done.returncode} {done.stderr}")

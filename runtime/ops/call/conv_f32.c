@@ -22,12 +22,28 @@ static int run_conv(const struct call *call)
     return 0;
 }
 
+/* As the images lie; with weights of one element per channel both are the same memory, which libraries
+ * want to be called as the images are. */
+static void take_layouts(const struct call_request *request, struct kernel_conv *shape)
+{
+    const struct layout *layouts = request->input_layouts;
+    const struct shape *w = &request->inputs[1].shape;
+
+    if (!layouts)
+        return;
+    shape->channels_last = call_plan_is_channels_last(request);
+    shape->w_channels_last = layout_is_channels_last(&layouts[1], w) &&
+                             (shape->channels_last || !layout_is_row_major(&layouts[1], w));
+}
+
 int call_bind_conv(const struct call_request *request, struct call *call)
 {
     struct conv_params *p;
     struct kernel_conv shape;
     int rc = call_conv_shape(request, &shape);
 
+    if (rc == 0 && request->on_device)
+        take_layouts(request, &shape);
     if (rc == 0 && request->on_device && call_is_half(request->inputs[1].dtype))
         return call_bind_conv_half(request, call, &shape);
     if (rc == 0 && request->outputs[0].dtype != DTYPE_F32)

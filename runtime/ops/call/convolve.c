@@ -332,6 +332,33 @@ static int run_pool(const struct call *call)
     return 0;
 }
 
+static void move_axis(int64_t *axes, int64_t last)
+{
+    axes[0] = axes[1];
+    axes[1] = axes[2];
+    axes[2] = last;
+}
+
+/* Channels that lie innermost are one more axis, over which the window reaches for one. False: images
+ * with depth leave no room for it. */
+static bool take_channels_last(struct kernel_pool_any *shape)
+{
+    struct kernel_window *w = &shape->window;
+
+    if (w->in[0] != 1 || w->out[0] != 1 || w->kernel[0] != 1 || w->pad_begin[0] != 0 ||
+        w->pad_end[0] != 0)
+        return false;
+    move_axis(w->in, shape->channels);
+    move_axis(w->out, shape->channels);
+    move_axis(w->kernel, 1);
+    move_axis(w->stride, 1);
+    move_axis(w->dilation, 1);
+    move_axis(w->pad_begin, 0);
+    move_axis(w->pad_end, 0);
+    shape->channels = 1;
+    return true;
+}
+
 int call_bind_pool_any(const struct call_request *request, struct call *call)
 {
     const struct node *node = request->node;
@@ -357,6 +384,8 @@ int call_bind_pool_any(const struct call_request *request, struct call *call)
     p->shape.p = (double)node_int(node, "p", 2);
     if (p->shape.p < 1.0)
         return call_refuse(request, -EINVAL, "p is %g", p->shape.p);
+    if (call_is_channels_last(request) && !take_channels_last(&p->shape))
+        return call_refuse(request, -ENOTSUP, "no kernel for channels-last images with depth");
     p->has_indices = is_max && call_is_read(node, 1);
     if (!node->outputs[0])
         call->workspace_bytes = (size_t)shape_bytes(&request->outputs[1].shape, DTYPE_F64);
