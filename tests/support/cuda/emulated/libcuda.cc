@@ -447,14 +447,24 @@ int cuMemFreeHost(void *memory)
     return SUCCESS;
 }
 
+/* Who gives memory back while a stream still has something to do with it. */
+static void need_device(uint64_t address, size_t bytes)
+{
+    if (is_device(address, bytes))
+        return;
+    fprintf(stderr, "emulated device: memory was given back that a stream uses\n");
+    abort();
+}
+
 static void copy_now(stream *s, void *to, const void *from, size_t bytes, uint64_t pushed_ns,
-                     uint32_t call)
+                     uint32_t call, bool is_in)
 {
     opening open;
 
+    need_device(is_in ? (uint64_t)to : (uint64_t)from, bytes);
     memcpy(to, from, bytes);
     occupy(s, pushed_ns, bytes / BYTES_PER_NS);
-    tool_copy(call, is_device((uint64_t)to, bytes), bytes, s->number, bytes / BYTES_PER_NS,
+    tool_copy(call, is_in, bytes, s->number, bytes / BYTES_PER_NS,
               s->clock_ns);
 }
 
@@ -471,10 +481,10 @@ int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, void *hand
     copied_pinned += is_pinned(from) ? (long)bytes : 0;
     if (is_pinned(from)) /* read when the copy runs */
         return push(
-            s, [=](stream *on, uint64_t at) { copy_now(on, (void *)to, from, bytes, at, number); });
+            s, [=](stream *on, uint64_t at) { copy_now(on, (void *)to, from, bytes, at, number, true); });
     std::vector<char> staged((const char *)from, (const char *)from + bytes);
     return push(s, [=, staged = std::move(staged)](stream *on, uint64_t at) {
-        copy_now(on, (void *)to, staged.data(), bytes, at, number);
+        copy_now(on, (void *)to, staged.data(), bytes, at, number, true);
     });
 }
 
@@ -492,7 +502,7 @@ int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, void *handle)
         return CAPTURE_UNSUPPORTED;
     copied_out += (long)bytes;
     rc = push(s,
-              [=](stream *on, uint64_t at) { copy_now(on, to, (void *)from, bytes, at, number); });
+              [=](stream *on, uint64_t at) { copy_now(on, to, (void *)from, bytes, at, number, false); });
     if (rc == SUCCESS && !is_pinned(to))
         drain(s);
     return rc ? rc : sticky;
@@ -509,6 +519,7 @@ int cuMemsetD8Async(uint64_t to, unsigned char value, size_t bytes, void *handle
     return push((stream *)handle, [=](stream *on, uint64_t at) {
         opening open;
 
+        need_device(to, bytes);
         memset((void *)to, value, bytes);
         occupy(on, at, bytes / BYTES_PER_NS);
         tool_memset(number, bytes, on->number, bytes / BYTES_PER_NS, on->clock_ns);
