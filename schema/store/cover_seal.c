@@ -246,6 +246,49 @@ static int measure_session(struct sealing *sealing)
 
 /* --- Forgetting --- */
 
+/* The first piece of a segment of a thread that ends behind that time: they lie one behind the other.
+ * What waits is in no cache, so nearly always the floors of segments tell. */
+static size_t first_behind(const struct cover_lane *lane, size_t segment, int part, int64_t time_ns)
+{
+    const struct cover_segment *at = &lane->segments.items[segment];
+    const struct cover_piece *pieces = lane->parts[part].items;
+    size_t from = at->first[part], until = end_of(lane, segment, part);
+
+    if (at->floor_ns >= time_ns)
+        return from;
+    if (segment + 1 < lane->segments.count && at[1].floor_ns <= time_ns)
+        return until;
+    while (from < until) {
+        const size_t middle = from + (until - from) / 2;
+
+        if (pieces[middle].end_ns <= time_ns)
+            from = middle + 1;
+        else
+            until = middle;
+    }
+    return from;
+}
+
+static void trim_thread(const struct sealing *sealing, struct cover_lane *lane, size_t segment,
+                        int part, size_t *kept)
+{
+    struct cover_pieces *pieces = &lane->parts[part];
+    const size_t first = first_behind(lane, segment, part, sealing->until_ns);
+    const size_t count = end_of(lane, segment, part) - first;
+
+    if (!count)
+        return;
+    if (lane->segments.items[segment].floor_ns < sealing->until_ns)
+        lane->is_cut |= pieces->items[first].start_ns < sealing->until_ns;
+    if (*kept != first) {
+        memmove(&pieces->items[*kept], &pieces->items[first], count * sizeof(*pieces->items));
+        if (part == COVER_LABELS)
+            memmove(&lane->ranges.items[*kept], &lane->ranges.items[first],
+                    count * sizeof(*lane->ranges.items));
+    }
+    *kept += count;
+}
+
 /* Of a part of a segment what ends behind that time, and all behind what was kept before. */
 static void trim_part(const struct sealing *sealing, struct cover_lane *lane, size_t segment,
                       int part, size_t *kept)
@@ -255,15 +298,18 @@ static void trim_part(const struct sealing *sealing, struct cover_lane *lane, si
     const bool may_count = counts(sealing->session, at) || (is_open && !sealing->session->is_ended);
     struct cover_pieces *pieces = &lane->parts[part];
 
+    if (!may_count)
+        return;
+    if (!lane->is_device) {
+        trim_thread(sealing, lane, segment, part, kept);
+        return;
+    }
     for (size_t i = at->first[part]; i < end_of(lane, segment, part); i++) {
         const struct cover_piece piece = pieces->items[i];
-        const bool stays = may_count && piece.end_ns > sealing->until_ns;
 
-        if (!stays)
+        if (piece.end_ns <= sealing->until_ns)
             continue;
         lane->is_cut |= piece.start_ns < sealing->until_ns;
-        if (part == COVER_LABELS && !lane->is_device)
-            lane->ranges.items[*kept] = lane->ranges.items[i];
         pieces->items[(*kept)++] = piece;
     }
 }
