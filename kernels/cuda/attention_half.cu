@@ -466,8 +466,10 @@ store_sums(const struct kernel_attention_data *d, const struct kernel_attention 
             to[8 * n + 2 * (lane % 4)] = have->sums[n][2 * r];
             to[8 * n + 2 * (lane % 4) + 1] = have->sums[n][2 * r + 1];
         }
-        to[CHANNELS] = have->largest[r];
-        to[CHANNELS + 1] = have->all[r];
+        if (lane % 4 == 0) { /* the other three have the same */
+            to[CHANNELS] = have->largest[r];
+            to[CHANNELS + 1] = have->all[r];
+        }
     }
     __syncthreads();
     UNROLL_NOT
