@@ -18,6 +18,9 @@ class Sizes:
 
     networks = (("resnet50", 1, {}), ("resnet50", 8, {}), ("resnet50", 32, {}), ("encoder", 1, {}), ("encoder", 8, {}),
                 ("attention", 8, {}))
+    # Of a type: batch, queries, keys.
+    attentions = (("float16", 8, 1024, 1024), ("bfloat16", 8, 1024, 1024), ("float16", 8, 1, 4096),
+                  ("bfloat16", 8, 1, 4096))
     moved = (8192, 4096)
     steps = 100
     judged_from = 32 # of a smaller batch kernels are so short that events take a share of them
@@ -116,6 +119,17 @@ def try_network(place, sizes, net, batch, options):
             judge(name, batch >= sizes.judged_from, recording, offs))
 
 
+def try_attention(place, sizes, dtype, batch, queries, keys):
+    """In the type that it is stored in, beside cuDNN's and what PyTorch chooses itself."""
+    net = f"attention-{queries}x{keys}"
+    model = place.scratch / f"{net}-{dtype}.onnx"
+    model.write_bytes(networks.stored_attention(batch, queries, keys, dtype))
+    ways = {"float16": ("cudnn", "eager16"), "bfloat16": ("cudnn_bf16", "eager_bf16")}[dtype]
+    ms = infer(place, model, sizes.steps)
+    others = ", ".join(peer_text(place, way, net, batch, model, sizes.steps) for way in ways)
+    return f"attention of {dtype} x{batch}, {queries} queries of {keys} keys: {ms:.3g} ms ({others})"
+
+
 def judge_bandwidth(rates, peak):
     """Rates in bytes/s by operator, and what is too slow of them."""
     text = "of copies' bytes/s: " + ", ".join(f"{name} {rate / peak:.0%}" for name, rate in rates.items())
@@ -147,6 +161,7 @@ def check_networks(place, sizes=Sizes):
         text, wrong = try_network(place, sizes, net, batch, options)
         found.append(text)
         problems += wrong
+    found += [try_attention(place, sizes, *one) for one in sizes.attentions]
     if problems:
         raise Failed("; ".join(problems + found))
     return "; ".join(found)

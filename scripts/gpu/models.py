@@ -29,9 +29,9 @@ def weights(count, spread, seed):
     return array.array("f", (numbers.uniform(-spread, spread) for _ in range(count))).tobytes()
 
 
-def value_info(name, dims):
+def value_info(name, dims, dtype=1):
     shape = b"".join(field(1, field(1, dim)) for dim in dims)
-    return field(1, name) + field(2, field(1, field(1, 1) + field(2, shape)))
+    return field(1, name) + field(2, field(1, field(1, dtype) + field(2, shape)))
 
 
 def onnx_model():

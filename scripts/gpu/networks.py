@@ -12,7 +12,8 @@ from models import field, value_info, varint, weights
 STAGES = ((3, 64, 1), (4, 128, 2), (6, 256, 2), (3, 512, 2))  # blocks, width, stride of the first
 EXPANSION, CLASSES = 4, 1000
 FLOAT, INT64 = 1, 7
-OPSET = 20  # the first one with Gelu
+HALVES = {"float16": 10, "bfloat16": 16}
+OPSET, ATTENTION_OPSET = 20, 23  # the first ones with Gelu, and with Attention
 PIECE = 1 << 16  # weights repeat after so many: they are to be of a size, not to be different
 
 
@@ -56,11 +57,11 @@ class Graph:
     def numbers(self, *numbers):
         return self.tensor((len(numbers),), array.array("q", numbers).tobytes(), INT64)
 
-    def model(self, inputs, outputs):
-        """Both as (name, dims) each."""
+    def model(self, inputs, outputs, opset=OPSET):
+        """Both as (name, dims) each, and where it is not FLOAT the type."""
         graph = b"".join([*self.nodes, field(2, "network"), *self.tensors, *(field(11, value_info(*one)) for one in inputs),
                           *(field(12, value_info(*one)) for one in outputs)])
-        return field(1, 9) + field(7, graph) + field(8, field(1, "") + field(2, OPSET))
+        return field(1, 9) + field(7, graph) + field(8, field(1, "") + field(2, opset))
 
 
 def convolution(graph, x, c_in, c_out, size, stride):
@@ -126,6 +127,14 @@ def one_attention(batch, heads=16, rows=1024, size=64):
     graph, dims = Graph(), (batch, heads, rows, size)
     y = attention(graph, "q", "k", "v", size)
     return graph.model([(name, dims) for name in "qkv"], [(y, dims)])
+
+
+def stored_attention(batch, queries, keys, dtype, heads=16, size=64):
+    """Attention of half precision as it is stored: its inputs are not converted."""
+    graph, dtype = Graph(), HALVES[dtype]
+    dims = [(batch, heads, rows, size) for rows in (queries, keys, keys)]
+    y = graph.add("Attention", ["q", "k", "v"])
+    return graph.model([(name, one, dtype) for name, one in zip("qkv", dims)], [(y, dims[0], dtype)], ATTENTION_OPSET)
 
 
 def bound_by_memory(rows, width):

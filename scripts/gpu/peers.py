@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What others take for the networks of networks.py: peers.py eager|compiled|onnxruntime NET BATCH MODEL STEPS
-[PROVIDER], in float16 eager16|compiled16, or peers.py cudnn attention BATCH - STEPS. Prints one line of JSON:
-`median_ms` of a step, waited for, or `why_not`."""
+[PROVIDER], in float16 eager16|compiled16, or peers.py cudnn|cudnn_bf16 attention BATCH - STEPS, also eager16 or eager_bf16,
+of attention-QUERIESxKEYS, too. Prints one line of JSON: `median_ms` of a step, waited for, or `why_not`."""
 import json
 import statistics
 import sys
@@ -59,21 +59,26 @@ def make_attention(torch):
 
 
 def inputs_of(torch, net, batch, device, dtype):
-    shapes = {"resnet50": [(batch, 3, 224, 224)], "encoder": [(batch, 128, 768)],
-              "attention": [(batch, 16, 1024, 64)] * 3}[net]
+    if net.startswith("attention"):
+        queries, keys = map(int, (net.partition("-")[2] or "1024x1024").split("x"))
+        shapes = [(batch, 16, rows, 64) for rows in (queries, keys, keys)]
+    else:
+        shapes = {"resnet50": [(batch, 3, 224, 224)], "encoder": [(batch, 128, 768)]}[net]
     return [torch.randn(shape, device=device, dtype=dtype) for shape in shapes]
 
 
 def by_torch(way, net, batch, steps):
     import torch
     torch.manual_seed(1)
-    dtype = torch.float16 if way in ("cudnn", "eager16", "compiled16") else torch.float32
-    module = {"resnet50": make_resnet, "encoder": make_encoder, "attention": make_attention}[net](torch)
+    dtype = {"cudnn": torch.float16, "eager16": torch.float16, "compiled16": torch.float16,
+             "cudnn_bf16": torch.bfloat16, "eager_bf16": torch.bfloat16}.get(way, torch.float32)
+    module = {"resnet50": make_resnet, "encoder": make_encoder,
+              "attention": make_attention}[net.partition("-")[0]](torch)
     module = module.eval().to("cuda", dtype)
     inputs = inputs_of(torch, net, batch, "cuda", dtype)
     step = torch.compile(module) if way.startswith("compiled") else module
     with torch.no_grad():
-        if way != "cudnn":
+        if not way.startswith("cudnn"):
             return median_ms(lambda: step(*inputs), torch.cuda.synchronize, steps)
         from torch.nn.attention import SDPBackend, sdpa_kernel
         with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):

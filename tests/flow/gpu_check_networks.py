@@ -38,12 +38,17 @@ def check_models():
     for name, make, count, dims in (
             ("resnet50", lambda: networks.resnet50(2, 64), {"Conv": 53, "Relu": 49, "Add": 16, "Gemm": 1}, [2, 1000]),
             ("encoder", lambda: networks.encoder(2, 8, 24, 3, 4), {"MatMul": 3 * 8, "Softmax": 3, "Gelu": 3}, [2, 8, 24]),
-            ("attention", lambda: networks.one_attention(2, 3, 5, 4), {"MatMul": 2, "Softmax": 1}, [2, 3, 5, 4])):
+            ("attention", lambda: networks.one_attention(2, 3, 5, 4), {"MatMul": 2, "Softmax": 1}, [2, 3, 5, 4]),
+            ("stored", lambda: networks.stored_attention(2, 3, 7, "float16", 5, 4), {"Attention": 1}, [2, 5, 3, 4])):
         graph = onnx.load_model_from_string(make()).graph
         kinds = [node.op_type for node in graph.node]
         expect({kind: kinds.count(kind) for kind in count} == count, f"{name}: {kinds}")
         out = [dim.dim_value for dim in graph.output[0].type.tensor_type.shape.dim]
         expect(out == dims and len(graph.output) == 1, f"{name}: {out}")
+    for name, number in (("float16", onnx.TensorProto.FLOAT16), ("bfloat16", onnx.TensorProto.BFLOAT16)):
+        model = onnx.load_model_from_string(networks.stored_attention(2, 3, 7, name))
+        types = [one.type.tensor_type.elem_type for one in [*model.graph.input, *model.graph.output]]
+        expect(types == [number] * 4 and model.opset_import[0].version == 23, f"attention of {name}: {types}")
     big = sum(len(tensor.raw_data) for tensor in onnx.load_model_from_string(networks.resnet50(1)).graph.initializer) // 4
     expect(big == 25530472, f"ResNet-50 has {big} parameters")
 
@@ -65,6 +70,7 @@ def check_emulated(script, folder):
 
     class Small(computing.Sizes):
         networks = (("encoder", 1, {"rows": 4, "width": 16, "layers": 1, "heads": 2}),)
+        attentions = (("float16", 1, 2, 20), ("bfloat16", 2, 17, 20))
         moved, steps = (16, 24), 2
 
     place = script.Place(BUILD, False, folder, None)
@@ -77,6 +83,9 @@ def check_emulated(script, folder):
     expect(re.fullmatch(r"encoder x1: \S+ ms \(eager:? .*, compiled:? .*, onnxruntime:? .*\), in float16 \S+ ms "
                         r"\(eager16:? .*, compiled16:? .*\), recorded \S+%, CUPTI absent, its own by events", text),
            f"a network: {text}")
+    for one, ways in zip(Small.attentions, (r"\(cudnn:? .*, eager16:? ", r"\(cudnn_bf16:? .*, eager_bf16:? ")):
+        text = computing.try_attention(place, Small, *one)
+        expect(re.match(rf"attention of {one[0]} x{one[1]}, {one[2]} queries of 20 keys: \S+ ms {ways}", text), text)
     os.environ["OPTRACE_CUPTI"] = str(BUILD / "tests/support/libcupti.so.13")
     text = computing.try_network(place, Small, *Small.networks[0])[0]
     expect(re.search(r", own records' [+-]\d+\.\d%$", text), f"with a CUPTI: {text}")
