@@ -374,6 +374,23 @@ static void fit_cells(struct out *out)
     }
 }
 
+/* Pages of a table that leave out the same say so once. */
+static void note_dropped(struct out *out, const char *titles)
+{
+    struct table_state *state = out->state;
+
+    if (state->dropped_titles && strcmp(state->dropped_titles, titles) == 0)
+        return;
+    free(state->dropped_titles);
+    state->dropped_titles = strdup(titles);
+    if (!state->dropped_titles)
+        out_fail(out, -ENOMEM);
+    out_note(out, OUT_NOTE_PLAIN,
+             "Left out, as the terminal is %zu columns wide: %s; -o FILE and the other formats "
+             "have them.",
+             out->options.width, titles);
+}
+
 void out_table_fit(struct out *out)
 {
     const size_t limit = out->options.width;
@@ -386,9 +403,6 @@ void out_table_fit(struct out *out)
     if (dropped.failed)
         out_fail(out, -ENOMEM);
     else if (dropped.length)
-        out_note(out, OUT_NOTE_PLAIN,
-                 "Left out, as the terminal is %zu columns wide: %s; -o FILE and the other formats "
-                 "have them.",
-                 limit, text_buffer_text(&dropped));
+        note_dropped(out, text_buffer_text(&dropped));
     text_buffer_deinit(&dropped);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tables for people: a box of rules around cells of several lines, the totals above it as two plain
- * columns, notes below. Cells are padded by terminal columns, not by bytes.
+ * columns, notes below. Cells are padded by terminal columns, not by bytes. As widths come from the
+ * cells, these wait for the end of the table, or of its page where it has very many rows.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,6 +22,8 @@ static const struct rules unicode_rules = {
 static const struct rules ascii_rules = {
     "|", {"+", "-", "+", "+"}, {"+", "=", "+", "+"}, {"+", "-", "+", "+"}, {"+", "-", "+", "+"},
 };
+
+enum { PAGE_ROWS = 1 << 16 }; /* some 20 MiB of cells */
 
 static int table_open(struct out *out)
 {
@@ -42,7 +45,8 @@ static void start_section(struct out *out, const struct out_section *section)
     }
 }
 
-static void drop_table(struct table_state *state)
+/* The cells that were printed, or never will be, and the columns as they were made to fit. */
+static void drop_page(struct table_state *state)
 {
     for (size_t i = 0; i < state->cells.count; i++)
         free(state->cells.items[i]);
@@ -51,6 +55,14 @@ static void drop_table(struct table_state *state)
     free(state->shown);
     state->shown = NULL;
     state->shown_count = 0;
+}
+
+static void drop_table(struct table_state *state)
+{
+    drop_page(state);
+    state->page_count = 0;
+    free(state->dropped_titles);
+    state->dropped_titles = NULL;
 }
 
 static void write_padding(struct out *out, size_t columns)
@@ -220,13 +232,11 @@ static bool is_share(const char *name)
                                           strncmp(name, "cumulative", 10) != 0);
 }
 
-static void table_begin(struct out *out)
+static void begin_page(struct out *out)
 {
     struct table_state *state = out->state;
     struct shown *shown = NULL;
 
-    if (out->section->data_only)
-        return;
     state->shown = calloc(out->column_count ? out->column_count : 1, sizeof(*state->shown));
     if (!state->shown) {
         out_fail(out, -ENOMEM);
@@ -249,6 +259,12 @@ static void table_begin(struct out *out)
         shown->is_share |= is_share(column->name);
         shown->count = i + 1 - shown->first;
     }
+}
+
+static void table_begin(struct out *out)
+{
+    if (!out->section->data_only)
+        begin_page(out);
 }
 
 /* The lines of one cell: what each of its columns has to say, one below the other. */
@@ -295,33 +311,6 @@ static void write_line_row(struct out *out, const struct out_value *values)
     else
         out_write(out, line.text);
     text_buffer_deinit(&line);
-}
-
-static void table_row(struct out *out, const struct out_value *values)
-{
-    struct table_state *state = out->state;
-
-    if (out->section->data_only)
-        return;
-    if (out->section->style == OUT_STYLE_LINES) {
-        write_line_row(out, values);
-        return;
-    }
-    for (size_t i = 0; i < state->shown_count; i++) {
-        char *cell = render_cell(out, &state->shown[i], values);
-
-        if (out->error)
-            return;
-        if (array_push(&state->cells, cell) < 0) {
-            free(cell);
-            out_fail(out, -ENOMEM);
-            return;
-        }
-        if (!cell)
-            continue;
-        out_table_widen(&state->shown[i], cell);
-        state->has_tall_cells |= strchr(cell, '\n') != NULL;
-    }
 }
 
 static void write_rule(struct out *out, const char *const rule[4])
@@ -435,16 +424,17 @@ static void drop_empty_columns(struct table_state *state)
     state->shown_count = columns;
 }
 
-static void table_end(struct out *out)
+/* Prints the rows that wait, with a head of their own, and begins anew. */
+static void end_page(struct out *out)
 {
     struct table_state *state = out->state;
     const struct rules *rules = out->options.ascii ? &ascii_rules : &unicode_rules;
 
     drop_empty_columns(state);
-    if (state->shown_count && out->section->style == OUT_STYLE_BOX)
+    if (state->shown_count)
         out_table_fit(out);
-    if (out->section->style == OUT_STYLE_BOX && !out->section->data_only && state->shown_count) {
-        start_section(out, out->section);
+    if (state->shown_count) {
+        start_section(out, state->page_count++ ? NULL : out->section);
         write_head(out, rules);
         for (size_t i = 0; i < state->cells.count; i += state->shown_count) {
             if (i == 0 || state->has_tall_cells)
@@ -455,7 +445,55 @@ static void table_end(struct out *out)
             write_rule(out, rules->head);
         write_rule(out, rules->bottom);
     }
-    if (out->section->style == OUT_STYLE_LINES && !out->section->data_only)
+    drop_page(state);
+}
+
+static bool is_page_full(const struct out *out)
+{
+    const struct table_state *state = out->state;
+    const size_t rows = out->options.page_rows ? out->options.page_rows : PAGE_ROWS;
+
+    return state->shown_count && state->cells.count / state->shown_count >= rows;
+}
+
+static void table_row(struct out *out, const struct out_value *values)
+{
+    struct table_state *state = out->state;
+
+    if (out->section->data_only)
+        return;
+    if (out->section->style == OUT_STYLE_LINES) {
+        write_line_row(out, values);
+        return;
+    }
+    if (is_page_full(out)) {
+        end_page(out);
+        begin_page(out);
+    }
+    for (size_t i = 0; i < state->shown_count; i++) {
+        char *cell = render_cell(out, &state->shown[i], values);
+
+        if (out->error)
+            return;
+        if (array_push(&state->cells, cell) < 0) {
+            free(cell);
+            out_fail(out, -ENOMEM);
+            return;
+        }
+        if (!cell)
+            continue;
+        out_table_widen(&state->shown[i], cell);
+        state->has_tall_cells |= strchr(cell, '\n') != NULL;
+    }
+}
+
+static void table_end(struct out *out)
+{
+    struct table_state *state = out->state;
+
+    if (out->section->style == OUT_STYLE_BOX && !out->section->data_only)
+        end_page(out);
+    else if (!out->section->data_only)
         state->section_count++;
     drop_table(state);
 }

@@ -19,8 +19,10 @@ struct shown {
 struct table_state {
     struct shown *shown;
     size_t shown_count;
-    ARRAY_OF(char *) cells; /* shown_count for each row; NULL is empty */
+    ARRAY_OF(char *) cells; /* of the page: shown_count for each row; NULL is empty */
     bool has_tall_cells;    /* of several lines: rules then stand between all rows */
+    size_t page_count;      /* of the table, that are printed */
+    char *dropped_titles;   /* what the last page left out, as the note about it says; or NULL */
     size_t section_count;   /* printed so far: a blank line stands between two */
 };
 

@@ -548,6 +548,90 @@ static void tables_fit_the_terminal(void **state)
     free(text);
 }
 
+/* Rows of a table whose names grow, by pages of two, as wide as a terminal. */
+static char *print_pages(size_t row_count, size_t width)
+{
+    static const struct out_column compact[] = {
+        {.name = "a", .title = "name", .wrap = 60, .compact = true},
+        {.name = "b", .title = "time", .compact = true},
+        {.name = "c", .title = "odd", .compact = true},
+    };
+    static const char *const names[] = {"a", "bb", "ccc", "dd", "e"};
+    static const struct out_section section = {.name = "pages", .title = "Many"};
+    struct out_options options = {
+        .report = "test", .ascii = true, .all_notes = true, .width = width, .page_rows = 2};
+    struct diag diag = {0};
+    struct out *out;
+    char *text = NULL;
+    size_t size;
+
+    options.stream = open_memstream(&text, &size);
+    CHECK_OK(out_open(&options, &out));
+    for (int table = 0; table < 2; table++) {
+        out_table_begin(out, &section, compact, 3);
+        for (size_t i = 0; i < row_count; i++)
+            out_row(out, (struct out_value[]){out_text(names[i]),
+                                              out_integer(OUT_INT, (int64_t)(i + 1) * 12),
+                                              out_number(OUT_REAL, i < 3 ? NAN : 0.5)});
+        out_table_end(out);
+    }
+    CHECK_OK(out_close(&out, &diag));
+    fclose(options.stream);
+    return text;
+}
+
+static size_t count_of(const char *text, const char *word)
+{
+    size_t count = 0;
+
+    for (; (text = strstr(text, word)); text++)
+        count++;
+    return count;
+}
+
+static void long_tables_have_pages(void **state)
+{
+    static const char expected[] = "Many\n"
+                                   "+------+------+\n"
+                                   "| name | time |\n"
+                                   "+======+======+\n"
+                                   "| a    |   12 |\n"
+                                   "| bb   |   24 |\n"
+                                   "+------+------+\n"
+                                   "\n"
+                                   "+------+------+-----+\n"
+                                   "| name | time | odd |\n"
+                                   "+======+======+=====+\n"
+                                   "| ccc  |   36 |   - |\n"
+                                   "| dd   |   48 | 0.5 |\n"
+                                   "+------+------+-----+\n"
+                                   "\n"
+                                   "+------+------+-----+\n"
+                                   "| name | time | odd |\n"
+                                   "+======+======+=====+\n"
+                                   "| e    |   60 | 0.5 |\n"
+                                   "+------+------+-----+\n"
+                                   "\n"
+                                   "Many\n"
+                                   "+------+------+\n";
+    char *text = print_pages(5, 0);
+
+    (void)state;
+    text[sizeof(expected) - 1] = '\0';
+    assert_string_equal(text, expected);
+    free(text);
+    text = print_pages(2, 0); /* a page that is just full is followed by none */
+    CHECK_U64(count_of(text, "name"), 2);
+    free(text);
+    text = print_pages(0, 0); /* without rows it has its head */
+    CHECK_U64(count_of(text, "name"), 2);
+    free(text);
+    text = print_pages(5, 12); /* what all leave out is said once of each table */
+    CHECK_U64(count_of(text, "name"), 6);
+    CHECK_U64(count_of(text, "Left out"), 4);
+    free(text);
+}
+
 static void texts_of_a_list_lose_their_middle(void **state)
 {
     static const struct out_column names[] = {
@@ -606,6 +690,7 @@ int main(void)
         cmocka_unit_test(parts_show_when_partial),
         cmocka_unit_test(compact_columns_stay_on_one_line),
         cmocka_unit_test(tables_fit_the_terminal),
+        cmocka_unit_test(long_tables_have_pages),
         cmocka_unit_test(texts_of_a_list_lose_their_middle),
         cmocka_unit_test(compact_durations_have_units),
         cmocka_unit_test(full_disk_is_told),
