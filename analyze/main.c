@@ -10,11 +10,11 @@
 
 #include "analyze/command.h"
 #include "analyze/export/export.h"
-#include "analyze/export/file.h"
 #include "analyze/import/folded.h"
 #include "analyze/output_check.h"
 #include "analyze/query/choose_sessions.h"
 #include "analyze/query/query.h"
+#include "analyze/report_file.h"
 #include "analyze/reports/compare/place.h"
 #include "analyze/reports/report.h"
 #include "analyze/source/files.h"
@@ -121,49 +121,6 @@ out:
 
 /* --- Output. --- */
 
-/* Where the report goes. It is gathered in memory first, so that nothing appears when there turns
- * out to be no answer; only the rows of a query, which may be many, go straight on. */
-struct sink {
-    const char *path; /* NULL: standard output */
-    struct export_file file;
-    FILE *gathered; /* NULL: the file is open from the start */
-    char *text;
-    size_t size;
-};
-
-static int sink_open(struct sink *sink, bool gathers, struct diag *diag)
-{
-    if (!gathers)
-        return export_file_open(&sink->file, sink->path, true, diag);
-    sink->gathered = open_memstream(&sink->text, &sink->size);
-    return sink->gathered ? 0 : diag_set(diag, -ENOMEM, "no memory for the report");
-}
-
-static int sink_write_gathered(struct sink *sink, struct diag *diag)
-{
-    int rc = export_file_open(&sink->file, sink->path, true, diag);
-
-    if (rc < 0)
-        return rc;
-    fwrite(sink->text, 1, sink->size, sink->file.stream); /* the end says what went wrong */
-    return export_file_close(&sink->file, true, diag);
-}
-
-/* Writes what was gathered when `keep` is set; without it the file is not even made. */
-static int sink_close(struct sink *sink, bool keep, struct diag *diag)
-{
-    int rc = 0;
-
-    if (!sink->gathered)
-        rc = sink->file.stream ? export_file_close(&sink->file, keep, diag) : 0;
-    else if (fclose(sink->gathered) == EOF)
-        rc = diag_set(diag, -ENOMEM, "no memory for the report");
-    else if (keep)
-        rc = sink_write_gathered(sink, diag);
-    free(sink->text);
-    return rc;
-}
-
 /* Columns that tables should fit in; 0: any. */
 static size_t choose_width(const struct analyze_options *options)
 {
@@ -188,7 +145,7 @@ static bool wants_color(const struct analyze_options *options)
 static int print_report(struct report *report, struct diag *diag)
 {
     const struct analyze_options *options = report->options;
-    struct sink sink = {.path = options->output};
+    struct report_file file = {0};
     struct out_options out_options = {
         .format = options->wiki ? OUT_FORMAT_WIKI : (enum out_format)options->format,
         .report = report->kind->name,
@@ -197,11 +154,12 @@ static int print_report(struct report *report, struct diag *diag)
         .ascii = options->ascii,
         .all_notes = options->notes,
     };
-    int rc = sink_open(&sink, report->kind->output != REPORT_STREAMS, diag), close_rc;
+    const bool holds = report->kind->output != REPORT_STREAMS;
+    int rc = report_file_open(&file, options->output, holds, diag), close_rc;
     bool is_written;
 
     if (rc == 0) {
-        out_options.stream = sink.gathered ? sink.gathered : sink.file.stream;
+        out_options.stream = file.stream;
         out_options.color = wants_color(options);
         out_options.width = report->width = choose_width(options);
         rc = out_open(&out_options, &report->out);
@@ -215,7 +173,7 @@ static int print_report(struct report *report, struct diag *diag)
     close_rc = out_close(&report->out, diag);
     rc = rc == 0 || close_rc < 0 ? close_rc : rc;
     is_written = rc == 0 || (rc == REPORT_NOTHING && out_options.format == OUT_FORMAT_JSON);
-    close_rc = sink_close(&sink, is_written, diag);
+    close_rc = report_file_close(&file, is_written, diag);
     return rc == 0 || close_rc < 0 ? close_rc : rc;
 }
 
