@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "analyze/metrics/critical_pieces.h"
 #include "analyze/query/frame_times.h"
@@ -18,10 +17,8 @@
 struct segment {
     struct segment *before; /* NULL: of the root */
     size_t uses;            /* by segments on top, ends, and as the root */
-    int64_t start_ns;
     uint64_t first_span, last_span;
-    size_t count, byte_count;
-    uint8_t bytes[]; /* steps */
+    struct packed_steps steps;
 };
 
 /* A piece of an earlier part, and the path until it has ended. */
@@ -45,74 +42,8 @@ struct critical_parts {
     struct critical_step last; /* told, but for what may be one with it */
     bool has_last;
     uint64_t last_span;
-    ARRAY_OF(uint8_t) bytes; /* of the segment at hand */
     ARRAY_OF(struct segment *) chain;
 };
-
-/* --- Steps in bytes. --- */
-
-enum { NUMBER_BYTES = 10, STEP_BYTES = 5 * NUMBER_BYTES, KIND_BITS = 3 };
-
-static uint8_t *put_number(uint8_t *at, uint64_t value)
-{
-    for (; value > 0x7f; value >>= 7)
-        *at++ = (uint8_t)(value | 0x80);
-    *at++ = (uint8_t)value;
-    return at;
-}
-
-static uint64_t get_number(const uint8_t **at)
-{
-    uint64_t value = 0;
-
-    for (unsigned shift = 0;; shift += 7) {
-        uint8_t byte = *(*at)++;
-
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte <= 0x7f)
-            return value;
-    }
-}
-
-/* After what ended at a time. */
-static int pack(struct critical_parts *parts, const struct critical_step *step, int64_t since_ns)
-{
-    uint8_t *at;
-
-    if (array_reserve(&parts->bytes, parts->bytes.count + STEP_BYTES) < 0)
-        return -ENOMEM;
-    at = parts->bytes.items + parts->bytes.count;
-    at = put_number(at, (uint64_t)step->kind | (uint64_t)step->is_shown << KIND_BITS |
-                            (uint64_t)(step->start_ns != since_ns) << (KIND_BITS + 1));
-    if (step->start_ns != since_ns)
-        at = put_number(at, (uint64_t)step->start_ns - (uint64_t)since_ns);
-    at = put_number(at, (uint64_t)(step->end_ns - step->start_ns));
-    if (step->kind != PATH_NOTHING) {
-        at = put_number(at, step->op);
-        at = put_number(at, step->lane);
-    }
-    parts->bytes.count = (size_t)(at - parts->bytes.items);
-    return 0;
-}
-
-static struct critical_step unpack(const uint8_t **at, int64_t since_ns)
-{
-    uint64_t word = get_number(at);
-    struct critical_step step = {.start_ns = since_ns,
-                                 .op = SPAN_NONE,
-                                 .lane = SPAN_NONE,
-                                 .kind = word & ((1 << KIND_BITS) - 1),
-                                 .is_shown = word >> KIND_BITS & 1};
-
-    if (word >> (KIND_BITS + 1))
-        step.start_ns = (int64_t)((uint64_t)since_ns + get_number(at));
-    step.end_ns = step.start_ns + (int64_t)get_number(at);
-    if (step.kind != PATH_NOTHING) {
-        step.op = (uint32_t)get_number(at);
-        step.lane = (uint32_t)get_number(at);
-    }
-    return step;
-}
 
 static struct critical_step step_of(const struct critical_path *path, const struct path_step *step)
 {
@@ -156,15 +87,12 @@ static int tell(struct critical_parts *parts, const struct critical_step *step, 
 
 static int tell_segment(struct critical_parts *parts, const struct segment *segment)
 {
-    const uint8_t *at = segment->bytes;
-    int64_t since_ns = segment->start_ns;
+    struct packed_steps_place place = {0};
+    struct critical_step step;
     int rc = 0;
 
-    for (size_t i = 0; i < segment->count && rc == 0; i++) {
-        struct critical_step step = unpack(&at, since_ns);
-
-        since_ns = step.end_ns;
-        if (i == 0) {
+    while (rc == 0 && packed_steps_next(&segment->steps, &place, &step)) {
+        if (place.step == 1) {
             rc = tell(parts, &step, segment->first_span);
         } else {
             rc = tell_last(parts);
@@ -183,7 +111,8 @@ static void drop_segment(struct critical_parts *parts, struct segment *segment)
     while (segment && --segment->uses == 0) {
         struct segment *before = segment->before;
 
-        parts->kept_bytes -= sizeof(*segment) + segment->byte_count;
+        parts->kept_bytes -= sizeof(*segment) + segment->steps.bytes.count;
+        packed_steps_deinit(&segment->steps);
         free(segment);
         segment = before;
     }
@@ -210,36 +139,42 @@ static int number_span(struct critical_parts *parts, const struct critical_path 
 }
 
 /* Of the steps of a path, last first. */
-static struct segment *make_segment(struct critical_parts *parts, const struct critical_path *path,
-                                    struct segment *before)
+static int fill_segment(struct critical_parts *parts, const struct critical_path *path,
+                        struct segment *segment)
 {
     const struct path_step *steps = path->steps.items;
     size_t count = path->steps.count;
-    uint64_t first_span = NO_SPAN, last_span = NO_SPAN;
-    struct segment *segment;
+    int rc = 0;
 
-    parts->bytes.count = 0;
-    for (size_t i = count; i > 0; i--) {
+    for (size_t i = count; i > 0 && rc == 0; i--) {
         struct critical_step step = step_of(path, &steps[i - 1]);
 
-        if (pack(parts, &step, i == count ? step.start_ns : steps[i].end_ns) < 0)
-            return NULL;
+        rc = packed_steps_add(&segment->steps, &step);
     }
-    if (count && (number_span(parts, path, steps[count - 1].span, &first_span) < 0 ||
-                  number_span(parts, path, steps[0].span, &last_span) < 0))
-        return NULL;
-    segment = malloc(sizeof(*segment) + parts->bytes.count);
+    segment->first_span = segment->last_span = NO_SPAN;
+    if (rc == 0 && count)
+        rc = number_span(parts, path, steps[count - 1].span, &segment->first_span);
+    if (rc == 0 && count)
+        rc = number_span(parts, path, steps[0].span, &segment->last_span);
+    return rc;
+}
+
+/* NULL without memory. */
+static struct segment *make_segment(struct critical_parts *parts, const struct critical_path *path,
+                                    struct segment *before)
+{
+    struct segment *segment = calloc(1, sizeof(*segment));
+
     if (!segment)
         return NULL;
-    *segment = (struct segment){.before = before,
-                                .start_ns = count ? steps[count - 1].start_ns : 0,
-                                .first_span = first_span,
-                                .last_span = last_span,
-                                .count = count,
-                                .byte_count = parts->bytes.count};
-    if (parts->bytes.count)
-        memcpy(segment->bytes, parts->bytes.items, parts->bytes.count);
-    parts->kept_bytes += sizeof(*segment) + segment->byte_count;
+    if (fill_segment(parts, path, segment) < 0) {
+        packed_steps_deinit(&segment->steps);
+        free(segment);
+        return NULL;
+    }
+    packed_steps_trim(&segment->steps);
+    segment->before = before;
+    parts->kept_bytes += sizeof(*segment) + segment->steps.bytes.count;
     if (before)
         before->uses++;
     return segment;
@@ -533,7 +468,6 @@ void critical_parts_destroy(struct critical_parts **parts)
         return;
     drop_ends(*parts, &(*parts)->ends);
     drop_segment(*parts, (*parts)->root);
-    array_deinit(&(*parts)->bytes);
     array_deinit(&(*parts)->chain);
     array_deinit(&(*parts)->frames);
     free((*parts)->open_ns);

@@ -10,15 +10,7 @@
 #ifndef OPTRACE_ANALYZE_METRICS_CRITICAL_PARTS_H
 #define OPTRACE_ANALYZE_METRICS_CRITICAL_PARTS_H
 
-#include "analyze/metrics/critical_path.h"
-
-/* A step of the path, without a place of a part. */
-struct critical_step {
-    int64_t start_ns, end_ns;
-    uint32_t op, lane; /* SPAN_NONE of PATH_NOTHING */
-    enum path_step_kind kind;
-    bool is_shown; /* of the span; true of PATH_NOTHING */
-};
+#include "analyze/metrics/critical_steps.h"
 
 /* Where steps go, in the order of time. */
 struct critical_sink {

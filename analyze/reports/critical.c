@@ -24,8 +24,8 @@ struct path_report {
     struct groups groups;   /* only names of lines */
     uint32_t *lines_of_ops; /* by op and kind; NO_LINE: none yet */
     size_t op_count;
-    ARRAY_OF(struct critical_step) shown; /* the first steps of what is asked for */
-    size_t shown_most, shown_count;       /* so many are kept; so many there are */
+    struct packed_steps shown;      /* the first steps of what is asked for */
+    size_t shown_most, shown_count; /* so many are kept; so many there are */
     double wall_ns;
 };
 
@@ -96,7 +96,7 @@ static int add_step(void *user, const struct critical_step *step)
     if (*place == NO_LINE)
         rc = make_line(all, step, place);
     if (rc == 0 && step->is_shown && all->shown_count++ < all->shown_most)
-        rc = array_push(&all->shown, *step);
+        rc = packed_steps_add(&all->shown, step);
     if (rc < 0)
         return rc;
     line = &all->lines.items[*place];
@@ -116,7 +116,8 @@ static int begin_lines(struct path_report *all, const struct spans_answer *spans
     all->lines_of_ops = malloc(count * sizeof(*all->lines_of_ops));
     all->op_count = spans->ops.count;
     all->spans = spans;
-    all->lines.count = all->shown.count = 0;
+    all->lines.count = 0;
+    packed_steps_deinit(&all->shown);
     all->shown_count = 0;
     groups_deinit(&all->groups);
     all->groups = (struct groups){0};
@@ -153,28 +154,31 @@ static const struct line_column step_columns[] = {
     {LINE_TEXT("lane", "Lane", 30), {NULL}, "where", step_lane_of},
 };
 
-static int emit_steps(const struct report *report, const struct path_report *all, struct diag *diag)
+/* A line for each, as they come: they need neither be sorted nor be there together. */
+static void emit_steps(const struct report *report, const struct path_report *all)
 {
+    enum { COLUMNS = sizeof(step_columns) / sizeof(step_columns[0]) };
     static const struct out_section section = {.name = "path",
                                                .keep = "name at_ns time_ns kind",
                                                .title = "The path in the order of time"};
-    const struct lines lines = {
-        .columns = step_columns,
-        .column_count = sizeof(step_columns) / sizeof(step_columns[0]),
-        .items = all->shown.items,
-        .count = all->shown.count,
-        .item_bytes = sizeof(*all->shown.items),
-        .context = all,
-        .order_by = "+at_ns",
-        .top = report_top(report),
-    };
-    size_t shown;
-    int rc = lines_emit(report->out, &section, &lines, &shown, diag);
+    struct out_column columns_out[COLUMNS];
+    struct out_value values[COLUMNS];
+    struct packed_steps_place place = {0};
+    struct critical_step step;
+    const size_t shown = lines_kept(all->shown.count, report_top(report));
 
-    if (rc == 0 && shown < all->shown_count)
+    for (size_t i = 0; i < COLUMNS; i++)
+        columns_out[i] = step_columns[i].out;
+    out_table_begin(report->out, &section, columns_out, COLUMNS);
+    while (place.step < shown && packed_steps_next(&all->shown, &place, &step)) {
+        for (size_t i = 0; i < COLUMNS; i++)
+            values[i] = step_columns[i].value(&step, all);
+        out_row(report->out, values);
+    }
+    out_table_end(report->out);
+    if (shown < all->shown_count)
         out_note(report->out, OUT_NOTE_PLAIN, "%zu of %zu parts of the path are shown.", shown,
                  all->shown_count);
-    return rc;
 }
 
 /* --- Which run. --- */
@@ -263,7 +267,7 @@ static int emit_path(const struct report *report, struct path_report *all,
     rc = report_emit_lines(report, &section, all->lines.items, all->lines.count,
                            sizeof(*all->lines.items), all, diag);
     if (rc == 0)
-        rc = emit_steps(report, all, diag);
+        emit_steps(report, all);
     if (rc == 0)
         note_path(report, all, run, ended);
     return rc;
@@ -382,7 +386,7 @@ static int run(const struct report *report, struct diag *diag)
         rc = query_run(report, &selection, &all, &spans, diag);
     critical_parts_destroy(&all.parts);
     array_deinit(&all.lines);
-    array_deinit(&all.shown);
+    packed_steps_deinit(&all.shown);
     groups_deinit(&all.groups);
     free(all.lines_of_ops);
     spans_answer_deinit(&spans);

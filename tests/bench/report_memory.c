@@ -65,7 +65,7 @@ static const struct answer {
     {"pprof_busy", BIG_STORE_OP_AROUND_ALL, {"--export", "pprof"}},
     {"folded_busy", BIG_STORE_OP_AROUND_ALL, {"--export", "folded"}},
     {"speedscope_busy", BIG_STORE_OP_AROUND_ALL, {"--export", "speedscope"}},
-    {"history_two", BIG_STORE_TWO_SESSIONS, {"--history", "--total"}},
+    {"critical_table", BIG_STORE_NO_RUNS, {"--report", "critical", "-t", "0"}},
     {"what_if", BIG_STORE_NO_RUNS, {"--report", "critical", "--what-if", "node_1.*=2"}},
     {"critical_busy", BIG_STORE_OP_AROUND_ALL, {"--report", "critical"}},
     {"page_busy", BIG_STORE_OP_AROUND_ALL, {"--format", "html"}},
