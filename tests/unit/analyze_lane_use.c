@@ -245,6 +245,65 @@ static void gaps_have_causes(void **state)
     drop(&answer);
 }
 
+/* Of spans that end at one time the last one is what a gap comes after. */
+static void a_gap_comes_after_the_last_that_ended(void **state)
+{
+    const struct span spans[] = {
+        {.start_ns = 0, .dur_ns = 100, .op = OP},
+        {.start_ns = 90, .dur_ns = 10, .op = WAIT},
+        {.start_ns = 200, .dur_ns = 10, .op = OP},
+    };
+    struct spans_answer answer = make(spans, 3);
+    struct idle_gap_array gaps = {0};
+
+    (void)state;
+    CHECK_OK(idle_find(&answer, &gaps));
+    CHECK_U64(gaps.count, 1);
+    CHECK_U64(gaps.items[0].before, 1);
+    CHECK_U64(gaps.items[0].before_op, WAIT);
+    CHECK_U64(gaps.items[0].after_op, OP);
+    array_deinit(&gaps);
+    drop(&answer);
+}
+
+/* Two parts that an op of the thread goes through: gaps that end in the second. */
+static void gaps_come_from_parts(void **state)
+{
+    const struct span first[] = {
+        {.start_ns = 0, .dur_ns = 200, .op = OP, .frame = SPAN_FRAME_FIRST},
+        {.start_ns = 5, .dur_ns = 5, .op = LAUNCH, .correlation = 1},
+        {.start_ns = 10, .dur_ns = 20, .op = KERNEL, .lane = STREAM, .correlation = 1},
+    };
+    const struct span second[] = {
+        {.start_ns = 0, .dur_ns = 200, .op = OP, .frame = SPAN_FRAME_AGAIN},
+        {.start_ns = 60, .dur_ns = 20, .op = WAIT}, /* begins in the middle of 30 and 90 */
+        {.start_ns = 90, .dur_ns = 5, .op = LAUNCH, .correlation = 2},
+        {.start_ns = 300, .dur_ns = 5, .op = WAIT},
+        {.start_ns = 95, .dur_ns = 5, .op = KERNEL, .lane = STREAM, .correlation = 2},
+    };
+    struct spans_answer parts[] = {make(first, 3), make(second, 5)};
+    struct idle_gap_array gaps = {0};
+    struct idle_parts *idle = NULL;
+
+    (void)state;
+    CHECK_OK(idle_begin(&parts[0], &idle));
+    CHECK_OK(idle_add(idle, &parts[0], &gaps));
+    CHECK_U64(gaps.count, 0);
+    CHECK_OK(idle_add(idle, &parts[1], &gaps));
+    CHECK_U64(gaps.count, 2);
+    CHECK_U64((uint64_t)gaps.items[0].start_ns, 200);
+    CHECK_U64((uint64_t)gaps.items[0].end_ns, 300);
+    CHECK_U64(gaps.items[0].before, SPAN_NONE); /* its own place is in another part */
+    CHECK_U64(gaps.items[0].before_op, OP);
+    expect_gap(&gaps.items[1], 30, 95, IDLE_HOST_WAITED, 1);
+    CHECK_U64(gaps.items[1].during_op, WAIT);
+    CHECK_U64(gaps.items[1].before_op, KERNEL);
+    idle_parts_destroy(&idle);
+    array_deinit(&gaps);
+    drop(&parts[0]);
+    drop(&parts[1]);
+}
+
 static void a_gap_starts_where_the_last_of_all_ended(void **state)
 {
     const struct span spans[] = {
@@ -271,6 +330,8 @@ int main(void)
         cmocka_unit_test(communication_is_no_copy),
         cmocka_unit_test(spans_that_touch_do_not_run_at_once),
         cmocka_unit_test(gaps_have_causes),
+        cmocka_unit_test(a_gap_comes_after_the_last_that_ended),
+        cmocka_unit_test(gaps_come_from_parts),
         cmocka_unit_test(a_gap_starts_where_the_last_of_all_ended),
     };
 
