@@ -609,8 +609,11 @@ static void link_piece(struct cutter *cutter, uint32_t place, const struct span_
     if (piece->cross != SPAN_NONE)
         return;
     if (piece->before == SPAN_NONE) {
+        /* Even where it began with the run, and waited for nothing: what earlier parts had in common
+         * may have been told, and a path that begins anew does not go on from there. */
         cutter->lacks_earlier |=
-            is_of_earlier(cutter, piece) && piece->start_ns > cutter->path->start_ns;
+            is_of_earlier(cutter, piece) &&
+            (piece->start_ns > cutter->path->start_ns || cutter->path->first > 0);
         piece->cross = find_last(cutter, place, INT64_MIN);
     } else if (!is_device) {
         gap_ns = piece->start_ns - items[piece->before].end_ns;

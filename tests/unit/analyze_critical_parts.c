@@ -11,7 +11,15 @@
 #include "tests/support/store_support.h"
 #include "tests/support/temp.h"
 
-enum { SEEDS = 24, PART = 60, EVENTS_MAX = 3000, THREADS = 3, STREAMS = 2, KEPT_PER_EVENT = 32 };
+enum {
+    SEEDS = 24,
+    PART = 60,
+    EVENTS_MAX = 3000,
+    THREADS = 3,
+    STREAMS = 2,
+    KEPT_PER_EVENT = 32,
+    AROUND = 60
+};
 enum {
     OP = 1,
     INNER,
@@ -32,6 +40,7 @@ struct scene {
     bool is_alone;     /* threads are never idle and launch nothing: no lane waits for another */
     bool waits;        /* streams wait for each other */
     bool shares_times; /* bursts follow each other without a pause */
+    bool is_around;    /* a thread is in an op all the time, and in others, one after the other */
     struct store_event events[EVENTS_MAX];
     size_t count;
     int64_t correlation, end_ns, free_ns[STREAMS];
@@ -159,12 +168,26 @@ static void add_alone(struct scene *scene)
     }
 }
 
+/* An op around all of a thread so far, and others, around AROUND bursts each, that touch. */
+static void add_around(struct scene *scene, const int64_t *bursts, size_t count)
+{
+    const int64_t end_ns = scene->end_ns;
+
+    for (size_t i = 0; i + AROUND < count; i += AROUND)
+        add(scene, 1, INNER, bursts[i], bursts[i + AROUND] - bursts[i], STORE_NULL);
+    add(scene, 1, OP, STORE_SUPPORT_START_NS, end_ns - STORE_SUPPORT_START_NS, STORE_NULL);
+}
+
 static void fill(struct scene *scene)
 {
+    int64_t bursts[EVENTS_MAX];
+    size_t burst_count = 0;
+
     scene->end_ns = STORE_SUPPORT_START_NS;
     while (scene->count < EVENTS_MAX - 100) {
         const int64_t burst_ns = scene->end_ns;
 
+        bursts[burst_count++] = burst_ns;
         if (scene->is_alone) {
             add_alone(scene);
             continue;
@@ -179,6 +202,8 @@ static void fill(struct scene *scene)
         if (scene->end_ns == burst_ns)
             scene->end_ns += scene->grid_ns;
     }
+    if (scene->is_around)
+        add_around(scene, bursts, burst_count);
     number_launches(scene);
     qsort(scene->events, scene->count, sizeof(scene->events[0]), compare_events);
 }
@@ -258,7 +283,7 @@ static const struct ops_question question = {
 
 static void tell_parts(struct store *store, struct critical_window window, struct told *out_told)
 {
-    const struct span_parts to = {out_told, begin, take, false, PART, SPAN_FRAMES_LABELS};
+    const struct span_parts to = {out_told, begin, take, false, PART, SPAN_FRAMES_OPS};
     struct spans_answer answer;
     struct diag diag = {0};
 
@@ -353,6 +378,15 @@ static void parts_of_streams_and_threads(void **state)
     assert_true(tally.most_kept < EVENTS_MAX * KEPT_PER_EVENT / 4); /* paths join */
 }
 
+/* What an op is that goes on in the next part is one step with what it was, and with nothing else. */
+static void ops_around_are_known_again(void **state)
+{
+    const struct tally tally = try_seeds(&(struct scene){.grid_ns = 1000003, .is_around = true});
+
+    (void)state;
+    assert_true(tally.cut > SEEDS * 3 / 4);
+}
+
 static void bursts_that_touch(void **state)
 {
     const struct tally fine = try_seeds(&(struct scene){.grid_ns = 997, .shares_times = true});
@@ -384,6 +418,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_of_streams_and_threads),
+        cmocka_unit_test(ops_around_are_known_again),
         cmocka_unit_test(bursts_that_touch),
         cmocka_unit_test(threads_that_never_meet),
         cmocka_unit_test(waits_of_streams_take_all_at_once),
