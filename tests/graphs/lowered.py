@@ -816,11 +816,29 @@ def mappers():
     return g
 
 
+def encoders():
+    """Keys and values of other types, with a default and without."""
+    g = Group(learning=4)
+    words, wide = g.feed(np.array(["emu", "ox", "lynx"], object)), g.feed(np.array([1.5, -2.0, 3.0], np.float64))
+    names = helper.make_tensor("k", 8, [2], [b"lynx", b"emu"])
+
+    def values(kind, numbers, name="v"):
+        return helper.make_tensor(name, kind, [len(numbers)], numbers)
+
+    g.add("LabelEncoder", [words], (5,), LEARNING, keys_tensor=names, values_tensor=values(5, [7, -8]), default_tensor=values(5, [42], "d"))
+    g.add("LabelEncoder", [words], (5,), LEARNING, keys_tensor=names, values_tensor=values(5, [7, -8]))
+    g.add("LabelEncoder", [wide], (11,), LEARNING, keys_tensor=values(11, [1.5, 3.0], "k"), values_tensor=values(11, [0.25, 1e200]),
+          default_tensor=values(11, [1e-300], "d"))
+    g.add("LabelEncoder", [wide], (11,), LEARNING, keys_tensor=values(11, [1.5, 3.0], "k"), values_tensor=values(11, [0.25, 1e200]))
+    return g
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     makers = (layers, attention, quantised, blocks, last, channels, linear, grouped, sequences, scans, learning, trees, ensembles,
-              drawn, labels, mappers, carried, boosted, alone, words, texts, ports)
+              drawn, labels, mappers, carried, boosted, alone, words, texts, ports,
+              encoders)
     for make in makers:
         make().write(pathlib.Path(sys.argv[1]) / f"lowered_{make.__name__}")
 

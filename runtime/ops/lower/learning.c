@@ -280,34 +280,55 @@ static struct value *list_named(struct lower *l, const char *const names[4])
     return NULL;
 }
 
+/* What lists of tensors have where no default is given: -1, of reals -0. */
+static struct value *plain_default(struct lower *l, enum dtype dtype)
+{
+    static const float minus_zero = -0.0f;
+    static const double minus_zero_wide = -0.0;
+    static const int16_t none_of_16 = -1;
+    static const int32_t none_of_32 = -1;
+    const void *from = dtype == DTYPE_F32   ? (const void *)&minus_zero
+                       : dtype == DTYPE_F64 ? (const void *)&minus_zero_wide
+                       : dtype == DTYPE_I16 ? (const void *)&none_of_16
+                       : dtype == DTYPE_I32 ? (const void *)&none_of_32
+                                            : NULL;
+    struct value *value = NULL;
+    void *data;
+
+    if (!from) {
+        lower_refuse(l, "its values are %s", dtype_name(dtype));
+        return NULL;
+    }
+    data = lower_data(l, dtype, &(struct shape){1, {1}}, &value);
+    if (data)
+        memcpy(data, from, dtype_bytes(dtype));
+    return value;
+}
+
 /* What stands for a key that is none. */
 static struct value *default_of(struct lower *l, const struct value *values)
 {
     const struct attribute *a = node_attribute(l->node, "default_tensor");
+    const enum dtype dtype = values ? values->dtype : DTYPE_F32;
     int64_t whole = node_int(l->node, "default_int64", -1);
     const char *text = node_string(l->node, "default_string", "_Unused");
     struct value *value;
 
-    if (a && (a->type != ATTRIBUTE_TENSOR || !values || a->tensor.dtype != values->dtype ||
-              shape_elements(&a->tensor.shape) != 1))
+    if (a && (a->type != ATTRIBUTE_TENSOR || !values || a->tensor.dtype != dtype ||
+              shape_elements(&a->tensor.shape) != 1)) {
         lower_refuse(l, "its default_tensor is no element of the type of its values");
-    if (values && values->dtype == DTYPE_STRING) {
+        return NULL;
+    }
+    if (dtype == DTYPE_STRING)
         value = lower_texts(l, &text, 1);
-        if (l->rc == 0 && a)
-            memcpy(value->data, a->tensor.data, sizeof(int64_t));
-        return value;
-    }
-    if (!values || values->dtype == DTYPE_F32)
-        value = lower_number(l, a && a->type == ATTRIBUTE_TENSOR && a->tensor.dtype == DTYPE_F32
-                                    ? *(const float *)a->tensor.data
-                                    : node_float(l->node, "default_float", -0.0f));
-    else {
-        if (a && a->type == ATTRIBUTE_TENSOR && a->tensor.dtype == DTYPE_I64)
-            memcpy(&whole, a->tensor.data, sizeof(whole));
+    else if (dtype == DTYPE_F32)
+        value = lower_number(l, node_float(l->node, "default_float", -0.0f));
+    else if (dtype == DTYPE_I64)
         value = lower_list(l, &whole, 1);
-    }
-    if (values && values->dtype != DTYPE_F32 && values->dtype != DTYPE_I64)
-        lower_refuse(l, "its values are %s", dtype_name(values->dtype));
+    else
+        value = plain_default(l, dtype);
+    if (l->rc == 0 && a)
+        memcpy(value->data, a->tensor.data, dtype_bytes(dtype));
     return value;
 }
 
@@ -318,6 +339,9 @@ static bool has_nan(const struct value *keys)
     if (keys && keys->dtype == DTYPE_F32)
         for (int64_t i = 0; i < shape_elements(&keys->shape); i++)
             found |= isnan(((const float *)keys->data)[i]) != 0;
+    if (keys && keys->dtype == DTYPE_F64)
+        for (int64_t i = 0; i < shape_elements(&keys->shape); i++)
+            found |= isnan(((const double *)keys->data)[i]) != 0;
     return found;
 }
 
