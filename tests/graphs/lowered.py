@@ -833,12 +833,25 @@ def encoders():
     return g
 
 
+def batched():
+    """Scan as operator set 8 had it: over a batch, here of one."""
+    g = Group(opset=8)
+    around = g.feed(g.real(3))
+    infos = [[helper.make_tensor_value_info(n, 1, [3]) for n in names] for names in ("sab", "tv")]
+    body = helper.make_graph([helper.make_node("Add", ["s", "a"], ["t"]), helper.make_node("Mul", ["t", "b"], ["u"]),
+                              helper.make_node("Add", ["u", around], ["v"])], "body", *infos)
+    inputs = ["", g.feed(g.real(1, 3)), g.feed(g.real(1, 4, 3)), g.feed(g.real(1, 4, 3))]
+    g.add("Scan", inputs, (1, 1), "", body=body, num_scan_inputs=2)
+    g.add("Scan", inputs, (1, 1), "", body=body, num_scan_inputs=2, directions=[1, 0])
+    return g
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     makers = (layers, attention, quantised, blocks, last, channels, linear, grouped, sequences, scans, learning, trees, ensembles,
               drawn, labels, mappers, carried, boosted, alone, words, texts, ports,
-              encoders)
+              encoders, batched)
     for make in makers:
         make().write(pathlib.Path(sys.argv[1]) / f"lowered_{make.__name__}")
 

@@ -152,12 +152,52 @@ static void loops_over_sequences_are_checked(void **state)
     refuse(looped("SequenceInsert", "m:i64; c:bool; none; -"), "is left out");
 }
 
+/* As operator set 8 had it, over a batch, or as those behind it. */
+static struct graph *scanned(int64_t opset, const char *inputs, const char *attributes)
+{
+    struct graph *graph = build_graph(opset), *body = make_body(2, 0);
+    struct node *node = build_node(graph, "Scan", inputs, attributes, "y; z");
+
+    body->output_count = 0;
+    CHECK_OK(graph_add_output(body, body->inputs[0]));
+    CHECK_OK(graph_add_output(body, body->inputs[1]));
+    CHECK_OK(node_set_graph(node, "body", body));
+    build_output(graph, "y");
+    build_output(graph, "z");
+    return graph;
+}
+
+static void scans_are_checked(void **state)
+{
+    struct graph *graph = scanned(8, "-; x:f32 1,2; t:f32 1,3,2", "num_scan_inputs=1");
+    struct diag diag = {0};
+
+    CHECK_OK(lower_graph(graph, &diag));
+    assert_string_equal(graph_find_value(graph, "y")->producer->op_type, "Unsqueeze");
+    graph_destroy(&graph);
+    refuse(scanned(8, "-; x:f32 1,2; t:f32 2,3,2", "num_scan_inputs=1"), "not known to be 1");
+    refuse(scanned(8, "-; x:f32 ?; t:f32 1,3,2", "num_scan_inputs=1"), "not known to be 1");
+    refuse(scanned(8, "n:i64 1; x:f32 1,2; t:f32 1,3,2", "num_scan_inputs=1"),
+           "operator Scan of node \"Scan_0\" is not supported: it has a length for each");
+    refuse(scanned(8, "-; x:f32 1,2", "num_scan_inputs=1"), "its body does not fit");
+    refuse(scanned(8, "-; -; t:f32 1,3,2", "num_scan_inputs=1"), "input 1 is left out");
+    refuse(scanned(8, "-", "num_scan_inputs=1"), "its body does not fit");
+    refuse(scanned(8, "-; x:f32 1,2; t:f32 1,3,2", "num_scan_inputs=1 scan_input_axes=[0]"),
+           "attribute scan_input_axes is not known");
+    refuse(scanned(9, "x:f32 2; t:f32 3,2", "num_scan_inputs=1 directions=[0]"),
+           "attribute directions is not known");
+    refuse(scanned(9, "-; t:f32 3,2", "num_scan_inputs=1"), "input 0 is left out");
+    refuse(scanned(7, "-; x:f32 1,2; t:f32 1,3,2", "num_scan_inputs=1"),
+           "operator set 8 is the first");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(learned_models_are_checked),
         cmocka_unit_test(maps_are_checked),
         cmocka_unit_test(loops_over_sequences_are_checked),
+        cmocka_unit_test(scans_are_checked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

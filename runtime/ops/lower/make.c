@@ -408,7 +408,7 @@ void lower_keep(struct lower *l)
 
 void lower_refuse(struct lower *l, const char *format, ...)
 {
-    char text[200];
+    char text[200], type[NODE_TYPE_BYTES];
     va_list arguments;
 
     if (l->rc < 0)
@@ -416,6 +416,6 @@ void lower_refuse(struct lower *l, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
-    l->rc = diag_set(l->diag, -ENOTSUP, "operator %s.%s of node \"%s\" is not supported: %s",
-                     l->node->domain, l->node->op_type, l->node->name, text);
+    l->rc = diag_set(l->diag, -ENOTSUP, "operator %s of node \"%s\" is not supported: %s",
+                     node_full_type(l->node, type), l->node->name, text);
 }

@@ -6,9 +6,12 @@
 
 #include "runtime/ops/lower/rules.h"
 
+enum { MANY = 1024 };
+
 struct scan {
     struct graph *body;
     uint32_t states, scanned, captured; /* inputs of the node, in this order */
+    struct value *inputs[MANY];         /* without what is captured */
 };
 
 /* The number i of a list of whole numbers, `fallback` where there is no list. */
@@ -20,19 +23,58 @@ static int64_t nth(const struct lower *l, const char *name, uint32_t i, int64_t 
     return ints && i < count ? ints[i] : fallback;
 }
 
+/* Operator set 8 had it over a batch: [batch, turn, ...]. One of 1 is left out. */
+static bool is_batched(const struct lower *l)
+{
+    return graph_opset(l->graph, "") < 9;
+}
+
+static int64_t input_axis(const struct lower *l, uint32_t i)
+{
+    return is_batched(l) ? 0 : nth(l, "scan_input_axes", i, 0);
+}
+
+static bool is_backward(const struct lower *l, uint32_t i)
+{
+    return nth(l, is_batched(l) ? "directions" : "scan_input_directions", i, 0) != 0;
+}
+
+static void check_attributes(struct lower *l)
+{
+    if (graph_opset(l->graph, "") < 8)
+        lower_refuse(l, "operator set 8 is the first that has it");
+    for (uint32_t i = 0; i < l->node->attribute_count; i++) {
+        const char *name = l->node->attributes[i].name;
+
+        if (is_batched(l) ? strncmp(name, "scan_", 5) == 0 : strcmp(name, "directions") == 0)
+            lower_refuse(l, "attribute %.60s is not known", name);
+    }
+}
+
+/* What a batch of 1 has. */
+static struct value *only_one(struct lower *l, struct value *value)
+{
+    if (value->shape.rank < 1 || value->shape.dims[0] != 1) {
+        lower_refuse(l, "operator set 8 has it over a batch, which is not known to be 1");
+        return NULL;
+    }
+    return lower_squeeze(l, value, 0);
+}
+
 static void read_scan(struct lower *l, struct scan *s)
 {
     const struct node *node = l->node;
+    const uint32_t first = is_batched(l) ? 1 : 0; /* behind lengths of each of a batch */
     int64_t scanned = node_int(node, "num_scan_inputs", 0);
     uint32_t given = node->input_count - node->captured_count;
 
     s->body = node_graph(node, "body");
     s->captured = node->captured_count;
-    if (graph_opset(l->graph, "") < 9) {
-        lower_refuse(l, "operator set 8 had it over batches");
-        return;
-    }
-    if (!s->body || scanned < 1 || scanned > given ||
+    check_attributes(l);
+    if (first && given > 0 && node->inputs[0])
+        lower_refuse(l, "it has a length for each of its batch");
+    given -= given < first ? given : first;
+    if (!s->body || scanned < 1 || scanned > given || given > MANY ||
         s->body->input_count - s->body->capture_count != given ||
         s->body->output_count != node->output_count) {
         lower_refuse(l, "its body does not fit its inputs and outputs");
@@ -42,9 +84,13 @@ static void read_scan(struct lower *l, struct scan *s)
     s->states = given - s->scanned;
     if (s->states > s->body->output_count)
         lower_refuse(l, "its body does not fit its inputs and outputs");
-    for (uint32_t i = 0; i < given; i++)
-        if (!node->inputs[i])
-            lower_refuse(l, "input %u is left out", i);
+    for (uint32_t i = 0; i < given && l->rc == 0; i++) {
+        s->inputs[i] = node->inputs[first + i];
+        if (!s->inputs[i])
+            lower_refuse(l, "input %u is left out", first + i);
+        else if (first)
+            s->inputs[i] = only_one(l, s->inputs[i]);
+    }
 }
 
 /* A number as long as `axis` of the value. */
@@ -91,12 +137,12 @@ static struct node *body_node(struct lower *l, struct graph *body, const char *t
 
 /* The turn's number, or how far it is from the end: -1, -2, ... */
 static struct value *place_of(struct lower *l, const struct scan *s, struct value *turn,
-                              bool is_backward)
+                              bool from_end)
 {
     struct value *last, *place;
     int64_t *data;
 
-    if (!is_backward)
+    if (!from_end)
         return turn;
     last = body_value(l, s->body, DTYPE_I64, 0);
     place = body_value(l, s->body, DTYPE_NONE, -1);
@@ -115,8 +161,7 @@ static struct value *place_of(struct lower *l, const struct scan *s, struct valu
 static void gather_part(struct lower *l, const struct scan *s, uint32_t i, struct value *turn,
                         struct value *part)
 {
-    bool is_backward = nth(l, "scan_input_directions", i, 0) != 0;
-    struct value *place = place_of(l, s, turn, is_backward);
+    struct value *place = place_of(l, s, turn, is_backward(l, i));
     struct value *whole = body_value(l, s->body, DTYPE_NONE, -1);
     struct node *node;
 
@@ -125,7 +170,7 @@ static void gather_part(struct lower *l, const struct scan *s, uint32_t i, struc
     part->is_input = false;
     node = body_node(l, s->body, "Gather", (struct value *[]){whole, place}, 2, part);
     if (node)
-        l->rc = node_set_int(node, "axis", nth(l, "scan_input_axes", i, 0));
+        l->rc = node_set_int(node, "axis", input_axis(l, i));
     if (l->rc == 0)
         l->rc = graph_add_input(s->body, whole);
 }
@@ -172,10 +217,17 @@ static void hand_over(struct lower *l, const struct scan *s, struct node *loop)
     if (rc == 0)
         s->body->capture_count = 0;
     for (uint32_t i = 0; rc == 0 && i < s->captured; i++)
-        rc = node_capture(loop, s->body, old->inputs[s->states + s->scanned + i]);
+        rc = node_capture(loop, s->body, old->inputs[old->input_count - s->captured + i]);
     for (uint32_t i = 0; rc == 0 && i < s->scanned; i++)
-        rc = node_capture(loop, s->body, old->inputs[s->states + i]);
+        rc = node_capture(loop, s->body, s->inputs[s->states + i]);
     l->rc = rc;
+}
+
+static struct value *with_batch(struct lower *l, struct value *y)
+{
+    int64_t first = 0;
+
+    return is_batched(l) ? lower_unsqueeze(l, y, &first, 1) : y;
 }
 
 /* Collected values lie turn by turn: the other order, where it is wanted. */
@@ -253,9 +305,10 @@ static bool is_distances(const struct lower *l, const struct scan *s)
     const struct node *sum, *difference;
     const struct value *state, *row, *a, *b;
 
-    if (s->states != 1 || s->scanned != 1 || s->captured != 0 || body->output_count != 2 ||
-        nth(l, "scan_input_axes", 0, 0) != 0 || nth(l, "scan_input_directions", 0, 0) != 0 ||
-        nth(l, "scan_output_axes", 0, 0) != 0 || nth(l, "scan_output_directions", 0, 0) != 0)
+    if (is_batched(l) || s->states != 1 || s->scanned != 1 || s->captured != 0 ||
+        body->output_count != 2 || nth(l, "scan_input_axes", 0, 0) != 0 ||
+        nth(l, "scan_input_directions", 0, 0) != 0 || nth(l, "scan_output_axes", 0, 0) != 0 ||
+        nth(l, "scan_output_directions", 0, 0) != 0)
         return false;
     state = body->inputs[0];
     row = body->inputs[1];
@@ -281,14 +334,13 @@ static void lower_as_distances(struct lower *l)
 
 static void lower_scan(struct lower *l)
 {
-    enum { MANY = 1024 };
-    struct value *inputs[MANY], *outputs[MANY], *always;
+    struct value *inputs[MANY + 2], *outputs[MANY], *always;
     uint32_t count = l->node->output_count;
     struct scan s = {0};
     bool *data;
 
     read_scan(l, &s);
-    if (l->rc == 0 && (s.states + 2 > MANY || count > MANY))
+    if (l->rc == 0 && count > MANY)
         lower_refuse(l, "it has %u outputs", count);
     if (l->rc < 0)
         return;
@@ -299,24 +351,26 @@ static void lower_scan(struct lower *l)
     data = lower_data(l, DTYPE_BOOL, &(struct shape){.rank = 0}, &always);
     if (data)
         *data = true;
-    inputs[0] = length_of(l, lower_input(l, s.states), nth(l, "scan_input_axes", 0, 0));
+    inputs[0] = length_of(l, s.inputs[s.states], input_axis(l, 0));
     inputs[1] = always;
-    memcpy(inputs + 2, l->node->inputs, s.states * sizeof(struct value *));
+    memcpy(inputs + 2, s.inputs, s.states * sizeof(struct value *));
     remake_body(l, &s);
     lower_many(l, "Loop", inputs, 2 + s.states, outputs, count);
     if (l->rc == 0)
         hand_over(l, &s, l->made);
     for (uint32_t i = 0; l->rc == 0 && i < count; i++)
         if (lower_wants(l, i))
-            lower_done(l, i, i < s.states ? outputs[i] : order_output(l, outputs[i], i - s.states));
+            lower_done(l, i,
+                       with_batch(l, i < s.states ? outputs[i]
+                                                  : order_output(l, outputs[i], i - s.states)));
 }
 
 const struct lower_rule lower_scans[] = {
     {{"Scan", "Loop, Gather, Slice; or CDist"},
-     1,
+     0,
      LOWER_ANY,
      LOWER_ANY,
-     "body num_scan_inputs scan_input_axes scan_input_directions scan_output_axes "
+     "body directions num_scan_inputs scan_input_axes scan_input_directions scan_output_axes "
      "scan_output_directions",
      lower_scan},
     {{NULL, NULL}, 0, 0, 0, NULL, NULL},
