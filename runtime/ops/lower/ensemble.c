@@ -106,6 +106,18 @@ static bool read_branches(const struct lower *l, struct branches *b)
            b->target && b->first && find_members(b);
 }
 
+/* The sums have a kernel for float32 only. */
+static bool is_wide(const struct lower *l)
+{
+    static const char *const names[] = {"nodes_splits", "membership_values", "leaf_weights"};
+    size_t count;
+    bool found = false;
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        found |= tensor_of(l, names[i], DTYPE_F64, &count) != NULL;
+    return found;
+}
+
 static int add_node(struct made *m, const struct to_do *t, const char *mode, int64_t feature,
                     float split, bool takes_nan)
 {
@@ -251,7 +263,9 @@ static void lower_ensemble(struct lower *l)
     struct made m = {0};
     int rc;
 
-    if (!read_branches(l, &b))
+    if (is_wide(l))
+        lower_refuse(l, "its numbers are float64");
+    else if (!read_branches(l, &b))
         lower_refuse(l, "its lists of nodes and leaves do not fit together, or are not float32");
     rc = l->rc == 0 ? make_nodes(l, &b, &m) : 0;
     if (rc < 0)
