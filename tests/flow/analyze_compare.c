@@ -250,6 +250,11 @@ static void statuses_are_for_ci(void **state)
          NULL,
          {"--compare", "base.db:all", "conv2.db:all", "--threshold", "15", "-t0"}},
         {0, "cannot tell", NULL, {"--compare", "base.db:all", "conv2.db:all", "--alpha", "1e-30"}},
+        /* how much sessions vary is seen by the base's own */
+        {0,
+         " in all, a change of 20 % is found in 95 of 100.",
+         NULL,
+         {"--compare", "base.db:all", "conv2.db:3", "--threshold", "10", "--width", "400"}},
         /* parts */
         {0,
          "ops not asked for",
@@ -312,7 +317,8 @@ static void earlier_sessions_show_how_processes_differ(void **state)
         /* two new ones have 13 places among 12 others */
         {0,
          "(here, of 11 earlier ones: 1.4 %). Record 5 or more of each side, in turn, or have 99 "
-         "before the new ones.",
+         "before the new ones. With 5 more of the base and 4 of new, 6 of each in all, a change of 6 % is "
+         "found in 95 of 100.",
          NULL,
          {"--compare", "13", "history.db:14,15", "--width", "400"}},
         {0,

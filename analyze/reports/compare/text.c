@@ -9,6 +9,7 @@
 
 #include "analyze/reports/compare/page.h"
 #include "analyze/reports/dropped.h"
+#include "analyze/stats/power.h"
 #include "base/text_buffer.h"
 
 enum {
@@ -241,8 +242,50 @@ static void describe_run(struct text_buffer *text, const struct comparison_line 
 }
 
 /* Why there is no verdict, and what would bring one. */
+/* How much sessions of this program vary: earlier ones, else those of a side that has some; or NaN. */
+static double session_variation(const struct compare_side sides[ALIGN_SIDES])
+{
+    enum { ENOUGH = 3 };
+    double most = sides[ALIGN_BASE].earlier.variation;
+
+    for (int side = 0; side < ALIGN_SIDES && isnan(sides[ALIGN_BASE].earlier.variation); side++) {
+        const struct run_samples *samples = &sides[side].samples;
+
+        if (samples->units_are_sessions && samples->unit_count >= ENOUGH)
+            most = fmax(most, sides[side].spread.variation); /* NaN counts for nothing */
+    }
+    return most;
+}
+
+/* " With 11 more of each side, 12 in all, a change of 6 % is found in 95 of 100." */
+static void describe_power(struct text_buffer *text, const struct compare_side sides[ALIGN_SIDES],
+                           size_t lines, const struct compare_gates *gates, size_t least)
+{
+    const size_t counts[] = {sides[ALIGN_BASE].named_count, sides[ALIGN_NEW].named_count};
+    const double variation = session_variation(sides), change = 2 * gates->threshold;
+    size_t sessions, more[ALIGN_SIDES];
+
+    if (isnan(variation) || !(change > 0) || !(gates->alpha > 0))
+        return;
+    sessions = power_sessions(variation, change, lines ? lines : 1, gates->alpha);
+    if (sessions >= POWER_SESSIONS_MAX) {
+        text_buffer_print(text, " For a change of %.3g %% they vary too much.", change * 100);
+        return;
+    }
+    sessions = sessions > least ? sessions : least;
+    for (int side = 0; side < ALIGN_SIDES; side++)
+        more[side] = sessions > counts[side] ? sessions - counts[side] : 0;
+    if (more[ALIGN_BASE] == more[ALIGN_NEW])
+        text_buffer_print(text, " With %zu more of each side", more[ALIGN_BASE]);
+    else
+        text_buffer_print(text, " With %zu more of the base and %zu of new", more[ALIGN_BASE],
+                          more[ALIGN_NEW]);
+    text_buffer_print(text, ", %zu of each in all, a change of %.3g %% is found in %.0f of 100.",
+                      sessions, change * 100, POWER_SHARE * 100);
+}
+
 static void describe_need(struct text_buffer *text, const struct compare_side sides[ALIGN_SIDES],
-                          const struct compare_gates *gates)
+                          size_t lines, const struct compare_gates *gates)
 {
     const struct compare_side *base = &sides[ALIGN_BASE], *new = &sides[ALIGN_NEW];
     size_t needed = compare_sessions_needed(base->named_count, gates->alpha);
@@ -262,6 +305,7 @@ static void describe_need(struct text_buffer *text, const struct compare_side si
         text_buffer_print(text, ", or have %.0f before the new one%s", ceil(1 / gates->alpha) - 1,
                           plural(new->named_count));
     text_buffer_print(text, ".");
+    describe_power(text, sides, lines, gates, needed);
 }
 
 static void describe_line(struct text_buffer *text, const struct comparison_line *line,
@@ -377,7 +421,8 @@ void compare_emit_answer(const struct report *report, const struct compare_side 
         describe_side(add_sentence(&sentences, side_names[side]), &sides[side]);
     describe_run(add_sentence(&sentences, "one run"), run);
     if (run->result.verdict == COMPARE_CANNOT_TELL)
-        describe_need(add_sentence(&sentences, "cannot tell"), sides, gates);
+        describe_need(add_sentence(&sentences, "cannot tell"), sides, comparison->lines.count,
+                      gates);
     add_lines(&sentences, comparison, ranked, COMPARE_SLOWER, "slower");
     add_lines(&sentences, comparison, ranked, COMPARE_FASTER, "faster");
     add_lines(&sentences, comparison, ranked, COMPARE_UNTESTED, "not tested");
@@ -427,7 +472,7 @@ int compare_emit_screen(const struct report *report, const struct compare_side s
     int rc;
 
     if (comparison->lines.items[0].result.verdict == COMPARE_CANNOT_TELL) {
-        describe_need(&need, sides, gates);
+        describe_need(&need, sides, comparison->lines.count, gates);
         page.need = text_buffer_text(&need);
     }
     describe_differences(&differs, sides);
