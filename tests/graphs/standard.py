@@ -15,6 +15,7 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+TRAINING = "ai.onnx.preview.training"
 FLOATS = ("FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "FLOAT4E2M1")
 INTEGERS = ("INT4", "UINT4", "INT2", "UINT2")
 TYPES = {name: getattr(TensorProto, name) for name in FLOATS + INTEGERS + ("FLOAT8E8M0",)}
@@ -66,9 +67,12 @@ class Group:
     def write(self, folder):
         graph = helper.make_graph(self.nodes, "standard", self.inputs, self.outputs, self.constants)
         opsets = [helper.make_opsetid("", self.opset), helper.make_opsetid("ai.onnx.ml", 5)]
+        opsets += [helper.make_opsetid(TRAINING, 1)] * any(node.domain == TRAINING for node in self.nodes)
         model = helper.make_model(graph, opset_imports=opsets, ir_version=14 if self.opset > 26 else 13)
         with np.errstate(all="ignore"):
             results = ReferenceEvaluator(model).run(None, self.feeds)
+        if any(node.domain == TRAINING for node in self.nodes):  # the evaluator makes some of float32 float64
+            results = [result.astype(helper.tensor_dtype_to_np_dtype(info.type.tensor_type.elem_type)) for result, info in zip(results, self.outputs)]
         data = folder / "test_data_set_0"
         data.mkdir(parents=True, exist_ok=True)
         (folder / "model.onnx").write_bytes(model.SerializeToString())
@@ -231,10 +235,30 @@ def states():
     return g
 
 
+def steps():
+    """Of training: the first and a later one, of one tensor and of two, in both types."""
+    g = Group(26)
+    kinds = [("Adagrad", 1, dict(decay_factor=0.1, epsilon=1e-5, norm_coefficient=0.01)), ("Adagrad", 1, {}), ("Adam", 2, {}),
+             ("Adam", 2, dict(alpha=0.95, beta=0.9, epsilon=1e-2, norm_coefficient=0.01, norm_coefficient_post=0.1)),
+             ("Momentum", 1, dict(alpha=0.9, beta=0.5, mode="standard", norm_coefficient=0.0)),
+             ("Momentum", 1, dict(alpha=0.9, beta=0.5, mode="nesterov", norm_coefficient=0.01))]
+    both = {dtype: [g.feed(g.real(3).astype(dtype)), g.feed(g.real(2, 1, 2).astype(dtype))] for dtype in (np.float32, np.float64)}
+    rates = {dtype: g.feed(np.array(0.1, dtype)) for dtype in both}
+    for turn in (0, 3):
+        at = g.feed(np.array(turn))
+        for op, kept, attributes in kinds:
+            for dtype, count in ((np.float32, 1), (np.float32, 2), (np.float64, 1))[:3 if turn else 1]:
+                old = [[g.constant((g.real(*shape) ** (2 if k == kept else 1)).astype(dtype)) for shape in ((3,), (2, 1, 2))[:count]]
+                       for k in range(1 + kept)]
+                g.add(op, [rates[dtype], at, *both[dtype][:count], *sum(old, [])], (11 if dtype == np.float64 else 1,) * (count * (1 + kept)),
+                      TRAINING, **attributes)
+    return g
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    for make in (stored, signal, places, losses, states):
+    for make in (stored, signal, places, losses, states, steps):
         make().write(pathlib.Path(sys.argv[1]) / f"standard_{make.__name__}")
 
 

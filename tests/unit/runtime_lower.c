@@ -191,6 +191,39 @@ static void scans_are_checked(void **state)
            "operator set 8 is the first");
 }
 
+/* Of training: lists of tensors that do not fit, what is left out, attributes that are needed. */
+static void steps_are_checked(void **state)
+{
+    static const struct {
+        const char *type, *inputs, *attributes, *outputs, *text;
+    } cases[] = {
+        {"Adagrad", "r:f32; t:i64; x:f32 2; g:f32 2; h:f32 2; i:f32 2", "", "y; z",
+         "it has 6 inputs"},
+        {"Adagrad", "r:f32; t:i64; x:f32 2; g:f32 2; h:f32 2", "", "y", "and 1 outputs"},
+        {"Adagrad", "r:f32; t:i64; x:f32 2; g:f32 2; -", "", "y; z", "input 4 is left out"},
+        {"Adagrad", "r:f32; -; x:f32 2; g:f32 2; h:f32 2", "", "y; z", "input 1 is left out"},
+        {"Adagrad", "r:f32; t:i64; x:f32 2", "", "y; z", "it has 3 inputs"},
+        {"Adam", "r:f32; t:i64; x:f32 2; g:f32 2; v:f32 2", "", "y; z", "it has 5 inputs"},
+        {"Adam", "r:f32; t:i64; x:f32 2; g:f32 2; v:f32 2; h:f32 2", "mode='a'", "y; z; w",
+         "attribute mode is not known"},
+        {"Momentum", "r:f32; t:i64; x:f32 2; g:f32 2; v:f32 2", "alpha=0.5", "y; z",
+         "it has no attribute beta"},
+        {"Momentum", "r:f32; t:i64; x:f32 2; g:f32 2; v:f32 2",
+         "alpha=0.5 beta=0.5 norm_coefficient=0.5 mode='other'", "y; z", "mode is 'other'"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct graph *graph = build_graph(17);
+        struct node *node = build_node(graph, cases[i].type, cases[i].inputs, cases[i].attributes,
+                                       cases[i].outputs);
+
+        free(node->domain);
+        node->domain = strdup("ai.onnx.preview.training");
+        build_output(graph, "y");
+        refuse(graph, cases[i].text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -198,6 +231,7 @@ int main(void)
         cmocka_unit_test(maps_are_checked),
         cmocka_unit_test(loops_over_sequences_are_checked),
         cmocka_unit_test(scans_are_checked),
+        cmocka_unit_test(steps_are_checked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
