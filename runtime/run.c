@@ -432,8 +432,9 @@ static int work(struct worker *worker)
                                             .copy_to_host = config->copy_to_host,
                                             .frees_packed = !looks_at_constants(config),
                                             .describe = config->model_info ? describe_graph : NULL};
-    int rc = session_load(config->path, config->effects.sharing, config->inputs, &worker->session,
-                          &worker->diag);
+    bool defers = config->passes.half != DTYPE_NONE && !config->model_info;
+    int rc = session_load(config->path, config->effects.sharing, defers, config->inputs,
+                          &worker->session, &worker->diag);
 
     if (rc == 0)
         rc = session_prepare(worker->session, &session_config, &worker->diag);

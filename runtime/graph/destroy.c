@@ -27,7 +27,9 @@ void value_set_data(struct value *value, void *data)
     if (!value->is_shared)
         free(value->data);
     value->data = data;
-    value->is_shared = false;
+    value->is_shared = value->is_deferred = false;
+    free(value->factors);
+    value->factors = NULL;
 }
 
 void node_free(struct node *node)

@@ -137,6 +137,10 @@ struct value {
     char *dim_names[SHAPE_MAX_RANK]; /* symbolic names ("batch") of the model's dims, or NULL */
     void *data;     /* constant: dense, row-major, 64-byte aligned unless it is shared */
     bool is_shared; /* data is a part of a file that the graph has mapped, aligned for its dtype */
+    /* Shared float32 for now, of no alignment: only value_read() looks at it, until value_settle(). */
+    bool is_deferred;
+    double *
+        factors; /* of a deferred constant: one for each of dims[0]; owned; NULL: it is as stored */
     /* Content that shapes were inferred from, as long as the graph's inputs have the content that
      * shape_infer_for() was given; owned; NULL: nothing depends on it. Never set with data. */
     void *known;
@@ -288,12 +292,29 @@ size_t graph_release_details(struct graph *graph);
 /** Make a value a constant whose data lies in memory that the graph has mapped. */
 void value_share_data(struct value *value, const void *data);
 
+/** Make a float32 value a constant of which nothing is copied yet: `data` lies in memory that the graph has mapped,
+ *  aligned or not. value_set_data() and value_settle() end that. */
+void value_defer_data(struct value *value, const void *data);
+
+/** The elements of a float32 constant from `begin` on, deferred or not, multiplied by its factors. Returns where
+ *  they are: in `room`, which has room for `count`, or where they have been all along. */
+const float *value_read(const struct value *value, size_t begin, size_t count, float *room);
+
+/** Copy a deferred constant to memory of its own; any other value stays as it is. 0 or -ENOMEM. */
+int value_settle(struct value *value);
+
+/** value_settle() of all that a node reads. */
+int node_settle(const struct node *node);
+
 /** Give the pages of the file back that a part of a shared constant lies in: they are read again when
  *  somebody looks at them. Of another constant nothing. */
 void value_give_back(const struct value *value, size_t offset, size_t bytes);
 
 /** Let the graph unmap this memory when it is destroyed. -ENOMEM: it is still the caller's. */
 int graph_add_map(struct graph *graph, const void *address, size_t bytes);
+
+/** Give back all pages of what is mapped: they are read again when somebody looks at them. */
+void graph_give_back_maps(const struct graph *graph);
 
 /** 64-byte aligned memory for constants; never NULL for 0 bytes. Free with free(). */
 void *graph_alloc_data(size_t bytes);

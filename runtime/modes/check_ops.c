@@ -193,7 +193,7 @@ int check_ops(const struct check_config *config, FILE *out, struct diag *diag)
     struct session *session = NULL;
     struct program program = {0};
     struct check check = {.config = config, .program = &program, .out = out, .first = PROGRAM_NONE};
-    int rc = session_load(config->path, false, config->inputs, &session, diag);
+    int rc = session_load(config->path, false, false, config->inputs, &session, diag);
 
     if (rc == 0)
         rc = session_prepare(session, &session_config, diag);

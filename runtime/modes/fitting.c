@@ -196,7 +196,7 @@ static int open_session(const struct fitting *fitting, unsigned made, struct ses
     struct session_config session_config = {
         .inputs = config->inputs, .seed = config->seed, .exec = setup.exec, .passes = setup.passes};
     struct session *session = NULL;
-    int rc = session_load(config->path, setup.shares, config->inputs, &session, diag);
+    int rc = session_load(config->path, setup.shares, false, config->inputs, &session, diag);
 
     if (rc == 0)
         rc = session_prepare(session, &session_config, diag);

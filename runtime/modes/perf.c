@@ -191,7 +191,8 @@ int perf_report(const struct perf_config *config, FILE *out, struct diag *diag)
                                                   .exec = config->exec,
                                                   .passes = config->passes};
     struct perf perf = {.config = config};
-    int rc = session_load(config->path, false, config->inputs, &perf.session, diag);
+    int rc = session_load(config->path, false, config->passes.half != DTYPE_NONE, config->inputs,
+                          &perf.session, diag);
 
     if (rc == 0)
         rc = session_prepare(perf.session, &session_config, diag);

@@ -96,7 +96,7 @@ int print_graph(const struct print_config *config, FILE *out, struct diag *diag)
         .describe = describe[config->format],
     };
     struct session *session = NULL;
-    int rc = session_load(config->path, false, config->inputs, &session, diag);
+    int rc = session_load(config->path, false, false, config->inputs, &session, diag);
 
     if (rc == 0) {
         rc = session_prepare(session, &session_config, diag);

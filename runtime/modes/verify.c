@@ -254,8 +254,8 @@ static int run_session(struct data_set *set)
         .inputs = &set->inputs, .exec = config->exec, .passes = config->passes};
     bool tells = set->is_first && set->thread == 0;
     struct model_sequences sequences = {set, count_parts};
-    int rc =
-        session_load_with(config->model_path, config->shares, &sequences, &set->session, set->diag);
+    struct model_loading loading = {config->shares, config->passes.half != DTYPE_NONE, &sequences};
+    int rc = session_load_with(config->model_path, &loading, &set->session, set->diag);
 
     if (rc == 0)
         rc = load_inputs(set);

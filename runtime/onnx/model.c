@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "runtime/exec/layout_format.h"
+#include "runtime/onnx/defer.h"
 #include "runtime/onnx/file.h"
 #include "runtime/onnx/model.h"
 #include "runtime/onnx/node.h"
@@ -104,6 +105,7 @@ static int read_initialisers(struct graph *graph, const Onnx__GraphProto *proto,
         struct onnx_share share = {.graph = graph,
                                    .raw = place.cut ? &place.cut->raws.items[i] : NULL,
                                    .may_share = place.may_share,
+                                   .may_defer = place.cut && place.may_defer && place.may_defer[i],
                                    .is_mapped = place.is_mapped};
         struct tensor_view view;
         struct value *value;
@@ -122,7 +124,9 @@ static int read_initialisers(struct graph *graph, const Onnx__GraphProto *proto,
             free(view.data);
         if (rc < 0)
             return rc;
-        if (share.is_shared)
+        if (share.is_deferred)
+            value_defer_data(value, view.data);
+        else if (share.is_shared)
             value_share_data(value, view.data);
         else
             value_set_data(value, view.data);
@@ -471,8 +475,12 @@ static int read_model(struct graph *graph, const Onnx__ModelProto *model, struct
                       struct diag *diag)
 {
     struct model_functions functions = {0};
+    bool *may_defer = NULL;
     int rc = check_ir_version(model, diag);
 
+    if (rc == 0 && place.defers)
+        rc = onnx_defer_choose(model, &may_defer);
+    place.may_defer = may_defer;
     if (rc == 0)
         rc = set_texts(graph, model);
     if (rc == 0)
@@ -485,6 +493,7 @@ static int read_model(struct graph *graph, const Onnx__ModelProto *model, struct
     if (rc == 0)
         rc = model_read_graph(graph, model->graph, place, diag);
     model_functions_deinit(&functions);
+    free(may_defer);
     return rc;
 }
 
@@ -559,7 +568,7 @@ static bool is_shared(const struct graph *graph)
     return false;
 }
 
-int model_onnx_load_with(const char *path, bool shares, const struct model_sequences *sequences,
+int model_onnx_load_with(const char *path, const struct model_loading *loading,
                          struct graph **out_graph, struct diag *diag)
 {
     struct diag inner = {0};
@@ -571,11 +580,13 @@ int model_onnx_load_with(const char *path, bool shares, const struct model_seque
     if (rc < 0)
         return rc;
     folder_fd = open_folder(path);
-    rc = parse_cut(
-        file.bytes, file.size,
-        (struct model_place){
-            .folder_fd = folder_fd, .may_share = shares, .is_mapped = true, .sequences = sequences},
-        &graph, &inner);
+    rc = parse_cut(file.bytes, file.size,
+                   (struct model_place){.folder_fd = folder_fd,
+                                        .may_share = loading->shares,
+                                        .defers = loading->defers,
+                                        .is_mapped = true,
+                                        .sequences = loading->sequences},
+                   &graph, &inner);
     if (rc < 0)
         diag_set_at(diag, rc, inner.offset, "%.200s: %.290s", path, inner.text);
     if (folder_fd >= 0)
@@ -597,5 +608,5 @@ int model_onnx_load_with(const char *path, bool shares, const struct model_seque
 
 int model_onnx_load(const char *path, struct graph **out_graph, struct diag *diag)
 {
-    return model_onnx_load_with(path, false, NULL, out_graph, diag);
+    return model_onnx_load_with(path, &(struct model_loading){0}, out_graph, diag);
 }

@@ -45,23 +45,30 @@ struct model_sequences {
                  struct diag *diag);
 };
 
+struct model_loading {
+    /* Parameters are left where they are, in the model's file and in data files that it names, as far as they are
+     * aligned there (value->is_shared). The graph maps the files until it is destroyed: who shortens
+     * one of them meanwhile kills the program. */
+    bool shares;
+    /* Large weights of float32 are left there until graph_optimise() has stored them in half precision, which
+     * alone knows how to read them (value->is_deferred). The same holds for the files. */
+    bool defers;
+    const struct model_sequences
+        *sequences; /* NULL: sequences have one tensor, optionals something */
+};
+
 /**
  * Load a model file. The graph is sorted and passes graph_check(); inputs and outputs have their
  * declared shapes (-1 where the model leaves a dim open), other values none.
- *
- * shares     parameters are left where they are, in the model's file and in data files that it names, as far as
- *            they are aligned there (value->is_shared). The graph maps the files until it is destroyed: who
- *            shortens one of them meanwhile kills the program
- * sequences  NULL: sequences have one tensor, optionals something
  *
  * Returns 0; -ENOENT, -EACCES, ... when the file (or a data file) cannot be read; -EINVAL when it
  * is damaged; -ENOTSUP for what is too new, too old or left out; -ENOMEM, -E2BIG. diag says it in
  * one sentence that begins with the path.
  */
-int model_onnx_load_with(const char *path, bool shares, const struct model_sequences *sequences,
+int model_onnx_load_with(const char *path, const struct model_loading *loading,
                          struct graph **out_graph, struct diag *diag);
 
-/** The same, copied and without sequences. For tests. */
+/** The same, with all of it 0. For tests. */
 int model_onnx_load(const char *path, struct graph **out_graph, struct diag *diag);
 
 /** From bytes in memory, sharing; they must outlive the graph. For tests. */

@@ -22,6 +22,8 @@ struct model_place {
     int depth;                  /* 0: the model's graph; else a body */
     const struct onnx_cut *cut; /* of the model's graph; NULL: the message has all. Not in bodies */
     bool may_share;             /* parameters may stay where they are, else they are copied */
+    bool defers;                /* large weights stay there for now: value_defer_data() */
+    const bool *may_defer;      /* which ones, by initialiser; of the model's graph; or NULL */
     bool is_mapped;             /* what was cut lies in a mapped file */
     const struct model_sequences *sequences;     /* or NULL */
     struct model_functions *functions;           /* of the model */

@@ -126,10 +126,34 @@ static int check_stored(const Onnx__TensorProto *proto, const char *what, enum d
     return 0;
 }
 
-enum { GIVE_BACK_BYTES = 1 << 16 }; /* worth a system call */
+enum {
+    GIVE_BACK_BYTES = 1 << 16, /* worth a system call */
+    PART_BYTES = 1 << 20       /* are copied before their pages are given back */
+};
+
+/* Pages of a file that were copied need not be held as well. A wish: nothing depends on it. */
+static void give_back(const uint8_t *bytes, size_t size)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)bytes;
+    uintptr_t first = (begin + page - 1) / page * page, end = (begin + size) / page * page;
+
+    if (end >= first + GIVE_BACK_BYTES)
+        madvise((void *)first, end - first, MADV_DONTNEED);
+}
+
+static void copy_raw(uint8_t *to, const ProtobufCBinaryData *raw, bool is_mapped)
+{
+    for (size_t begin = 0; begin < raw->len; begin += PART_BYTES) {
+        size_t part = raw->len - begin < PART_BYTES ? raw->len - begin : PART_BYTES;
+
+        memcpy(to + begin, raw->data + begin, part);
+        if (is_mapped)
+            give_back(raw->data + begin, part);
+    }
+}
 
 static int copy_stored(Onnx__TensorProto *proto, const char *what, enum dtype dtype, size_t bytes,
-                       void **out_data, struct diag *diag)
+                       bool is_mapped, void **out_data, struct diag *diag)
 {
     struct typed_list list = typed_data(proto, dtype);
     void *data = graph_alloc_data(bytes);
@@ -141,8 +165,7 @@ static int copy_stored(Onnx__TensorProto *proto, const char *what, enum dtype dt
         copy_narrow(data, dtype_bytes(dtype), &list);
         return 0;
     }
-    if (proto->raw_data.len > 0)
-        memcpy(data, proto->raw_data.data, proto->raw_data.len);
+    copy_raw(data, &proto->raw_data, is_mapped);
     return 0;
 }
 
@@ -156,14 +179,9 @@ static bool is_aligned(const void *data, enum dtype dtype)
     return (uintptr_t)data % dtype_bytes(dtype) == 0;
 }
 
-/* Pages of a file that were copied need not be held as well. A wish: nothing depends on it. */
-static void give_back(const struct onnx_raw *raw)
+static bool may_defer(const struct onnx_share *share, enum dtype dtype, size_t bytes)
 {
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)raw->bytes;
-    uintptr_t first = (begin + page - 1) / page * page, end = (begin + raw->size) / page * page;
-
-    if (end >= first + GIVE_BACK_BYTES)
-        madvise((void *)first, end - first, MADV_DONTNEED);
+    return share && share->may_defer && dtype == DTYPE_F32 && bytes >= GIVE_BACK_BYTES;
 }
 
 /* What the message holds, or held until it was cut out. */
@@ -184,10 +202,12 @@ static int take_stored(Onnx__TensorProto *proto, const char *what, struct onnx_s
         is_aligned(share->raw->bytes, made->dtype)) {
         made->data = (void *)share->raw->bytes;
         share->is_shared = true;
+    } else if (rc == 0 && is_cut && share->is_mapped && may_defer(share, made->dtype, bytes)) {
+        made->data = (void *)share->raw->bytes;
+        share->is_shared = share->is_deferred = true;
     } else if (rc == 0) {
-        rc = copy_stored(proto, what, made->dtype, bytes, &made->data, diag);
-        if (is_cut && share->is_mapped)
-            give_back(share->raw);
+        rc = copy_stored(proto, what, made->dtype, bytes, is_cut && share->is_mapped, &made->data,
+                         diag);
     }
     if (!is_cut && (rc < 0 || !proto->has_raw_data))
         return rc;
@@ -245,17 +265,20 @@ static int map_external(const struct onnx_external *external, int folder_fd, con
                         struct onnx_share *share, struct tensor_view *made, struct diag *diag)
 {
     size_t bytes = (size_t)shape_bytes(&made->shape, made->dtype);
+    bool defers = may_defer(share, made->dtype, bytes);
     struct onnx_external_map map;
     int rc;
 
-    if (!may_share(share, made->dtype, bytes))
+    if (!may_share(share, made->dtype, bytes) && !defers)
         return 1;
     rc = onnx_external_map(folder_fd, external, what, bytes, &map, diag);
     if (rc != 0)
         return rc;
-    if (!is_aligned(map.data, made->dtype) ||
+    share->is_deferred = !share->may_share || !is_aligned(map.data, made->dtype);
+    if ((share->is_deferred && !defers) ||
         graph_add_map(share->graph, map.address, map.bytes) < 0) {
         munmap(map.address, map.bytes);
+        share->is_deferred = false;
         return 1;
     }
     made->data = (void *)map.data;

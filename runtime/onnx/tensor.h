@@ -14,8 +14,10 @@ struct onnx_share {
     struct graph *graph;        /* which unmaps at its end what is mapped for the tensor */
     const struct onnx_raw *raw; /* bytes that were cut out of the message; raw->bytes NULL: none */
     bool may_share;             /* they may stay there */
-    bool is_mapped;             /* raw lies in a mapped file: copied pages of it are given back */
-    bool is_shared;             /* result: the data is a part of a mapped file */
+    bool may_defer;   /* they may stay there for now, if they are large: see value_defer_data() */
+    bool is_mapped;   /* raw lies in a mapped file: copied pages of it are given back */
+    bool is_shared;   /* result: the data is a part of a mapped file */
+    bool is_deferred; /* result: shared, and deferred */
 };
 
 /**

@@ -82,38 +82,73 @@ static struct value *add_constant(struct graph *graph, const struct node *norm, 
 }
 
 /* In double: the result is rounded once. */
-static void compute(const struct pair *pair, float *weights, float *bias)
+static void compute_bias(const struct pair *pair, double *factors, float *bias)
 {
-    int64_t per_channel = shape_elements(&pair->conv->inputs[1]->shape) / pair->channels;
     double epsilon = node_float(pair->norm, "epsilon", 1e-5f);
 
     for (int64_t c = 0; c < pair->channels; c++) {
-        double factor = pair->scale[c] / sqrt(pair->variance[c] + epsilon);
         double before = pair->bias ? pair->bias[c] : 0.0;
 
-        for (int64_t i = 0; i < per_channel; i++)
-            weights[c * per_channel + i] = (float)(pair->weights[c * per_channel + i] * factor);
-        bias[c] = (float)((before - pair->mean[c]) * factor + pair->shift[c]);
+        factors[c] = pair->scale[c] / sqrt(pair->variance[c] + epsilon);
+        bias[c] = (float)((before - pair->mean[c]) * factors[c] + pair->shift[c]);
     }
 }
 
-static int fold(struct graph *graph, const struct pair *pair)
+static void compute_weights(const struct pair *pair, const double *factors, float *weights)
+{
+    int64_t per_channel = shape_elements(&pair->conv->inputs[1]->shape) / pair->channels;
+
+    for (int64_t c = 0; c < pair->channels; c++)
+        for (int64_t i = 0; i < per_channel; i++)
+            weights[c * per_channel + i] = (float)(pair->weights[c * per_channel + i] * factors[c]);
+}
+
+/* They are read once, on the way to another type, and can be multiplied then. */
+static bool may_wait(const struct pair *pair)
+{
+    const struct value *weights = pair->conv->inputs[1];
+
+    return weights->is_deferred && !weights->factors && weights->consumer_count == 1 &&
+           !weights->is_output && weights->shape.rank > 0 &&
+           weights->shape.dims[0] == pair->channels;
+}
+
+/* The convolution's weights, multiplied, and its bias. */
+static int scale(struct graph *graph, struct pair *pair, double *factors)
 {
     struct shape per_channel = {.rank = 1, .dims = {pair->channels}};
-    struct value *weights = may_change(pair) ? pair->conv->inputs[1]
-                                             : add_constant(graph, pair->norm, "weights",
-                                                            &pair->conv->inputs[1]->shape);
+    struct value *weights = pair->conv->inputs[1];
     struct value *bias = add_constant(graph, pair->norm, "bias", &per_channel);
-    int rc;
 
-    if (!weights || !bias)
+    if (!bias)
         return -ENOMEM;
-    compute(pair, weights->data, bias->data);
-    rc = node_add_origins(pair->conv, pair->norm);
-    if (rc == 0 && weights != pair->conv->inputs[1])
-        rc = node_set_input(pair->conv, 1, weights);
+    compute_bias(pair, factors, bias->data);
+    if (may_wait(pair)) {
+        weights->factors = factors;
+        return node_set_input(pair->conv, 2, bias);
+    }
+    if (value_settle(weights) < 0)
+        return -ENOMEM;
+    pair->weights = weights->data;
+    if (!may_change(pair))
+        weights = add_constant(graph, pair->norm, "weights", &weights->shape);
+    if (!weights)
+        return -ENOMEM;
+    compute_weights(pair, factors, weights->data);
+    if (weights != pair->conv->inputs[1] && node_set_input(pair->conv, 1, weights) < 0)
+        return -ENOMEM;
+    return node_set_input(pair->conv, 2, bias);
+}
+
+static int fold(struct graph *graph, struct pair *pair)
+{
+    double *factors = calloc((size_t)pair->channels, sizeof(*factors));
+    int rc = factors ? scale(graph, pair, factors) : -ENOMEM;
+
+    if (pair->conv->inputs[1]->factors != factors)
+        free(factors);
     if (rc == 0)
-        rc = node_set_input(pair->conv, 2, bias);
+        rc = node_add_origins(pair->conv, pair->norm);
     if (rc == 0)
         rc = node_set_input(pair->norm, 0, NULL);
     if (rc == 0)

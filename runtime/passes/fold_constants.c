@@ -38,6 +38,8 @@ static int evaluate(const struct graph *graph, const struct node *node, eval_fn 
 
     if (!inputs_are_constant(node))
         return -ENOTSUP;
+    if (node_settle(node) < 0)
+        return -ENOMEM;
     inputs = calloc(node->input_count + 1, sizeof(*inputs));
     if (!inputs)
         return -ENOMEM;

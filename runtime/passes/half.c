@@ -12,7 +12,8 @@
 #include "runtime/passes/pass.h"
 
 enum {
-    PART = 1 << 20,      /* elements that are looked at before their pages are given back */
+    PART = 1 << 18,      /* elements that are looked at before their pages are given back */
+    ROOM = 1 << 12,      /* elements that are copied at once out of the file */
     SHARE_OF_WEIGHTS = 4 /* so much less than weights matters little */
 };
 
@@ -72,10 +73,26 @@ static bool is_weight_of(const struct choice *choice, const struct node *node,
     return true;
 }
 
+static float largest_of(const struct value *value, int64_t begin, int64_t end)
+{
+    float room[ROOM], largest = 0;
+
+    for (int64_t at = begin; at < end; at += ROOM) {
+        int64_t count = end - at < ROOM ? end - at : ROOM;
+        const float *numbers = value_read(value, (size_t)at, (size_t)count, room);
+
+        for (int64_t i = 0; i < count; i++) {
+            float size = fabsf(numbers[i]);
+
+            largest = size > largest && size <= FLT_MAX ? size : largest;
+        }
+    }
+    return largest;
+}
+
 /* No finite number of it becomes infinite, and the largest keeps its precision. */
 static bool fits(const struct value *value, enum dtype dtype)
 {
-    const float *numbers = value->data;
     float most = dtype == DTYPE_F16 ? 0x1.ffcp15f : 0x1.fep127f;
     float least = dtype == DTYPE_F16 ? 0x1p-14f : 0x1p-126f; /* below, digits are lost */
     int64_t count = shape_elements(&value->shape);
@@ -84,13 +101,9 @@ static bool fits(const struct value *value, enum dtype dtype)
     for (int64_t begin = 0; begin < count; begin += PART) {
         int64_t end = begin + PART < count ? begin + PART : count;
 
-        for (int64_t i = begin; i < end; i++) {
-            float size = fabsf(numbers[i]);
-
-            largest = size > largest && size <= FLT_MAX ? size : largest;
-        }
-        value_give_back(value, (size_t)begin * sizeof(*numbers),
-                        (size_t)(end - begin) * sizeof(*numbers));
+        largest = fmaxf(largest, largest_of(value, begin, end));
+        value_give_back(value, (size_t)begin * sizeof(float),
+                        (size_t)(end - begin) * sizeof(float));
     }
     return largest == 0 || (largest >= least && largest <= most);
 }
@@ -172,6 +185,7 @@ static int narrow(struct value *value, enum dtype dtype)
     struct kernel_table kernels;
     enum kernel_dtype to = KERNEL_F32;
     size_t count = (size_t)shape_elements(&value->shape);
+    float room[ROOM];
     void *data;
 
     value->dtype = dtype;
@@ -185,12 +199,14 @@ static int narrow(struct value *value, enum dtype dtype)
         return -ENOMEM;
     call_dtype(dtype, &to);
     kernel_table_init(&kernels, kernel_best_level());
-    for (size_t begin = 0; begin < count; begin += PART) {
-        size_t part = count - begin < PART ? count - begin : PART;
+    for (size_t begin = 0; begin < count; begin += ROOM) {
+        size_t part = count - begin < ROOM ? count - begin : ROOM, done = begin + part;
 
-        kernels.cast.fn((uint16_t *)data + begin, to, (const float *)value->data + begin,
+        kernels.cast.fn((uint16_t *)data + begin, to, value_read(value, begin, part, room),
                         KERNEL_F32, part);
-        value_give_back(value, begin * sizeof(float), part * sizeof(float));
+        if (done % PART == 0 || done == count)
+            value_give_back(value, (done - 1) / PART * PART * sizeof(float),
+                            ((done - 1) % PART + 1) * sizeof(float));
     }
     value_set_data(value, data);
     return 0;
@@ -253,6 +269,24 @@ static int mark_attention(const struct graph *graph, enum dtype dtype)
     return rc;
 }
 
+static bool has_deferred(const struct graph *graph)
+{
+    for (uint32_t i = 0; i < graph->value_count; i++)
+        if (graph->values[i]->is_deferred)
+            return true;
+    return false;
+}
+
+/* What stays in float32 is copied after all. */
+static int settle(const struct graph *graph)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < graph->value_count; i++)
+        rc = value_settle(graph->values[i]);
+    return rc;
+}
+
 int pass_half(struct graph *graph, const struct pass_options *options, struct diag *diag)
 {
     enum dtype dtype = options->half;
@@ -263,6 +297,7 @@ int pass_half(struct graph *graph, const struct pass_options *options, struct di
         .weights_alone = options->half_where_large && is_little_between(graph),
         .is_half = calloc(graph->value_count + 1, sizeof(*choice.is_half)),
     };
+    bool is_read_late = has_deferred(graph);
     int rc = !choice.is_half ? -ENOMEM : 0, count = 0;
 
     if (rc == 0)
@@ -272,6 +307,10 @@ int pass_half(struct graph *graph, const struct pass_options *options, struct di
             rc = narrow(graph->values[i], dtype);
     if (rc == 0 && options->joins_half_attention)
         rc = mark_attention(graph, dtype);
+    if (rc == 0)
+        rc = settle(graph);
+    if (is_read_late)
+        graph_give_back_maps(graph);
     for (uint32_t i = 0; rc == 0 && i < graph->node_count; i++)
         count += touches(&choice, graph->nodes[i]);
     free(choice.is_half);

@@ -128,7 +128,7 @@ int session_prepare(struct session *session, const struct session_config *config
     return rc;
 }
 
-int session_load_with(const char *path, bool shares, const struct model_sequences *sequences,
+int session_load_with(const char *path, const struct model_loading *loading,
                       struct session **out_session, struct diag *diag)
 {
     struct session *session = calloc(1, sizeof(*session));
@@ -137,7 +137,7 @@ int session_load_with(const char *path, bool shares, const struct model_sequence
 
     if (!session)
         return diag_set(diag, -ENOMEM, "no memory for the model");
-    rc = model_onnx_load_with(path, shares, sequences, &session->graph, diag);
+    rc = model_onnx_load_with(path, loading, &session->graph, diag);
     session->load_ns = ot_clock_ns(CLOCK_MONOTONIC) - start;
     if (rc == 0) {
         *out_session = session;
@@ -159,12 +159,13 @@ static int count_given(void *user, uint32_t index, const char *name, struct port
     return 0;
 }
 
-int session_load(const char *path, bool shares, const struct input_list *inputs,
+int session_load(const char *path, bool shares, bool defers, const struct input_list *inputs,
                  struct session **out_session, struct diag *diag)
 {
     struct model_sequences sequences = {(void *)inputs, count_given};
 
-    return session_load_with(path, shares, &sequences, out_session, diag);
+    return session_load_with(path, &(struct model_loading){shares, defers, &sequences}, out_session,
+                             diag);
 }
 
 void session_destroy(struct session **session_ptr)

@@ -48,16 +48,18 @@ struct session_times {
  * Read the model: session->graph is there afterwards, as the file has it. Errors as model_onnx_load_with().
  *
  * shares  parameters are left in the file
+ * defers  large weights as well until session_prepare() has stored them in half precision, which it has to be
+ *         asked for then
  * inputs  what will be given: a sequence `x` among the model's inputs has as many tensors as the entries x[0],
  *         x[1] ... of the list, one where there is none
  */
-int session_load(const char *path, bool shares, const struct input_list *inputs,
+int session_load(const char *path, bool shares, bool defers, const struct input_list *inputs,
                  struct session **out_session, struct diag *diag);
 
-struct model_sequences;
+struct model_loading;
 
 /** The same as model_onnx_load_with(). */
-int session_load_with(const char *path, bool shares, const struct model_sequences *sequences,
+int session_load_with(const char *path, const struct model_loading *loading,
                       struct session **out_session, struct diag *diag);
 
 /** Bind, infer shapes, optimise, allocate, and set the inputs. Once. Errors as input_bind_shapes(),

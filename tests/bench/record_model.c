@@ -146,7 +146,7 @@ static void measure_model(const char *path, const char *socket)
     struct diag diag = {0};
     char *name = strdup(path);
 
-    if (session_load(path, false, NULL, &session, &diag) < 0 ||
+    if (session_load(path, false, false, NULL, &session, &diag) < 0 ||
         session_prepare(session, &config, &diag) < 0 ||
         trace_open(session, 0, TRACE_DEFAULT, &trace, &diag) < 0)
         fail_msg("%s", diag.text);

@@ -45,9 +45,11 @@ int infer_compute(struct infer *infer, const struct node *node, struct diag *dia
 
     if (!views)
         return -ENOMEM;
+    rc = node_settle(node);
     for (uint32_t i = 0; i < node->input_count; i++)
         views[i] = view_of(node->inputs[i]);
-    rc = allocate_outputs(node, outputs);
+    if (rc == 0)
+        rc = allocate_outputs(node, outputs);
     if (rc == 0)
         rc = node->outputs[0] ? shape_evaluate(node, outputs) : -ENOTSUP;
     if (rc == -ENOTSUP && infer->eval)
