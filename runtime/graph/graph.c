@@ -257,8 +257,9 @@ void *graph_alloc_data(size_t bytes)
     size_t rounded = bytes == 0 ? alignment : (bytes + alignment - 1) & ~(alignment - 1);
     void *data = limits_allow(rounded) ? aligned_alloc(alignment, rounded) : NULL;
 
+    /* A wish: nothing depends on it. What does not fill its last huge page takes small ones. */
     if (data && is_large)
-        madvise(data, rounded, MADV_HUGEPAGE); /* a wish: nothing depends on it */
+        madvise(data, bytes / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES, MADV_HUGEPAGE);
     return data;
 }
 
