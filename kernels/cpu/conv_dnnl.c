@@ -317,8 +317,21 @@ static dnnl_status_t plan_memory(struct dnnl_plan *plan, dnnl_query_t what, int 
     return status;
 }
 
+/* How the weights of a plan are made. */
+struct source {
+    const void *w;
+    enum kernel_dtype
+        stored; /* f32: as the kernel takes them; else in this type for a kernel of f32 */
+};
+
+static bool is_stored(const struct source *source)
+{
+    return source->stored != KERNEL_F32;
+}
+
 /* Copies w into the order of the plan's weights. */
-static dnnl_status_t pack_weights(struct dnnl_plan *plan, const struct geometry *g, const void *w)
+static dnnl_status_t pack_weights(struct dnnl_plan *plan, const struct geometry *g,
+                                  const struct source *source)
 {
     static const dnnl_format_tag_t dense[] = {
         [3] = dnnl_abc, [4] = dnnl_abcd, [5] = dnnl_abcde, [6] = dnnl_abcdef};
@@ -335,28 +348,49 @@ static dnnl_status_t pack_weights(struct dnnl_plan *plan, const struct geometry 
     dnnl_status_t status =
         dnnl_memory_desc_init_by_tag(&from, g->w_rank, g->w, g->type, tags[g->w_rank]);
 
-    return status == dnnl_success ? dnnl_reorder_now(to, plan->base.weights, &from, w) : status;
+    if (status != dnnl_success)
+        return status;
+    return is_stored(source) ? dnnl_reorder_half_now(to, plan->base.weights, &from, source->w)
+                             : dnnl_reorder_now(to, plan->base.weights, &from, source->w);
 }
 
-static dnnl_status_t bind_memory(struct dnnl_plan *plan, const struct geometry *g, const void *w,
-                                 const float *bias)
+/* Returns where the bias goes, or NULL without memory. */
+static char *alloc_weights(struct dnnl_plan *plan, const struct source *source, size_t bias_bytes)
 {
-    size_t w_bytes = dnnl_memory_desc_get_size(
-        dnnl_primitive_desc_query_md(plan->desc, dnnl_query_weights_md, 0));
+    struct kernel_conv_plan *base = &plan->base;
+    size_t bias_offset;
+
+    base->w_bytes = conv_round_up(dnnl_memory_desc_get_size(
+        dnnl_primitive_desc_query_md(plan->desc, dnnl_query_weights_md, 0)));
+    bias_offset = base->w_bytes;
+    if (is_stored(source)) {
+        plan_half_init(&base->half, source->stored, base->w_bytes, &base->workspace_bytes);
+        bias_offset = base->half.bias_offset;
+        base->weights = plan_half_alloc(&base->half, bias_bytes);
+    } else {
+        base->weights = aligned_alloc(64, bias_offset + conv_round_up(bias_bytes));
+    }
+    base->weights_bytes = bias_offset + conv_round_up(bias_bytes);
+    return base->weights ? (char *)base->weights + bias_offset : NULL;
+}
+
+static dnnl_status_t bind_memory(struct dnnl_plan *plan, const struct geometry *g,
+                                 const struct source *source, const float *bias)
+{
     size_t bias_bytes = bias ? (size_t)g->bias[0] * sizeof(*bias) : 0;
     dnnl_status_t status;
+    char *at;
 
-    plan->base.w_bytes = conv_round_up(w_bytes);
-    plan->base.weights_bytes = conv_round_up(w_bytes) + conv_round_up(bias_bytes);
-    plan->base.weights = aligned_alloc(64, plan->base.weights_bytes);
-    if (!plan->base.weights)
+    plan->base.workspace_bytes = dnnl_memory_desc_get_size(
+        dnnl_primitive_desc_query_md(plan->desc, dnnl_query_scratchpad_md, 0));
+    at = alloc_weights(plan, source, bias_bytes);
+    if (!at)
         return dnnl_out_of_memory;
-    status = pack_weights(plan, g, w);
+    status = pack_weights(plan, g, source);
     if (status == dnnl_success)
         status = plan_memory(plan, dnnl_query_weights_md, DNNL_ARG_WEIGHTS, plan->base.weights,
                              &plan->w);
     if (status == dnnl_success && bias) {
-        char *at = (char *)plan->base.weights + conv_round_up(w_bytes);
         const dnnl_memory_desc_t *desc =
             dnnl_primitive_desc_query_md(plan->desc, dnnl_query_weights_md, 1);
 
@@ -371,8 +405,6 @@ static dnnl_status_t bind_memory(struct dnnl_plan *plan, const struct geometry *
     if (status == dnnl_success)
         status = plan_memory(plan, dnnl_query_scratchpad_md, DNNL_ARG_SCRATCHPAD, DNNL_MEMORY_NONE,
                              &plan->workspace);
-    plan->base.workspace_bytes = dnnl_memory_desc_get_size(
-        dnnl_primitive_desc_query_md(plan->desc, dnnl_query_scratchpad_md, 0));
     return status;
 }
 
@@ -422,8 +454,8 @@ static int run(struct kernel_conv_plan *base, void *y, const void *x, void *work
     return status == dnnl_success ? 0 : -EIO;
 }
 
-static int create(const struct conv_request *request, bool is_bf16, const char *version,
-                  struct dnnl_plan **out_plan)
+static int create(const struct conv_request *request, const struct source *source, bool is_bf16,
+                  const char *version, struct dnnl_plan **out_plan)
 {
     static const struct conv_plan_type type = {destroy, run, place};
     struct dnnl_plan *plan = calloc(1, sizeof(*plan));
@@ -437,8 +469,7 @@ static int create(const struct conv_request *request, bool is_bf16, const char *
     set_types(request->shape, is_bf16, &geometry);
     status = choose_kernel(plan, request, is_bf16, version);
     if (status == dnnl_success)
-        status =
-            bind_memory(plan, &geometry, is_bf16 ? request->stored_w : request->w, request->bias);
+        status = bind_memory(plan, &geometry, source, request->bias);
     if (status != dnnl_success) {
         destroy(&plan->base);
         return status == dnnl_out_of_memory ? -ENOMEM : -ENOTSUP;
@@ -450,8 +481,21 @@ static int create(const struct conv_request *request, bool is_bf16, const char *
 int conv_dnnl_create(const struct conv_request *request, const char *version,
                      struct kernel_conv_plan **out_plan)
 {
+    struct source source = {request->w, KERNEL_F32};
     struct dnnl_plan *plan;
-    int rc = create(request, false, version, &plan);
+    int rc = create(request, &source, false, version, &plan);
+
+    if (rc == 0)
+        *out_plan = &plan->base;
+    return rc;
+}
+
+int conv_dnnl_create_half(const struct conv_request *request, const char *version,
+                          struct kernel_conv_plan **out_plan)
+{
+    struct source source = {request->stored_w, request->shape->types.weights};
+    struct dnnl_plan *plan;
+    int rc = create(request, &source, false, version, &plan);
 
     if (rc == 0)
         *out_plan = &plan->base;
@@ -462,12 +506,13 @@ int conv_dnnl_create_bf16(const struct conv_request *request, const char *versio
                           struct kernel_conv_plan **out_plan)
 {
     const struct kernel_conv *s = request->shape;
+    struct source source = {request->stored_w, KERNEL_F32};
     struct dnnl_plan *plan;
     int rc;
 
     if (!multiplies_bf16(s))
         return -ENOTSUP;
-    rc = create(request, true, version, &plan);
+    rc = create(request, &source, true, version, &plan);
     if (rc < 0)
         return rc;
     plan->base.computes = s->types;

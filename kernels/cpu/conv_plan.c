@@ -65,6 +65,27 @@ static int create_f32(const struct conv_request *request, const char *version,
     return rc == -ENOTSUP ? create(request, version, out_plan) : rc;
 }
 
+static bool is_of_dnnl(const char *version)
+{
+    return !version || strncmp(version, "dnnl:", strlen("dnnl:")) == 0;
+}
+
+/* The same choice as create_f32(), by oneDNN: nothing of the weights is held as f32. -ENOTSUP where that chooses a
+ * kernel of our own. */
+static int create_stored(const struct conv_request *request, const char *version,
+                         struct kernel_conv_plan **out_plan)
+{
+    char name[KERNEL_CONV_VERSION_BYTES];
+    const char *preferred = version ? version : prefer(request->shape, name);
+    int rc;
+
+    if (!is_of_dnnl(preferred))
+        return -ENOTSUP;
+    rc = conv_dnnl_create_half(request, preferred, out_plan);
+    return rc == -ENOTSUP && preferred && !version ? conv_dnnl_create_half(request, NULL, out_plan)
+                                                   : rc;
+}
+
 /* By a kernel of f32, whose weights are then stored as they came. */
 static int create_widened(struct conv_request *request, const char *version,
                           struct kernel_conv_plan **out_plan)
@@ -105,6 +126,8 @@ int kernel_conv_plan_create(const struct kernel_conv *shape, const void *w, cons
     if (shape->types.weights == KERNEL_F32)
         return create_f32(&request, version, out_plan);
     rc = conv_dnnl_create_bf16(&request, version, out_plan);
+    if (rc == -ENOTSUP)
+        rc = create_stored(&request, version, out_plan);
     return rc == -ENOTSUP ? create_widened(&request, version, out_plan) : rc;
 }
 

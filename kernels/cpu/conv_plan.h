@@ -49,6 +49,11 @@ const char *conv_dnnl_prefer(const struct kernel_conv *shape);
 int conv_dnnl_create(const struct conv_request *request, const char *version,
                      struct kernel_conv_plan **out_plan);
 
+/** The same by kernels of f32 from stored weights of half precision, which are stored as they are.
+ *  -ENOTSUP also where they cannot be put into the kernel's order so. */
+int conv_dnnl_create_half(const struct conv_request *request, const char *version,
+                          struct kernel_conv_plan **out_plan);
+
 /** By the processor's products of bf16; -ENOTSUP where weights are none, or it has no such. */
 int conv_dnnl_create_bf16(const struct conv_request *request, const char *version,
                           struct kernel_conv_plan **out_plan);

@@ -24,6 +24,11 @@ bool dnnl_multiplies_bf16(const char *name);
 dnnl_status_t dnnl_reorder_now(const dnnl_memory_desc_t *to, void *y,
                                const dnnl_memory_desc_t *from, const void *x);
 
+/** The same between orders of f32 of elements of 16 bits, which stay what they are. dnnl_unimplemented where the
+ *  processor has no 16 bits for it. */
+dnnl_status_t dnnl_reorder_half_now(const dnnl_memory_desc_t *to, void *y,
+                                    const dnnl_memory_desc_t *from, const void *x);
+
 /** What is done to the result: the residual, which is what y holds already, is added; then the
  *  activation. Scratch comes from the caller. */
 dnnl_status_t dnnl_fused_attr(const struct kernel_activation *activation, bool has_residual,

@@ -116,30 +116,53 @@ static dnnl_status_t add_memory(struct kernel_gemm_plan *plan, const dnnl_memory
     return status;
 }
 
+/* How b is packed. */
+struct source {
+    const void *b;
+    enum kernel_dtype
+        stored; /* f32: as the kernel takes it; else in this type for a kernel of f32 */
+};
+
+/* Returns where the bias goes, or NULL without memory. */
+static char *alloc_weights(struct kernel_gemm_plan *plan, const struct source *source,
+                           size_t bias_bytes)
+{
+    size_t bias_offset = plan->w_bytes;
+
+    if (source->stored != KERNEL_F32) {
+        plan_half_init(&plan->half, source->stored, plan->w_bytes, &plan->workspace_bytes);
+        bias_offset = plan->half.bias_offset;
+        plan->weights = plan_half_alloc(&plan->half, bias_bytes);
+    } else {
+        plan->weights = aligned_alloc(64, bias_offset + round_up(bias_bytes));
+    }
+    plan->weights_bytes = bias_offset + round_up(bias_bytes);
+    return plan->weights ? (char *)plan->weights + bias_offset : NULL;
+}
+
 /* The plan's copy of b in its order, and of the bias. */
 static dnnl_status_t pack(struct kernel_gemm_plan *plan, const struct kernel_gemm *shape,
-                          const void *b, const float *bias)
+                          const struct source *source, const float *bias)
 {
     const dnnl_memory_desc_t *to = desc_of(plan, dnnl_query_weights_md, 0);
-    size_t b_bytes = round_up(dnnl_memory_desc_get_size(to));
     size_t bias_bytes = bias ? (size_t)shape->n * sizeof(*bias) : 0;
     dnnl_memory_desc_t from;
     dnnl_status_t status;
+    char *at;
 
-    plan->w_bytes = b_bytes;
-    plan->weights_bytes = b_bytes + round_up(bias_bytes);
-    plan->weights = aligned_alloc(64, plan->weights_bytes);
-    if (!plan->weights)
+    plan->w_bytes = round_up(dnnl_memory_desc_get_size(to));
+    at = alloc_weights(plan, source, bias_bytes);
+    if (!at)
         return dnnl_out_of_memory;
     status = matrix_desc(&from, shape->k, shape->n, type_of(plan->took.weights),
                          shape->trans_b ? dnnl_ba : dnnl_ab);
-    if (status == dnnl_success)
-        status = dnnl_reorder_now(to, plan->weights, &from, b);
+    if (status == dnnl_success && source->stored != KERNEL_F32)
+        status = dnnl_reorder_half_now(to, plan->weights, &from, source->b);
+    else if (status == dnnl_success)
+        status = dnnl_reorder_now(to, plan->weights, &from, source->b);
     if (status == dnnl_success)
         status = add_memory(plan, to, DNNL_ARG_WEIGHTS, plan->weights, &plan->b);
     if (status == dnnl_success && bias) {
-        char *at = (char *)plan->weights + b_bytes;
-
         memcpy(at, bias, bias_bytes);
         status = add_memory(plan, desc_of(plan, dnnl_query_weights_md, 1), DNNL_ARG_BIAS, at,
                             &plan->bias);
@@ -159,14 +182,13 @@ static dnnl_status_t add_operands(struct kernel_gemm_plan *plan)
     if (status == dnnl_success)
         status =
             add_memory(plan, workspace, DNNL_ARG_SCRATCHPAD, DNNL_MEMORY_NONE, &plan->workspace);
-    plan->workspace_bytes = dnnl_memory_desc_get_size(workspace);
     return status;
 }
 
 /* took: what the kernel computes in. */
 static int create(const struct kernel_gemm *shape, const struct kernel_plan_types *took,
-                  const void *b, const float *bias, const struct kernel_activation *activation,
-                  struct kernel_gemm_plan **out_plan)
+                  const struct source *source, const float *bias,
+                  const struct kernel_activation *activation, struct kernel_gemm_plan **out_plan)
 {
     struct kernel_gemm_plan *plan = calloc(1, sizeof(*plan));
     dnnl_status_t status;
@@ -176,7 +198,10 @@ static int create(const struct kernel_gemm *shape, const struct kernel_plan_type
     plan->took = *took;
     status = choose_kernel(plan, shape, bias != NULL, activation);
     if (status == dnnl_success)
-        status = pack(plan, shape, b, bias);
+        plan->workspace_bytes =
+            dnnl_memory_desc_get_size(desc_of(plan, dnnl_query_scratchpad_md, 0));
+    if (status == dnnl_success)
+        status = pack(plan, shape, source, bias);
     if (status == dnnl_success)
         status = add_operands(plan);
     if (status != dnnl_success) {
@@ -192,9 +217,10 @@ static int create_bf16(const struct kernel_gemm *shape, const void *b, const flo
                        const struct kernel_activation *activation,
                        struct kernel_gemm_plan **out_plan)
 {
+    struct source source = {b, KERNEL_F32};
     struct kernel_gemm_plan *plan;
     int rc = shape->types.weights == KERNEL_BF16 && !shape->types.keeps_x
-                 ? create(shape, &shape->types, b, bias, activation, &plan)
+                 ? create(shape, &shape->types, &source, bias, activation, &plan)
                  : -ENOTSUP;
 
     if (rc < 0)
@@ -209,16 +235,23 @@ static int create_bf16(const struct kernel_gemm *shape, const void *b, const flo
     return 0;
 }
 
-/* By a kernel of f32, whose weights are then stored as they came. */
+/* By a kernel of f32, whose weights are stored as they came; by way of f32 where the processor cannot put them into
+ * its order as they are. */
 static int create_widened(const struct kernel_gemm *shape, const void *b, const float *bias,
                           const struct kernel_activation *activation,
                           struct kernel_gemm_plan **out_plan)
 {
     static const struct kernel_plan_types f32;
+    struct source source = {b, shape->types.weights};
     struct kernel_gemm_plan *plan = NULL;
-    float *wide = plan_half_copy(b, shape->types.weights, (size_t)(shape->k * shape->n));
-    int rc = wide ? create(shape, &f32, wide, bias, activation, &plan) : -ENOMEM;
+    float *wide;
+    int rc = create(shape, &f32, &source, bias, activation, out_plan);
 
+    if (rc != -ENOTSUP)
+        return rc;
+    wide = plan_half_copy(b, shape->types.weights, (size_t)(shape->k * shape->n));
+    source = (struct source){wide, KERNEL_F32};
+    rc = wide ? create(shape, &f32, &source, bias, activation, &plan) : -ENOMEM;
     free(wide);
     if (rc == 0)
         rc = plan_half_store(&plan->half, shape->types.weights, &plan->weights,
@@ -273,7 +306,8 @@ int kernel_gemm_plan_create(const struct kernel_gemm *shape, const void *b, cons
     if (shape->m == 1)
         return is_half ? create_row(shape, b, bias, activation, out_plan) : -ENOTSUP;
     if (!is_half)
-        return create(shape, &shape->types, b, bias, activation, out_plan);
+        return create(shape, &shape->types, &(struct source){b, KERNEL_F32}, bias, activation,
+                      out_plan);
     rc = create_bf16(shape, b, bias, activation, out_plan);
     return rc == -ENOTSUP ? create_widened(shape, b, bias, activation, out_plan) : rc;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Weights that a plan has packed as f32, and keeps in half precision: each run widens its own into
+/* Weights that a plan packs for a kernel of f32, and keeps in half precision: each run widens its own into
  * scratch that is still in the cache when they are multiplied. */
 #include "kernels/cpu/plan_half.h"
 
@@ -39,28 +39,48 @@ float *plan_half_copy(const void *w, enum kernel_dtype dtype, size_t count)
     return copy;
 }
 
-int plan_half_store(struct plan_half *half, enum kernel_dtype dtype, void **memory, size_t *bytes,
-                    size_t w_bytes, size_t *workspace_bytes)
+void plan_half_init(struct plan_half *half, enum kernel_dtype dtype, size_t w_bytes,
+                    size_t *workspace_bytes)
 {
-    size_t count = w_bytes / sizeof(float), bias_bytes = *bytes - w_bytes;
-    size_t bias_offset = round_up(count * kernel_dtype_bytes(dtype));
-    char *stored = aligned_alloc(64, round_up(bias_offset + bias_bytes));
+    size_t count = w_bytes / sizeof(float);
 
-    if (!stored)
-        return -ENOMEM;
     *half = (struct plan_half){
         .dtype = dtype,
         .count = count,
         .offset = round_up(*workspace_bytes),
-        .bias_offset = bias_offset,
+        .bias_offset = round_up(count * kernel_dtype_bytes(dtype)),
         .cast = cast_of_processor(),
     };
-    half->cast(stored, dtype, *memory, KERNEL_F32, count);
-    memcpy(stored + bias_offset, (char *)*memory + w_bytes, bias_bytes);
-    free(*memory);
-    *memory = stored;
-    *bytes = bias_offset + bias_bytes;
     *workspace_bytes = half->offset + w_bytes;
+}
+
+void *plan_half_alloc(const struct plan_half *half, size_t bias_bytes)
+{
+    char *stored = aligned_alloc(64, round_up(half->bias_offset + bias_bytes));
+
+    if (stored && half->bias_offset > 0)
+        memset(stored + half->bias_offset - 64, 0, 64);
+    return stored;
+}
+
+int plan_half_store(struct plan_half *half, enum kernel_dtype dtype, void **memory, size_t *bytes,
+                    size_t w_bytes, size_t *workspace_bytes)
+{
+    size_t bias_bytes = *bytes - w_bytes, workspace = *workspace_bytes;
+    struct plan_half made;
+    char *stored;
+
+    plan_half_init(&made, dtype, w_bytes, &workspace);
+    stored = plan_half_alloc(&made, bias_bytes);
+    if (!stored)
+        return -ENOMEM;
+    made.cast(stored, dtype, *memory, KERNEL_F32, made.count);
+    memcpy(stored + made.bias_offset, (char *)*memory + w_bytes, bias_bytes);
+    free(*memory);
+    *half = made;
+    *memory = stored;
+    *bytes = made.bias_offset + bias_bytes;
+    *workspace_bytes = workspace;
     return 0;
 }
 
