@@ -512,6 +512,25 @@ static void free_at_once(const struct run_options *options)
 #endif
 }
 
+/* Times of a GPU, for --fast-run or from its policy, are also those of layouts. */
+static void set_layouts(struct run_options *options, struct layout_choice *layouts)
+{
+    const bool is_told = options->layout_transform >= 0;
+    const bool is_timed = options->cuda && (options->fast_run || options->algo_policy);
+
+    layouts->is_verbose = options->verbose;
+    layouts->on_device = options->cuda ? &options->choice : NULL;
+    layouts->wish = options->layout_transform == TRANSFORM_NHWC   ? LAYOUT_NHWC
+                    : options->layout_transform == TRANSFORM_NCHW ? LAYOUT_NCHW
+                                                                  : LAYOUT_BY_TIME;
+    if (!is_told && is_timed) {
+        layouts->chooser.yields = true;
+        layouts->only_recalls = !options->fast_run;
+        layouts->option = options->fast_run ? "--fast-run" : "--fast-run-algo-policy";
+    }
+    options->layouts = is_told || is_timed ? layouts : NULL;
+}
+
 static int run_command(int argc, char **argv)
 {
     struct run_options options = run_options_default();
@@ -534,11 +553,6 @@ static int run_command(int argc, char **argv)
     if (rc < 0)
         return options_complain(&load_and_run_command, &diag);
     free_at_once(&options);
-    layouts.is_verbose = options.verbose;
-    layouts.on_device = options.cuda ? &options.choice : NULL;
-    layouts.wish = options.layout_transform == TRANSFORM_NHWC   ? LAYOUT_NHWC
-                   : options.layout_transform == TRANSFORM_NCHW ? LAYOUT_NCHW
-                                                                : LAYOUT_BY_TIME;
     if (options.wait_gdb)
         wait_for_debugger();
     rc = limits_start(&options.limits, &diag);
@@ -546,7 +560,7 @@ static int run_command(int argc, char **argv)
         rc = open_library(&options, &diag);
     if (rc == 0 && options.fitting)
         rc = fit(&options, model, &diag);
-    options.layouts = options.layout_transform >= 0 ? &layouts : NULL;
+    set_layouts(&options, &layouts);
     if (rc == 0)
         rc = open_tuning(&options, &diag);
     if (rc < 0) {

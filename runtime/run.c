@@ -270,7 +270,7 @@ static void tell_effects(const struct worker *worker)
                 "have their weights laid out before the first run");
     tell_effect(config->effects.shapes, "const-shape", graph->node_count,
                 "have shapes that were inferred once and for all");
-    if (!config->exec.layouts && graph->layouts)
+    if (graph->layouts && !layout_chooser_is_asked(config->exec.layouts, graph))
         fprintf(stderr,
                 "load_and_run: %u operators compute in the layout that the model's metadata says\n",
                 count_told_layouts(graph));

@@ -138,9 +138,10 @@ static int choose_formats(struct binding *binding, const struct bind_options *op
     binding->formats = formats;
     if (!formats)
         return binding_no_memory(binding);
-    return options->layouts ? options->layouts->choose(options->layouts, graph, options->backend,
-                                                       options->device, formats, binding->diag)
-                            : format_parse(graph->layouts, graph, formats, binding->diag);
+    if (!layout_chooser_is_asked(options->layouts, graph))
+        return format_parse(graph->layouts, graph, formats, binding->diag);
+    return options->layouts->choose(options->layouts, graph, options->backend, options->device,
+                                    formats, binding->diag);
 }
 
 int bind_graph(const struct graph *graph, const struct bind_options *options,

@@ -6,6 +6,7 @@
 #ifndef OPTRACE_RUNTIME_EXEC_CHOOSERS_H
 #define OPTRACE_RUNTIME_EXEC_CHOOSERS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/diag.h"
@@ -40,6 +41,14 @@ struct layout_chooser {
     int (*choose)(struct layout_chooser *chooser, const struct graph *graph,
                   const struct device_backend *backend, struct device *device, uint8_t *out_formats,
                   struct diag *diag);
+    bool yields; /* not asked where the graph says it itself, in graph->layouts */
 };
+
+/** Whether the chooser, or NULL, is who says it of a graph. */
+static inline bool layout_chooser_is_asked(const struct layout_chooser *chooser,
+                                           const struct graph *graph)
+{
+    return chooser && !(chooser->yields && graph->layouts);
+}
 
 #endif

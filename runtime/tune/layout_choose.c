@@ -254,6 +254,14 @@ static int write_conditions(const struct device_choice *given, char *out, size_t
     return snprintf(out, size, "%s", given && given->allows_tf32 ? " by TF32" : "");
 }
 
+static int tell_by_rule(const struct layout_choice *choice, const char *why)
+{
+    if (choice->out)
+        text_print(choice->out, "load_and_run: %s: all images are row-major: %s\n",
+                   option_of(choice), why);
+    return 0;
+}
+
 static int choose_by_time(struct layout_choice *choice, struct layout_job *job,
                           uint8_t *out_formats)
 {
@@ -263,10 +271,15 @@ static int choose_by_time(struct layout_choice *choice, struct layout_job *job,
     (void)write_conditions(choice->on_device, conditions, sizeof(conditions));
     job->conditions = conditions;
     job->memory = choice->on_device ? choice->on_device->memory : NULL;
+    job->only_recalls = choice->only_recalls;
     rc = layout_time(job);
     if (rc == 0 && !job->backend)
         rc = layout_check(job);
-    if (rc == 0)
+    if (rc == -ENOSPC && choice->chooser.yields)
+        rc = tell_by_rule(choice, "the device has no room to time them");
+    else if (rc == 0 && job->unknown > 0)
+        rc = tell_by_rule(choice, "the policy has not all of their times");
+    else if (rc == 0 && (job->has_conv || !choice->chooser.yields))
         rc = search_best(choice, job, out_formats);
     layout_time_deinit(job);
     return rc;

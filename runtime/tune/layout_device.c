@@ -197,6 +197,8 @@ static int time_trial(struct layout_job *job, struct layout_trial *trial, void *
         rc = -ENOMEM;
     if (rc == 0 && recall(job, task, trial)) {
         job->recalled++;
+    } else if (rc == 0 && job->only_recalls) {
+        job->unknown++;
     } else if (rc == 0) {
         for (int k = 0; rc == 0 && k < SEARCH_LAYOUTS; k++)
             rc = time_call(job, &placed[k], &trial->times_ns[k]);
@@ -210,8 +212,8 @@ static int time_trial(struct layout_job *job, struct layout_trial *trial, void *
     return rc;
 }
 
-/* Without a convolution that computes in both there is nothing to choose. */
-static bool has_choice(const struct layout_job *job)
+/* Without one that computes in both there is nothing to choose. */
+static bool has_conv(const struct layout_job *job)
 {
     for (uint32_t i = 0; i < job->graph->node_count; i++)
         if (job->node_trials[i] != SEARCH_NONE &&
@@ -228,7 +230,8 @@ int layout_time_on_device(struct layout_job *job)
     size_t bytes;
     int rc;
 
-    if (!has_choice(job))
+    job->has_conv = has_conv(job);
+    if (!job->has_conv)
         return 0;
     rc = find_most(job, &bytes);
     if (rc == 0)

@@ -33,6 +33,9 @@ struct layout_job {
     uint32_t *value_trials; /* by value: of moving it, or SEARCH_NONE */
     uint64_t timing_ns;
     uint32_t recalled;                    /* trials of a device that were timed before */
+    bool only_recalls;                    /* of a device: nothing is timed */
+    uint32_t unknown;                     /* then: trials that were never timed */
+    bool has_conv;                        /* of a device: one that computes in both */
     const struct device_backend *backend; /* on which; NULL: on the CPU */
     struct device *device;
     struct device_memory *memory; /* what was timed on devices before; NULL */
@@ -52,8 +55,8 @@ int layout_time(struct layout_job *job);
  *  cannot be had there. -ENOMEM. */
 int layout_check(struct layout_job *job);
 
-/** The same on the device of the job, each trial alone; what its memory knows is not timed. -ENOMEM,
- *  -ENOSPC, what the device fails with. */
+/** The same on the device of the job, each trial alone; what its memory knows is not timed.
+ *  Nothing is where no convolution computes in both. -ENOMEM, -ENOSPC, what the device fails with. */
 int layout_time_on_device(struct layout_job *job);
 
 void layout_time_deinit(struct layout_job *job);

@@ -44,7 +44,8 @@ def make_model(folder, rows=8):
 
 
 def run(model, *flags, **environment):
-    words = [BUILD / "runtime" / "load_and_run", model, "--cuda", "--no-trace", "--iter", "1", *flags]
+    words = [BUILD / "runtime" / "load_and_run", model, "--cuda", "--no-trace", "--iter", "1",
+             "--layout-transform", "nchw", *flags]
     return emulated.run(words, **{"LD_LIBRARY_PATH": LIBRARIES, **environment})
 
 

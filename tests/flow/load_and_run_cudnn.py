@@ -195,7 +195,8 @@ def check_choice(model, folder):
     profile = folder / "profile.json"
 
     def versions(*flags, **environment):
-        done = run(model, "--no-trace", "--iter", "1", "--profile", profile, *flags, **environment)
+        done = run(model, "--no-trace", "--iter", "1", "--profile", profile, "--layout-transform", "nchw", *flags,
+                   **environment)
         expect(done.returncode == 0, f"{flags} {environment}: {done.stdout}{done.stderr}")
         return done.stderr, set(re.findall(r"cudnn:\d+", profile.read_text()))
 
@@ -323,7 +324,7 @@ def check_resnet(folder):
 def check_failures(model, folder):
     few = {"CUDNN_DOUBLE_ENGINES": "0", "CUDNN_DOUBLE_FALLBACK": "none"}
     seen = fail_each(model, (), folder, **few)
-    fail_each(model, ("--fast-run",), folder, CUDNN_DOUBLE_ENGINES="1", CUDNN_DOUBLE_FALLBACK="none")
+    fail_each(model, ("--fast-run", "--layout-transform", "nchw"), folder, CUDNN_DOUBLE_ENGINES="1", CUDNN_DOUBLE_FALLBACK="none")
     fail_each(model, ("--record-comp-seq", "--streams", "2"), folder, **few)
     for name in ("cudnnCreate", "cudnnSetStream", "cudnnBackendCreateDescriptor", "cudnnBackendSetAttribute",
                  "cudnnBackendGetAttribute", "cudnnBackendFinalize", "cudnnBackendExecute"):

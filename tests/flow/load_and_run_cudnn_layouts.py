@@ -118,6 +118,14 @@ def dump(model, folder, *flags, **environment):
     return done, {path.name: path.read_bytes() for path in sorted(out.iterdir())}
 
 
+def is_near(plain, found):
+    """Which of the ways is taken that sum alike is not certain: they round otherwise behind the sum."""
+    def numbers_of(content):
+        return np.frombuffer(content[len(content) % 4:], np.float32) # what stands before them is the same
+    return plain.keys() == found.keys() and all(
+        np.allclose(numbers_of(plain[name]), numbers_of(found[name]), rtol=1e-4, atol=1e-5, equal_nan=True) for name in plain)
+
+
 def check_results(model, folder):
     """By each engine, own kernels, with several streams, as a graph, in half precision: byte for byte what row-major
     images give, since the double sums in the same order, and nearly so by own kernels."""
@@ -200,6 +208,67 @@ def check_policy(model, folder):
     expect(left_of(left)["launches"] * 3 < launches, f"{left_of(left)['launches']} launches after {launches}")
 
 
+def check_fast_run(model, count, folder):
+    """--fast-run alone chooses among layouts, too, and keeps what was timed: its policy is enough. What the options
+    or the model's metadata say of layouts is not asked again."""
+    policy, left, told = folder / "fast", folder / "left", folder / "told"
+    few = {"CUDNN_DOUBLE_ENGINES": "0", "CUDNN_DOUBLE_FALLBACK": "none", "CUDA_DOUBLE_LEFT": str(left)}
+    last = "conv_f32=20000000,cudnn_0=9000000,cudnn_0_nhwc=2000000"
+    first = "conv_f32=20000000,cudnn_0=2000000,cudnn_0_nhwc=9000000"
+    _, plain = dump(model, folder, **few)
+
+    def check(place, script, chosen, *flags):
+        done, found = dump(place, folder, "--verbose", *flags, **few, CUDA_DOUBLE_KERNELS=script)
+        names = re.findall(r"\(Conv\) by (\S+),", done.stderr)
+        expect(done.returncode == 0 and is_clean(left_of(left)), f"{flags} {script}: {done.stderr}")
+        expect(is_near(plain, found), f"{flags} {script}: other results")
+        expect(sorted(names) == (count - chosen) * ["cudnn:0"] + chosen * ["cudnn:0:nhwc"], f"{flags} {script}: {names}")
+        return done.stderr
+
+    for script, chosen, *flags in ((last, count), (first, 0), (last, count, "--streams", "2"), (last, count, "--record-comp-seq")):
+        text = check(model, script, chosen, "--fast-run", *flags)
+        sentence = re.search(r"--fast-run: (\d+) of \d+ operators that know two layouts compute in another than by rule: "
+                             r"([\d.]+) ms expected in place of ([\d.]+) ms; \d+ shapes timed in [\d.]+ s\n", text)
+        expect(sentence and (int(sentence[1]) >= count and float(sentence[2]) < 0.5 * float(sentence[3])
+                             if chosen else sentence[1] == "0"), f"{flags}: {text}")
+    text = check(model, first, count, "--fast-run", "--layout-transform", "nhwc")
+    expect("--fast-run: " not in text, text)
+    check(model, last, 0, "--fast-run", "--layout-transform", "nchw")
+    text = check(told, first, count, "--fast-run")
+    expect("compute in the layout that the model's metadata says" in text and "--fast-run: " not in text, text)
+
+    words = "--fast-run-algo-policy", policy
+    check(model, last, 0, "--fast-run", *words, "--layout-transform", "nchw")
+    text = check(model, last, 0, *words)
+    expect("--fast-run-algo-policy: all images are row-major: the policy has not all of their times\n" in text, text)
+    check(model, last, count, "--fast-run", *words)
+    kept, launches = policy.read_text(), left_of(left)["launches"]
+    for flags in (words, ("--fast-run", *words), (*words, "--streams", "2")):
+        text = check(model, first, count, *flags)
+        found = re.search(r"; (\d+) shapes timed in [\d.]+ s, (\d+) of them and of moves before\n", text)
+        expect(found and int(found[2]) > int(found[1]) > 0 and f"{flags[0]}: " in text and policy.read_text() == kept and
+               left_of(left)["launches"] * 2 < launches, f"{flags}: {left_of(left)['launches']} {launches} {text}")
+
+
+def check_fast_run_without(folder):
+    """Nothing is said of layouts where no convolution is; too little memory to time them is no reason to fail."""
+    m = Model(7)
+    m.inputs = {"x": m.random.standard_normal((1, 4, 6, 6)).astype(np.float32)}
+    m.outputs = [(m.add("Relu", m.add("MaxPool", "x", kernel_shape=[2, 2])), TensorProto.FLOAT)]
+    done, _ = dump(m.save(folder / "pool"), folder, "--fast-run")
+    expect(done.returncode == 0 and "layouts" not in done.stderr, done.stderr)
+    m = Model(8)
+    m.inputs = {"x": m.random.standard_normal((1, 8, 32, 32)).astype(np.float32)}
+    m.outputs = [(m.add("ReduceMax", m.conv("x", 8, 8, 1, 1), axes=[2, 3]), TensorProto.FLOAT)]
+    model, seen = m.save(folder / "large"), set()
+    few = {"CUDNN_DOUBLE_ENGINES": "0", "CUDNN_DOUBLE_FALLBACK": "none"}
+    for room in range(32768, 131072, 8192):
+        done, _ = dump(model, folder, "--fast-run", **few, CUDA_DOUBLE_MEMORY=str(room))
+        seen.add((done.returncode, "all images are row-major: the device has no room to time them\n" in done.stderr))
+        expect(done.returncode in (0, 4), f"{room}: {done.returncode} {done.stderr}")
+    expect((0, False) in seen and any(by_rule for _, by_rule in seen), f"{seen}")
+
+
 def check_refusals(model):
     for words, sentence in ((("--layout-transform", "cpu"), "--layout-transform cpu chooses for the CPU"),
                             (("--layout-transform", "nhwcd4"), "--layout-transform")):
@@ -222,7 +291,7 @@ def check_failures(model, folder):
     left = folder / "left"
     few = {"CUDNN_DOUBLE_ENGINES": "1", "CUDNN_DOUBLE_FALLBACK": "none"}
     _, plain = dump(model, folder, **few)
-    for flags, step in ((("--layout-transform", "nhwc"), 1), (("--layout-transform", "cuda"), 2),
+    for flags, step in ((("--layout-transform", "nhwc"), 1), (("--layout-transform", "cuda"), 2), (("--fast-run",), 5),
                         (("--layout-transform", "cuda", "--fast-run", "--streams", "2"), 7)):
         done, _ = dump(model, folder, *flags, CUDA_DOUBLE_LEFT=str(left), **few)
         calls, statuses = left_of(left)["calls"], set()
@@ -231,9 +300,7 @@ def check_failures(model, folder):
             done, found = dump(model, folder, *flags, CUDA_DOUBLE_LEFT=str(left), CUDA_DOUBLE_FAIL=f"#{number}=4000", **few)
             what = f"{flags} call {number} of {calls}"
             expect(left.exists() and is_clean(left_of(left)), f"{what} leaves {left.exists() and left_of(left)}")
-            same = done.returncode == 0 and all(
-                np.allclose(np.frombuffer(plain[name][-256:], np.float32), np.frombuffer(found[name][-256:], np.float32),
-                            rtol=1e-4, atol=1e-5) for name in plain)
+            same = done.returncode == 0 and is_near(plain, found)
             # A copy that fails behind all runs spoils what is dumped: that is not of layouts.
             is_copy = any(count and "cuMemcpyDtoH" in name for name, count in left_of(left).items())
             expect(same or is_copy or (done.returncode == 4 and done.stderr.rstrip()), f"{what}: {done.returncode} {done.stderr}")
@@ -249,6 +316,8 @@ with tempfile.TemporaryDirectory() as name:
     check_borders(network, convolutions, place)
     check_choice(network, convolutions, place)
     check_policy(network, place)
+    check_fast_run(network, convolutions, place)
+    check_fast_run_without(place)
     check_refusals(network)
     check_failures(make_small(place / "small"), place)
 for failure in failures:
