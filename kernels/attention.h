@@ -51,6 +51,14 @@ struct kernel_attention_data {
     void *workspace;             /* kernel_attention_room() bytes, 64-byte aligned */
 };
 
+/** Of seen_steps, as arithmetic bears it: what is below 0 sees nothing, either. */
+KERNEL_SHARED int64_t attention_seen(const int64_t *seen_steps, int64_t b)
+{
+    const int64_t seen = seen_steps[b], most = INT64_MAX / 2;
+
+    return seen < 0 ? 0 : seen < most ? seen : most;
+}
+
 /** In how many parts a device goes over the keys of few queries of f16 or bf16, so that it has enough to
  *  do at once: 1, or so many of which each has results in the workspace. */
 int64_t kernel_attention_parts(const struct kernel_attention *shape);

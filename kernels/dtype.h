@@ -7,6 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What a device computes, too: its compiler is told before. */
+#if !defined(KERNEL_SHARED)
+#define KERNEL_SHARED static inline
+#endif
+
 /** Declares the versions that are compiled once per instruction set. */
 #if defined(__x86_64__)
 #define KERNEL_VERSIONS(type, name) type name##_portable, name##_avx2, name##_avx512

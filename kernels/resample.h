@@ -9,11 +9,6 @@
 
 #include "kernels/dtype.h"
 
-/* What a device computes, too: its compiler is told before. */
-#if !defined(KERNEL_SHARED)
-#define KERNEL_SHARED static inline
-#endif
-
 enum kernel_resample_mode { RESAMPLE_NEAREST, RESAMPLE_LINEAR, RESAMPLE_CUBIC };
 
 /** From where an element lies in the result to where it lies in the input, as Resize names them. */

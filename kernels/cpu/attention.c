@@ -107,7 +107,7 @@ static void find_reach(const struct kernel_attention_data *d, const struct kerne
                        struct row *row)
 {
     int64_t total = s->past_steps + s->kv_steps, own = row->s + s->past_steps;
-    int64_t seen = d->seen_steps ? d->seen_steps[row->b] : total;
+    int64_t seen = d->seen_steps ? attention_seen(d->seen_steps, row->b) : total;
 
     if (d->seen_steps && !d->past_k)
         own = row->s - s->q_steps + seen;

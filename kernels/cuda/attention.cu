@@ -32,11 +32,11 @@ static __device__ double mask_at(const struct kernel_attention_data *d,
         q->b * s->mask_stride[0] + q->h * s->mask_stride[1] + q->step * s->mask_stride[2] + t;
     int64_t ahead = t - q->step - s->past_steps; /* of the query's own place among the keys */
 
-    if (d->seen_steps && t >= d->seen_steps[q->b])
+    if (d->seen_steps && t >= attention_seen(d->seen_steps, q->b))
         return -(double)INFINITY;
     /* The keys of a buffer end with those of the query's own steps. */
     if (d->seen_steps && !d->past_k)
-        ahead = t - (q->step - s->q_steps) - d->seen_steps[q->b];
+        ahead = t - (q->step - s->q_steps) - attention_seen(d->seen_steps, q->b);
     if ((s->is_causal && ahead > 0) || (s->is_limited[0] && -ahead > s->reach[0]) ||
         (s->is_limited[1] && ahead > s->reach[1]))
         return -(double)INFINITY;

@@ -32,7 +32,7 @@ static __device__ struct reach reach_of(const struct kernel_attention_data *d,
                                         const struct kernel_attention *s, int64_t b, int64_t step)
 {
     int64_t total = s->past_steps + s->kv_steps, own = step + s->past_steps;
-    int64_t seen = d->seen_steps ? d->seen_steps[b] : total;
+    int64_t seen = d->seen_steps ? attention_seen(d->seen_steps, b) : total;
     struct reach r = {0, smaller(seen, total)};
 
     /* The keys of a buffer end with those of the query's own steps. */

@@ -206,7 +206,7 @@ extern "C" __global__ void __launch_bounds__(CUDA_BLOCK, CUDA_RESIDENT)
 {
     for (int64_t i = grid_index(); i < count; i += grid_step()) {
         int64_t step = i / inner % s.steps, row = i / inner / s.steps;
-        int64_t place = (at ? at[row / s.outer] : 0) + step;
+        int64_t place = (int64_t)((at ? (uint64_t)at[row / s.outer] : 0) + (uint64_t)step);
 
         if (place < 0 || (place >= s.places && !s.is_circular))
             atomicCAS(fault.word, 0u, fault.mark);

@@ -35,11 +35,11 @@ static bool is_in_reach(const struct kernel_attention_data *d, const struct kern
 {
     int64_t ahead = t - row->s - s->past_steps; /* of the query's own place among the keys */
 
-    if (d->seen_steps && t >= d->seen_steps[row->b])
+    if (d->seen_steps && t >= attention_seen(d->seen_steps, row->b))
         return false;
     /* The keys of a buffer end with those of the query's own steps. */
     if (d->seen_steps && !d->past_k)
-        ahead = t - (row->s - s->q_steps) - d->seen_steps[row->b];
+        ahead = t - (row->s - s->q_steps) - attention_seen(d->seen_steps, row->b);
     return !(s->is_causal && ahead > 0) && !(s->is_limited[0] && -ahead > s->reach[0]) &&
            !(s->is_limited[1] && ahead > s->reach[1]);
 }

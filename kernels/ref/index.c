@@ -275,7 +275,8 @@ int cache_write_ref(void *y, const void *cache, const void *update, const int64_
     memmove(y, cache, (size_t)(shape->batch * shape->outer * shape->places) * bytes);
     for (int64_t i = 0; i < shape->batch * shape->outer * shape->steps; i++) {
         int64_t row = i / shape->steps, step = i % shape->steps;
-        int64_t place = (at ? at[row / shape->outer] : 0) + step;
+        /* Behind the last number it is negative. */
+        int64_t place = (int64_t)((at ? (uint64_t)at[row / shape->outer] : 0) + (uint64_t)step);
 
         if (place < 0 || (place >= shape->places && !shape->is_circular))
             return -1;

@@ -18,7 +18,7 @@ static void attend(float *y, const struct kernel_attention_data *d,
         int64_t step = i % s->q_steps, line = i / s->q_steps;
         int64_t kv = line / s->heads * s->kv_heads + line % s->heads / group;
         int64_t seen = d->seen_steps ? d->seen_steps[line / s->heads] : s->kv_steps;
-        int64_t last = step + (d->seen_steps ? seen - s->q_steps : 0);
+        int64_t last = step + (!d->seen_steps ? 0 : seen > 0 ? seen - s->q_steps : -s->q_steps);
         double sum = 0.0;
 
         for (int64_t t = 0; t < s->kv_steps; t++) {
@@ -60,6 +60,8 @@ static struct kernel_heads dense(int64_t heads, int64_t steps, int64_t channels)
 static void attend_as_formula(struct test *test, const struct kernel_table *table,
                               const struct kernel_attention *sizes, int64_t total)
 {
+    /* What no model should say. */
+    static const int64_t wild[] = {INT64_MIN, -1, INT64_MAX, (int64_t)1 << 40};
     struct kernel_attention s = *sizes;
     double scores[STEPS_MAX];
     float *q, *k, *v, *mask, *want, *got;
@@ -89,7 +91,7 @@ static void attend_as_formula(struct test *test, const struct kernel_table *tabl
                   (long long)s.heads, (long long)s.channels, (long long)s.q_steps,
                   (long long)total);
     for (int64_t i = 0; i < s.batch; i++)
-        seen[i] = test_range(test, 0, total);
+        seen[i] = test_chance(test, 6) ? wild[test_range(test, 0, 3)] : test_range(test, 0, total);
     if (test_chance(test, 3))
         data.seen_steps = seen;
     for (int side = 0; side < 2; side++) {

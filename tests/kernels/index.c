@@ -421,6 +421,9 @@ static void check_cache_write(struct test *test, const struct kernel_table *tabl
                    update + (size_t)(row * s.steps + i) * inner, inner);
     TEST_RUN(test, TEST_NEW, (void)table->cache_write.fn(got, cache, update, at, &s));
     test_compare_bytes(test, got, want, bytes);
+    at[0] = INT64_MAX - test_range(test, 0, 1);
+    if (s.steps > 2 && table->cache_write.fn(got, cache, update, at, &s) != -1)
+        test_fail(test, "places behind the last number are taken");
 }
 
 /* Long lines of every type that has a version, byte for byte what the reference chooses. */
