@@ -44,8 +44,17 @@ bool dnnl_multiplies_bf16(const char *name)
     return strstr(name, "bf16") && strncmp(name, "ref", 3) != 0 && kernel_multiplies_bf16();
 }
 
-dnnl_status_t dnnl_reorder_now(const dnnl_memory_desc_t *to, void *y,
-                               const dnnl_memory_desc_t *from, const void *x)
+/* Others than the jitted ones compute: they make 0 of what is too small to be normal. */
+static bool copies_bits(const_dnnl_primitive_desc_t desc)
+{
+    const char *name = "";
+
+    return dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, &name) == dnnl_success &&
+           strncmp(name, "jit", 3) == 0;
+}
+
+static dnnl_status_t reorder_now(const dnnl_memory_desc_t *to, void *y,
+                                 const dnnl_memory_desc_t *from, const void *x, bool is_exact)
 {
     dnnl_primitive_desc_t desc = NULL;
     dnnl_primitive_t reorder = NULL;
@@ -54,6 +63,8 @@ dnnl_status_t dnnl_reorder_now(const dnnl_memory_desc_t *to, void *y,
     dnnl_engine_t cpu = dnnl_cpu_engine();
     dnnl_status_t status = dnnl_reorder_primitive_desc_create(&desc, from, cpu, to, cpu, NULL);
 
+    if (status == dnnl_success && is_exact && !copies_bits(desc))
+        status = dnnl_unimplemented;
     if (status == dnnl_success)
         status = dnnl_primitive_create(&reorder, desc);
     if (status == dnnl_success)
@@ -75,7 +86,13 @@ dnnl_status_t dnnl_reorder_now(const dnnl_memory_desc_t *to, void *y,
     return status;
 }
 
-/* Copies of bf16 touch no bits of a number; those of f16 are all numbers of bf16 as well, but for NaN. */
+dnnl_status_t dnnl_reorder_now(const dnnl_memory_desc_t *to, void *y,
+                               const dnnl_memory_desc_t *from, const void *x)
+{
+    return reorder_now(to, y, from, x, false);
+}
+
+/* As bf16, the one type of 16 bits that it moves. */
 dnnl_status_t dnnl_reorder_half_now(const dnnl_memory_desc_t *to, void *y,
                                     const dnnl_memory_desc_t *from, const void *x)
 {
@@ -84,7 +101,11 @@ dnnl_status_t dnnl_reorder_half_now(const dnnl_memory_desc_t *to, void *y,
     if (to->extra.flags != 0 || from->extra.flags != 0)
         return dnnl_unimplemented;
     half_to.data_type = half_from.data_type = dnnl_bf16;
-    return dnnl_reorder_now(&half_to, y, &half_from, x);
+    if (dnnl_memory_desc_equal(&half_to, &half_from)) {
+        memcpy(y, x, dnnl_memory_desc_get_size(&half_to));
+        return dnnl_success;
+    }
+    return reorder_now(&half_to, y, &half_from, x, true);
 }
 
 static dnnl_status_t append_activation(dnnl_post_ops_t ops, const struct kernel_activation *f)

@@ -24,8 +24,8 @@ bool dnnl_multiplies_bf16(const char *name);
 dnnl_status_t dnnl_reorder_now(const dnnl_memory_desc_t *to, void *y,
                                const dnnl_memory_desc_t *from, const void *x);
 
-/** The same between orders of f32 of elements of 16 bits, which stay what they are. dnnl_unimplemented where the
- *  processor has no 16 bits for it. */
+/** The same between orders of f32 of elements of 16 bits, which stay what they are. dnnl_unimplemented where there is no
+ *  jitted way for it on this processor. */
 dnnl_status_t dnnl_reorder_half_now(const dnnl_memory_desc_t *to, void *y,
                                     const dnnl_memory_desc_t *from, const void *x);
 

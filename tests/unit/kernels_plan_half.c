@@ -19,6 +19,12 @@ void *__wrap_aligned_alloc(size_t alignment, size_t bytes)
     return __real_aligned_alloc(alignment, bytes);
 }
 
+/* Elsewhere oneDNN has no way to move 16 bits. */
+static bool moves_halves(void)
+{
+    return kernel_best_level() >= KERNEL_LEVEL_AVX512 && !getenv("ONEDNN_MAX_CPU_ISA");
+}
+
 static void *room(size_t bytes)
 {
     void *data = aligned_alloc(64, (bytes + 64) / 64 * 64);
@@ -40,7 +46,7 @@ static float *numbers(size_t count)
 /* Weights in their type, and the same in float32. Zeros, the smallest and the largest are among them. */
 static void make_weights(size_t count, enum kernel_dtype dtype, void **out_half, float **out_wide)
 {
-    static const float odd[] = {0.0f, -0.0f, 0x1p-24f, -0x1p-20f, 65504.0f, -65504.0f, 1.0f};
+    static const float odd[] = {0.0f, -0.0f, 0x1p-24f, -0x1p-20f, 65504.0f, -65504.0f, 0x1p-133f};
     struct kernel_table kernels;
     float *wide = numbers(count);
 
@@ -73,7 +79,7 @@ static void check_product(struct kernel_gemm shape, enum kernel_dtype dtype, boo
 
         assert_true(info.weights_bytes < kernel_gemm_plan_info(plain).weights_bytes ||
                     b_count < 1000);
-        if (b_count > 1 << 16 && kernel_best_level() >= KERNEL_LEVEL_AVX512)
+        if (b_count > 1 << 16 && moves_halves())
             assert_true(largest < b_count * 3);
         workspace = room(info.workspace_bytes);
         assert_int_equal(kernel_gemm_plan_run(plan, y, a, workspace), 0);
@@ -156,8 +162,7 @@ static void check_convolution(const struct sample *sample, enum kernel_dtype dty
     info = kernel_conv_plan_info(plan);
     plain_info = kernel_conv_plan_info(plain);
     assert_string_equal(info.version, plain_info.version);
-    if (w_count > 1 << 16 && strncmp(info.version, "dnnl:", 5) == 0 &&
-        kernel_best_level() >= KERNEL_LEVEL_AVX512)
+    if (w_count > 1 << 16 && strncmp(info.version, "dnnl:", 5) == 0 && moves_halves())
         assert_true(largest < w_count * 3);
     workspace = room(info.workspace_bytes);
     assert_int_equal(kernel_conv_plan_run(plan, y, x, workspace), 0);
