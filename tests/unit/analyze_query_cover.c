@@ -9,11 +9,19 @@
 #include "analyze/metrics/model_phases.h"
 #include "analyze/metrics/overhead.h"
 #include "analyze/query/recording_overhead.h"
+#include "schema/store/retain.h"
 #include "tests/support/check.h"
 #include "tests/support/store_support.h"
 #include "tests/support/temp.h"
 
-enum { SEEDS = 150, THREADS = 3, LANES = THREADS + 2, RUNS = 24, EVENTS_MAX = 40000 };
+enum {
+    SEEDS = 150,
+    THREADS = 3,
+    LANES = THREADS + 2,
+    RUNS = 24,
+    EVENTS_MAX = 40000,
+    DISK_BYTES = 400000
+};
 
 /* What is in a scene, by its seed. */
 enum {
@@ -308,9 +316,28 @@ static void end_session(struct store *store, struct scene *scene, size_t run)
     write_waiting(store);
 }
 
-static struct store *record(struct scene *scene, const char *path)
+/* The oldest events go, for want of room or because of their age. Returns how many. */
+static size_t drop_oldest(struct store *store, const struct scene *scene, int64_t now_ns)
 {
-    const uint64_t reopens = scene->has & IS_ODD ? 15 : 40;
+    const struct store_bounds old = {.keep_events_ns = 20000}, many = {.disk_bytes = DISK_BYTES};
+    struct store_retained done;
+    struct diag diag = {0};
+    size_t count = 0;
+    int rc = 1;
+
+    while (rc == 1) {
+        rc = store_retain(store, scene->run_count % 2 ? &old : &many, now_ns, 200, &done, &diag);
+        assert_true(rc >= 0);
+        count += done.row_count;
+    }
+    return count;
+}
+
+/* out_dropped  NULL: nothing is dropped meanwhile */
+static struct store *record(struct scene *scene, const char *path, size_t *out_dropped)
+{
+    /* A writer that comes anew where events were dropped meanwhile has to give up. */
+    const uint64_t reopens = out_dropped ? 1000 : scene->has & IS_ODD ? 15 : 40;
     struct store *store = reopen(scene, NULL, path);
     size_t done = 0, run = 0;
 
@@ -321,13 +348,15 @@ static struct store *record(struct scene *scene, const char *path)
         count = count < scene->event_count - done ? count : scene->event_count - done;
         store_support_begin(store);
         put_part(store, scene, done, count, &run);
-        if (pick(scene, 20) == 0) { /* the disk was full, say */
+        if (pick(scene, out_dropped ? 1000 : 20) == 0) { /* the disk was full, say */
             store_rollback(store);
             run = run_before;
             continue;
         }
         store_support_commit(store);
         done += count;
+        if (out_dropped && pick(scene, 5) == 0)
+            *out_dropped += drop_oldest(store, scene, end_of(&scene->events[done - 1]));
         if (pick(scene, 8) == 0)
             write_waiting(store);
         if (pick(scene, reopens) == 0)
@@ -465,6 +494,86 @@ static bool check(struct store *store, bool totals)
     return is_told;
 }
 
+/* What totals say, and of what; whether they do. */
+struct said {
+    struct spans_answer answer;
+    struct query_cover cover;
+    struct overhead overhead;
+    bool is_told;
+};
+
+static void ask(struct store *store, struct said *out_said)
+{
+    const struct ops_question question = {
+        .session_ids = &(const int64_t){1}, .session_count = 1, .totals_from = 1};
+    struct diag diag = {0};
+    int rc;
+
+    *out_said = (struct said){0};
+    rc = query_cover(store, &question, &out_said->answer, &out_said->cover, &diag);
+    assert_true(rc >= 0);
+    out_said->is_told =
+        rc == 1 && overhead_of_cover(&out_said->answer, &out_said->cover, &out_said->overhead) == 0;
+}
+
+static void forget(struct said *said)
+{
+    overhead_deinit(&said->overhead);
+    query_cover_deinit(&said->cover);
+    spans_answer_deinit(&said->answer);
+}
+
+/* A store that drops its oldest events as it goes says what one says that keeps all. */
+static bool check_dropped(struct store *dropping, struct store *keeping)
+{
+    struct said got, wanted;
+    bool is_told;
+
+    ask(dropping, &got);
+    ask(keeping, &wanted);
+    is_told = got.is_told && wanted.is_told;
+    if (is_told) {
+        check_times("all", &got.overhead.times, &wanted.overhead.times);
+        check_times("lanes", &got.overhead.lanes, &wanted.overhead.lanes);
+        check_sides(&got.overhead, &wanted.overhead);
+        check_copies(&got.overhead, &wanted.overhead);
+        check_basis(&got.answer.basis, &wanted.answer.basis);
+    }
+    forget(&got);
+    forget(&wanted);
+    return is_told;
+}
+
+static void totals_count_what_was_dropped(void **state)
+{
+    struct scene *scene = malloc(sizeof(*scene));
+    size_t told = 0, dropping = 0;
+
+    for (uint64_t seed = 1; seed <= SEEDS / 2; seed++) {
+        char *dir = temp_create(), *path = temp_path(dir, "a.db"), *other = temp_path(dir, "b.db");
+        struct store *keeps, *drops;
+        size_t dropped = 0;
+        bool is_told;
+
+        make_scene(scene, seed);
+        keeps = record(scene, path, NULL);
+        make_scene(scene, seed);
+        drops = record(scene, other, &dropped);
+        is_told = check_dropped(drops, keeps);
+        dropping += dropped > 0;
+        told += dropped > 0 && is_told;
+        store_close(&keeps);
+        store_close(&drops);
+        free(path);
+        free(other);
+        temp_destroy(&dir);
+    }
+    print_message("told: %zu of %zu that drop events\n", told, dropping);
+    assert_true(dropping > SEEDS / 4);
+    assert_true(told > SEEDS / 8);
+    free(scene);
+}
+
 static void totals_are_what_events_say(void **state)
 {
     struct scene *scene = malloc(sizeof(*scene));
@@ -478,7 +587,7 @@ static void totals_are_what_events_say(void **state)
         make_scene(scene, seed);
         if (seed % 3 == 0)
             delay_device(scene);
-        store = record(scene, path);
+        store = record(scene, path, NULL);
         is_told = check(store, false);
         print_message("seed %d: %d\n", (int)seed, is_told);
         check(store, true);
@@ -501,6 +610,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(totals_are_what_events_say),
+        cmocka_unit_test(totals_count_what_was_dropped),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
