@@ -529,6 +529,13 @@ int exec_output(const struct exec *exec, uint32_t index, struct tensor_view *out
     if (index >= exec->graph->output_count)
         return -EINVAL;
     value = exec->graph->outputs[index];
-    *out_tensor = (struct tensor_view){value->dtype, value->shape, exec_device_output(exec, index)};
-    return 0;
+    *out_tensor = (struct tensor_view){value->dtype, value->shape, NULL};
+    return exec_device_output(exec, index, &out_tensor->data);
+}
+
+int exec_tell_output(const struct exec *exec, uint32_t index, int error, struct diag *diag)
+{
+    return diag_set(diag, error, "output \"%s\" cannot be read: %s",
+                    exec->graph->outputs[index]->name,
+                    exec->device ? exec->device_backend->problem(exec->device) : "it is lost");
 }

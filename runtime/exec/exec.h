@@ -166,8 +166,11 @@ void exec_dispatch(struct exec *exec);
 int exec_wait(struct exec *exec, struct diag *diag);
 
 /** graph->outputs[index] of the last run, in the execution's memory: valid until the next dispatch.
- *  Only after exec_wait(). -EINVAL when there is no such output. */
+ *  Only after exec_wait(). -EINVAL when there is no such output, -EIO when a device could not bring it. */
 int exec_output(const struct exec *exec, uint32_t index, struct tensor_view *out_tensor);
+
+/** What is to be said of that -EIO. Returns error. */
+int exec_tell_output(const struct exec *exec, uint32_t index, int error, struct diag *diag);
 
 uint32_t exec_step_count(const struct exec *exec);
 const struct exec_step *exec_step(const struct exec *exec, uint32_t index);

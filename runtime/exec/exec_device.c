@@ -256,18 +256,27 @@ static bool ends_on_device(const struct bound *bound, uint32_t index)
            !bound->plan.buffers[root].is_external;
 }
 
-void *exec_device_output(const struct exec *exec, uint32_t index)
+static int copy_output(const struct exec *exec, uint32_t index)
 {
     const struct bound *bound = exec->bound;
     uint32_t buffer = bound->output_buffers[index];
+    int rc = exec->device_backend->copy_out(exec->device, exec->output_copies[index],
+                                            bound_device_address(bound, buffer),
+                                            bound->plan.buffers[buffer].bytes);
 
-    if (!exec->device || !ends_on_device(bound, index))
-        return bound_address(bound, buffer);
-    if (!exec->offloads)
-        (void)exec->device_backend->copy_out(exec->device, exec->output_copies[index],
-                                             bound_device_address(bound, buffer),
-                                             bound->plan.buffers[buffer].bytes);
-    return exec->output_copies[index];
+    return rc < 0 ? -EIO : 0;
+}
+
+int exec_device_output(const struct exec *exec, uint32_t index, void **out_data)
+{
+    const struct bound *bound = exec->bound;
+
+    if (!exec->device || !ends_on_device(bound, index)) {
+        *out_data = bound_address(bound, bound->output_buffers[index]);
+        return 0;
+    }
+    *out_data = exec->output_copies[index];
+    return exec->offloads ? 0 : copy_output(exec, index);
 }
 
 /* --- Runs --- */
@@ -320,14 +329,11 @@ int exec_device_finish(struct exec *exec, uint32_t *out_step)
     rc = exec_streams_join(exec);
     if (rc < 0)
         return rc;
-    for (uint32_t i = 0; exec->offloads && i < exec->graph->output_count; i++) {
-        uint32_t buffer = bound->output_buffers[i];
-
+    for (uint32_t i = 0; rc == 0 && exec->offloads && i < exec->graph->output_count; i++)
         if (ends_on_device(bound, i))
-            (void)exec->device_backend->copy_out(exec->device, exec->output_copies[i],
-                                                 bound_device_address(bound, buffer),
-                                                 bound->plan.buffers[buffer].bytes);
-    }
+            rc = copy_output(exec, i);
+    if (rc < 0)
+        return rc;
     rc = exec->device_backend->wait(exec->device, out_step);
     if (rc == 0 && *out_step != UINT32_MAX)
         return -EINVAL;

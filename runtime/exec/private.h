@@ -113,8 +113,8 @@ static inline bool exec_device_is_graph(const struct exec *exec)
 
 /** Such a run; false: it must go step by step. */
 bool exec_device_replay(struct exec *exec, int *out_failure);
-/** Where an output can be read. */
-void *exec_device_output(const struct exec *exec, uint32_t index);
+/** Where an output can be read. -EIO: the device could not bring it. */
+int exec_device_output(const struct exec *exec, uint32_t index, void **out_data);
 
 /** Which memory of the graph's own the steps read, and the caller at the end. -ENOMEM. */
 int exec_list_needed(struct exec *exec);

@@ -306,6 +306,7 @@ static int show_output(const struct graph *graph, const struct exec *exec, uint3
 {
     const struct value *value = graph->outputs[output];
     const struct node *node = value->producer;
+    int rc;
 
     *out_shown = (struct shown){
         .value = value,
@@ -317,7 +318,10 @@ static int show_output(const struct graph *graph, const struct exec *exec, uint3
         .node = node,
         .inputs = "",
     };
-    if (exec_output(exec, output, &out_shown->view) < 0 || !out_shown->view.data)
+    rc = exec_output(exec, output, &out_shown->view);
+    if (rc < 0)
+        return exec_tell_output(exec, output, rc, diag);
+    if (!out_shown->view.data)
         return diag_set(diag, -EINVAL, "the content of \"%s\" is not there any more", value->name);
     return 0;
 }

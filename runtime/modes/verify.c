@@ -159,7 +159,7 @@ static int compare_output(struct data_set *set, uint32_t place, const struct ten
     int rc = exec_output(set->session->exec, place, &got);
 
     if (rc < 0)
-        return rc;
+        return exec_tell_output(set->session->exec, place, rc, set->diag);
     comparison = compare_tensors(&got, expected, &tolerance);
     verify_print_output(set->printer, set->session->graph->outputs[place]->name, &got, expected,
                         &comparison);

@@ -185,15 +185,17 @@ void session_destroy(struct session **session_ptr)
     free(session);
 }
 
-static void copy_outputs(const struct session *session)
+static int copy_outputs(const struct session *session, struct diag *diag)
 {
     for (uint32_t i = 0; i < session->graph->output_count; i++) {
         struct tensor_view view;
+        int rc = exec_output(session->exec, i, &view);
 
-        if (exec_output(session->exec, i, &view) == 0)
-            memcpy(session->host_outputs[i], view.data,
-                   (size_t)shape_bytes(&view.shape, view.dtype));
+        if (rc < 0)
+            return exec_tell_output(session->exec, i, rc, diag);
+        memcpy(session->host_outputs[i], view.data, (size_t)shape_bytes(&view.shape, view.dtype));
     }
+    return 0;
 }
 
 int session_run(struct session *session, struct session_times *out_times, struct diag *diag)
@@ -206,7 +208,7 @@ int session_run(struct session *session, struct session_times *out_times, struct
     dispatched = ot_clock_ns(CLOCK_MONOTONIC);
     rc = exec_wait(session->exec, diag);
     if (rc == 0 && session->host_outputs)
-        copy_outputs(session);
+        rc = copy_outputs(session, diag);
     if (out_times)
         *out_times = (struct session_times){.e2e_ns = ot_clock_ns(CLOCK_MONOTONIC) - start,
                                             .host_ns = dispatched - start};
