@@ -152,6 +152,32 @@ static void loops_over_sequences_are_checked(void **state)
     refuse(looped("SequenceInsert", "m:i64; c:bool; none; -"), "is left out");
 }
 
+/* What reads z, the second number of the sequence b. */
+static struct graph *nested(const char *op_type, const char *inputs)
+{
+    struct graph *graph = build_graph(17);
+
+    build_node(graph, "SequenceConstruct", "x:f32 2; y:f32 3", "", "a");
+    build_node(graph, op_type, inputs, "", "b");
+    build_node(graph, "SequenceAt", "b; at:i64=1", "", "z");
+    build_output(graph, "z");
+    return graph;
+}
+
+/* A body took the parts of one that holds itself for ever. */
+static void sequences_hold_tensors(void **state)
+{
+    const char *text = "a sequence stands in a sequence";
+    struct graph *graph;
+
+    refuse(nested("SequenceConstruct", "x; a"), text);
+    refuse(nested("SequenceInsert", "a; a"), text);
+    graph = nested("SequenceInsert", "a; x");
+    CHECK_OK(
+        node_set_input(graph_find_value(graph, "a")->producer, 1, graph_find_value(graph, "a")));
+    refuse(graph, text);
+}
+
 /* As operator set 8 had it, over a batch, or as those behind it. */
 static struct graph *scanned(int64_t opset, const char *inputs, const char *attributes)
 {
@@ -230,6 +256,7 @@ int main(void)
         cmocka_unit_test(learned_models_are_checked),
         cmocka_unit_test(maps_are_checked),
         cmocka_unit_test(loops_over_sequences_are_checked),
+        cmocka_unit_test(sequences_hold_tensors),
         cmocka_unit_test(scans_are_checked),
         cmocka_unit_test(steps_are_checked),
     };

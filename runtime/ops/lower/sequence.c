@@ -49,10 +49,26 @@ static bool find_number(const struct value *value, int64_t fallback, int64_t *ou
     return view.dtype == DTYPE_I64 || view.dtype == DTYPE_I32;
 }
 
+/* Nothing follows a sequence within a sequence: one that holds itself has no end. */
+static bool is_sequence(const struct value *value)
+{
+    static const char *const makers[] = {"SequenceConstruct", "SequenceEmpty", "SequenceErase",
+                                         "SequenceInsert",    "SequenceMap",   "SplitToSequence"};
+
+    for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++)
+        if (is_op(value->producer, makers[i]))
+            return true;
+    return false;
+}
+
 static int add_part(struct lower *l, struct lower_parts *parts, size_t at, struct value *part)
 {
     struct value **grown;
 
+    if (is_sequence(part)) {
+        lower_refuse(l, "a sequence stands in a sequence, which holds tensors");
+        return -1;
+    }
     if (parts->count >= PARTS_MAX) {
         lower_refuse(l, "a sequence has more than %d parts", PARTS_MAX);
         return -1;
