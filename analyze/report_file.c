@@ -3,17 +3,21 @@
 #include "analyze/report_file.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/types.h>
 
 enum { HELD_BYTES = 16 << 20, COPY_BYTES = 256 << 10 };
 
-/* All that came goes to a temporary file, and what is to come. */
+/* All that came goes to a temporary file, and what is to come; where none can be made, memory has to
+ * do. */
 static int spill(struct report_file *file)
 {
     file->spilled = tmpfile();
-    if (!file->spilled)
-        return -1;
+    if (!file->spilled) {
+        file->held_bytes = SIZE_MAX;
+        return 0;
+    }
     if (fwrite(file->text.items, 1, file->text.count, file->spilled) != file->text.count)
         return -1;
     array_deinit(&file->text);
@@ -96,7 +100,8 @@ int report_file_close(struct report_file *file, bool keep, struct diag *diag)
     if (!file->holds)
         return export_file_close(&file->file, keep, diag);
     if (fclose(file->stream) == EOF || (file->spilled && fflush(file->spilled) == EOF))
-        rc = diag_set(diag, errno ? -errno : -EIO, "cannot hold the report: %s",
+        rc = diag_set(diag, errno ? -errno : -EIO,
+                      "cannot hold the report in a temporary file in /tmp: %s",
                       strerror(errno ? errno : EIO));
     else if (keep)
         rc = write_held(file, diag);

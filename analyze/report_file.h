@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where a report goes. It is held back until its end, so that nothing appears when there turns out
- * to be no answer: in memory, and from 16 MiB on in a temporary file without a name. Only the rows
- * of a query, which may be many, go straight on. One thread.
+ * to be no answer: in memory, and from 16 MiB on in a temporary file without a name, unless none can
+ * be made. Only the rows of a query, which may be many, go straight on. One thread.
  *
  *     report_file_open(&file, path, true, &diag);
  *     ... file.stream ...

@@ -3,6 +3,7 @@
 #include "analyze/report_file.h"
 
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "tests/support/check.h"
@@ -72,8 +73,32 @@ static void no_room_for_a_temporary_file(void **state)
     for (size_t i = 0; i < 4 * HELD; i++)
         fprintf(file.stream, "%09zu\n", i);
     assert_int_equal(report_file_close(&file, true, &diag), -ENOSPC);
-    CHECK_CONTAINS(diag.text, "No space left");
+    CHECK_CONTAINS(diag.text, "in /tmp: No space left");
     assert_int_not_equal(access(path, F_OK), 0);
+    free(path);
+    temp_destroy(&dir);
+}
+
+static void no_temporary_file(void **state)
+{
+    struct report_file file = {.held_bytes = HELD};
+    struct diag diag = {0};
+    struct rlimit limit, none;
+    char *dir = temp_create(), *path = temp_path(dir, "a.txt");
+
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    none = limit;
+    none.rlim_cur = 0;
+    CHECK_OK(report_file_open(&file, path, true, &diag));
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    for (size_t i = 0; i < 4 * HELD; i++)
+        fprintf(file.stream, "%09zu\n", i);
+    assert_int_equal(fflush(file.stream), 0);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_null(file.spilled);
+    CHECK_OK(report_file_close(&file, true, &diag));
+    check_lines(path, 4 * HELD);
     free(path);
     temp_destroy(&dir);
 }
@@ -99,6 +124,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_of_it_is_written),
         cmocka_unit_test(no_room_for_a_temporary_file),
+        cmocka_unit_test(no_temporary_file),
         cmocka_unit_test(what_is_not_held_goes_straight_on),
     };
 
