@@ -68,6 +68,7 @@ static int permutation[THREADS], place[THREADS];
 static fiber fibers[THREADS], host;
 static int free_fibers[THREADS], free_count, made;
 static int ended[THREADS], ended_count; /* free, but for this block: see give_way() */
+static pthread_t owner;                 /* that the fibers run on */
 static emu_order order;
 static uint64_t random_state = 1;
 static const emu_launch *launch;
@@ -409,9 +410,13 @@ extern "C" int emu_run(const emu_launch *l, const char **out_fault)
 {
     uint64_t blocks = (uint64_t)l->grid.x * l->grid.y * l->grid.z;
 
+    /* Fibers stay for the next launch: each new one takes memory of AddressSanitizer's that is never
+     * given back. They begin anew on another OS thread, and where a fault left them within a kernel. */
+    if (faulted || !pthread_equal(owner, pthread_self()))
+        made = free_count = ended_count = 0;
+    owner = pthread_self();
     launch = l;
     faulted = false;
-    made = free_count = ended_count = 0; /* another OS thread may run this one */
     emu_block_size = l->block;
     emu_grid_size = l->grid;
     current = &host;
