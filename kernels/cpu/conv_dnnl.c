@@ -354,36 +354,20 @@ static dnnl_status_t pack_weights(struct dnnl_plan *plan, const struct geometry 
                              : dnnl_reorder_now(to, plan->base.weights, &from, source->w);
 }
 
-/* Returns where the bias goes, or NULL without memory. */
-static char *alloc_weights(struct dnnl_plan *plan, const struct source *source, size_t bias_bytes)
-{
-    struct kernel_conv_plan *base = &plan->base;
-    size_t bias_offset;
-
-    base->w_bytes = conv_round_up(dnnl_memory_desc_get_size(
-        dnnl_primitive_desc_query_md(plan->desc, dnnl_query_weights_md, 0)));
-    bias_offset = base->w_bytes;
-    if (is_stored(source)) {
-        plan_half_init(&base->half, source->stored, base->w_bytes, &base->workspace_bytes);
-        bias_offset = base->half.bias_offset;
-        base->weights = plan_half_alloc(&base->half, bias_bytes);
-    } else {
-        base->weights = aligned_alloc(64, bias_offset + conv_round_up(bias_bytes));
-    }
-    base->weights_bytes = bias_offset + conv_round_up(bias_bytes);
-    return base->weights ? (char *)base->weights + bias_offset : NULL;
-}
-
 static dnnl_status_t bind_memory(struct dnnl_plan *plan, const struct geometry *g,
                                  const struct source *source, const float *bias)
 {
+    struct kernel_conv_plan *base = &plan->base;
     size_t bias_bytes = bias ? (size_t)g->bias[0] * sizeof(*bias) : 0;
     dnnl_status_t status;
     char *at;
 
-    plan->base.workspace_bytes = dnnl_memory_desc_get_size(
+    base->workspace_bytes = dnnl_memory_desc_get_size(
         dnnl_primitive_desc_query_md(plan->desc, dnnl_query_scratchpad_md, 0));
-    at = alloc_weights(plan, source, bias_bytes);
+    base->w_bytes = conv_round_up(dnnl_memory_desc_get_size(
+        dnnl_primitive_desc_query_md(plan->desc, dnnl_query_weights_md, 0)));
+    at = plan_half_place(&base->half, source->stored, base->w_bytes, bias_bytes,
+                         &base->workspace_bytes, &base->weights, &base->weights_bytes);
     if (!at)
         return dnnl_out_of_memory;
     status = pack_weights(plan, g, source);

@@ -123,23 +123,6 @@ struct source {
         stored; /* f32: as the kernel takes it; else in this type for a kernel of f32 */
 };
 
-/* Returns where the bias goes, or NULL without memory. */
-static char *alloc_weights(struct kernel_gemm_plan *plan, const struct source *source,
-                           size_t bias_bytes)
-{
-    size_t bias_offset = plan->w_bytes;
-
-    if (source->stored != KERNEL_F32) {
-        plan_half_init(&plan->half, source->stored, plan->w_bytes, &plan->workspace_bytes);
-        bias_offset = plan->half.bias_offset;
-        plan->weights = plan_half_alloc(&plan->half, bias_bytes);
-    } else {
-        plan->weights = aligned_alloc(64, bias_offset + round_up(bias_bytes));
-    }
-    plan->weights_bytes = bias_offset + round_up(bias_bytes);
-    return plan->weights ? (char *)plan->weights + bias_offset : NULL;
-}
-
 /* The plan's copy of b in its order, and of the bias. */
 static dnnl_status_t pack(struct kernel_gemm_plan *plan, const struct kernel_gemm *shape,
                           const struct source *source, const float *bias)
@@ -151,7 +134,8 @@ static dnnl_status_t pack(struct kernel_gemm_plan *plan, const struct kernel_gem
     char *at;
 
     plan->w_bytes = round_up(dnnl_memory_desc_get_size(to));
-    at = alloc_weights(plan, source, bias_bytes);
+    at = plan_half_place(&plan->half, source->stored, plan->w_bytes, bias_bytes,
+                         &plan->workspace_bytes, &plan->weights, &plan->weights_bytes);
     if (!at)
         return dnnl_out_of_memory;
     status = matrix_desc(&from, shape->k, shape->n, type_of(plan->took.weights),

@@ -39,8 +39,8 @@ float *plan_half_copy(const void *w, enum kernel_dtype dtype, size_t count)
     return copy;
 }
 
-void plan_half_init(struct plan_half *half, enum kernel_dtype dtype, size_t w_bytes,
-                    size_t *workspace_bytes)
+static void init(struct plan_half *half, enum kernel_dtype dtype, size_t w_bytes,
+                 size_t *workspace_bytes)
 {
     size_t count = w_bytes / sizeof(float);
 
@@ -54,13 +54,31 @@ void plan_half_init(struct plan_half *half, enum kernel_dtype dtype, size_t w_by
     *workspace_bytes = half->offset + w_bytes;
 }
 
-void *plan_half_alloc(const struct plan_half *half, size_t bias_bytes)
+/* The end of the weights, which a kernel may leave out, is 0. */
+static void *alloc(const struct plan_half *half, size_t bias_bytes)
 {
     char *stored = aligned_alloc(64, round_up(half->bias_offset + bias_bytes));
 
     if (stored && half->bias_offset > 0)
         memset(stored + half->bias_offset - 64, 0, 64);
     return stored;
+}
+
+char *plan_half_place(struct plan_half *half, enum kernel_dtype stored, size_t w_bytes,
+                      size_t bias_bytes, size_t *workspace_bytes, void **out_weights,
+                      size_t *out_bytes)
+{
+    size_t bias_offset = w_bytes;
+
+    if (stored != KERNEL_F32) {
+        init(half, stored, w_bytes, workspace_bytes);
+        bias_offset = half->bias_offset;
+        *out_weights = alloc(half, bias_bytes);
+    } else {
+        *out_weights = aligned_alloc(64, w_bytes + round_up(bias_bytes));
+    }
+    *out_bytes = bias_offset + round_up(bias_bytes);
+    return *out_weights ? (char *)*out_weights + bias_offset : NULL;
 }
 
 int plan_half_store(struct plan_half *half, enum kernel_dtype dtype, void **memory, size_t *bytes,
@@ -70,8 +88,8 @@ int plan_half_store(struct plan_half *half, enum kernel_dtype dtype, void **memo
     struct plan_half made;
     char *stored;
 
-    plan_half_init(&made, dtype, w_bytes, &workspace);
-    stored = plan_half_alloc(&made, bias_bytes);
+    init(&made, dtype, w_bytes, &workspace);
+    stored = alloc(&made, bias_bytes);
     if (!stored)
         return -ENOMEM;
     made.cast(stored, dtype, *memory, KERNEL_F32, made.count);

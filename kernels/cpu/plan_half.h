@@ -13,14 +13,19 @@ struct plan_half {
     cast_fn *cast;
 };
 
-/** For weights that take w_bytes as f32, a multiple of 64, and are stored as dtype with a bias behind them. Their f32
- *  form comes behind the plan's workspace. */
-void plan_half_init(struct plan_half *half, enum kernel_dtype dtype, size_t w_bytes,
-                    size_t *workspace_bytes);
-
-/** Memory for that, with bias_bytes behind it; the end of the weights, which a kernel may leave out, is 0.
- *  NULL: none. */
-void *plan_half_alloc(const struct plan_half *half, size_t bias_bytes);
+/**
+ * Memory for a plan's weights in their order, with a bias behind them.
+ *
+ * stored           f32: the weights stay as the kernel takes them, and of `half` nothing is set; else they are
+ *                  stored so, their end, which a kernel may leave out, is 0, and their f32 form comes behind
+ *                  the plan's workspace
+ * w_bytes          what they take as the kernel takes them, a multiple of 64
+ *
+ * Returns where the bias goes, or NULL without memory.
+ */
+char *plan_half_place(struct plan_half *half, enum kernel_dtype stored, size_t w_bytes,
+                      size_t bias_bytes, size_t *workspace_bytes, void **out_weights,
+                      size_t *out_bytes);
 
 /**
  * The f32 weights in a plan's memory, and the bias behind them, are stored as dtype.
