@@ -185,6 +185,27 @@ static void compare(struct test *test, const struct sequence *made, const void *
                  &(struct test_tolerance){.absolute = unit, .relative = unit});
 }
 
+static const void *pick(const struct numbers *numbers, bool is_stored)
+{
+    return is_stored ? numbers->stored : (const void *)numbers->wide;
+}
+
+/* What is read, in half precision or as the same numbers of float32. */
+static struct kernel_attention_data data_of(const struct sequence *made, bool is_stored)
+{
+    bool has_past = made->s.past_steps > 0;
+    const void *mask = made->s.mask_type == KERNEL_BOOL ? made->sees : pick(&made->mask, is_stored);
+
+    return (struct kernel_attention_data){
+        .q = pick(&made->q, is_stored),
+        .k = pick(&made->k, is_stored),
+        .v = pick(&made->v, is_stored),
+        .mask = made->sees ? mask : NULL,
+        .past_k = has_past ? pick(&made->past_k, is_stored) : NULL,
+        .past_v = has_past ? pick(&made->past_v, is_stored) : NULL,
+        .seen_steps = made->seen};
+}
+
 static void check(struct test *test, const struct kernel_table *table, bool is_few)
 {
     struct sequence made = make_sequence(test, is_few);
@@ -194,35 +215,17 @@ static void check(struct test *test, const struct kernel_table *table, bool is_f
                    kernel_dtype_bytes(made.s.dtype);
     float *want = test_output(test, made.y_count * sizeof(*want));
     void *got = test_output(test, made.y_count * kernel_dtype_bytes(made.s.dtype));
-    bool is_bool = made.s.mask_type == KERNEL_BOOL, has_past = made.s.past_steps > 0;
-    struct kernel_attention_data data = {.y = want,
-                                         .q = made.q.wide,
-                                         .k = made.k.wide,
-                                         .v = made.v.wide,
-                                         .mask = !made.sees ? NULL
-                                                 : is_bool  ? (const void *)made.sees
-                                                            : made.mask.wide,
-                                         .past_k = has_past ? made.past_k.wide : NULL,
-                                         .past_v = has_past ? made.past_v.wide : NULL,
-                                         .seen_steps = made.seen};
+    struct kernel_attention_data data = data_of(&made, false);
 
     wide.dtype = KERNEL_F32;
-    wide.mask_type = is_bool ? KERNEL_BOOL : KERNEL_F32;
+    wide.mask_type = made.s.mask_type == KERNEL_BOOL ? KERNEL_BOOL : KERNEL_F32;
+    data.y = want;
     data.workspace = test_output(test, kernel_attention_room(&wide));
     TEST_RUN(test, TEST_REF, attention_ref(&data, &wide));
-    data = (struct kernel_attention_data){.y = got,
-                                          .q = made.q.stored,
-                                          .k = made.k.stored,
-                                          .v = made.v.stored,
-                                          .mask = !made.sees ? NULL
-                                                  : is_bool  ? (const void *)made.sees
-                                                             : made.mask.stored,
-                                          .past_k = has_past ? made.past_k.stored : NULL,
-                                          .past_v = has_past ? made.past_v.stored : NULL,
-                                          .present_k = has_past ? test_output(test, bytes) : NULL,
-                                          .seen_steps = made.seen,
-                                          .workspace =
-                                              test_output(test, kernel_attention_room(&made.s))};
+    data = data_of(&made, true);
+    data.y = got;
+    data.present_k = made.s.past_steps > 0 ? test_output(test, bytes) : NULL;
+    data.workspace = test_output(test, kernel_attention_room(&made.s));
     TEST_RUN(test, TEST_NEW, table->attention.fn(&data, &made.s));
     compare(test, &made, got, want);
 }
