@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a graph owns, given back. Attributes hold graphs, so all of it stands together. */
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "runtime/graph/graph.h"
@@ -20,6 +21,28 @@ void attribute_clear(struct attribute *attribute)
     free(attribute->floats);
     graph_destroy(&attribute->graph);
     *attribute = (struct attribute){0};
+}
+
+int value_learn(struct value *value, const struct tensor_view *content)
+{
+    enum { ELEMENTS_MAX = 1024 };
+    int64_t count = shape_elements(&content->shape);
+    bool fits = value->shape.rank < 0 || value->shape.rank == content->shape.rank;
+    size_t bytes = dtype_bytes(content->dtype);
+    void *copy;
+
+    for (int i = 0; fits && i < value->shape.rank; i++)
+        fits = value->shape.dims[i] < 0 || value->shape.dims[i] == content->shape.dims[i];
+    if (!fits || value->known || value->dtype != content->dtype || count < 1 ||
+        count > ELEMENTS_MAX)
+        return 0;
+    copy = malloc((size_t)count * bytes);
+    if (!copy)
+        return -ENOMEM;
+    memcpy(copy, content->data, (size_t)count * bytes);
+    value->known = copy;
+    value->shape = content->shape;
+    return 0;
 }
 
 void value_set_data(struct value *value, void *data)

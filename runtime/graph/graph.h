@@ -281,6 +281,10 @@ struct value *graph_find_value(const struct graph *graph, const char *name);
  *  ownership, also of what replaces earlier data. The value must have no producer. */
 void value_set_data(struct value *value, void *data);
 
+/** Let the content of an input be known while the model is read (lower_given()): a copy; nothing where it does not
+ *  fit what is declared, or is long. The input's shape is the content's from here on. Returns 0, -ENOMEM. */
+int value_learn(struct value *value, const struct tensor_view *content);
+
 /** Free a constant's data, which nobody reads any more. It is no value to compute with afterwards.
  *  Returns its bytes. */
 size_t value_release_data(struct value *value);

@@ -369,3 +369,28 @@ int input_tensor(const struct graph *graph, const struct input_list *list, uint3
     *out_view = made;
     return 0;
 }
+
+int input_content(const struct graph *graph, const struct input_list *list, uint32_t index,
+                  struct tensor_view *out_view)
+{
+    const struct value *value = graph->inputs[index];
+    const struct input *input = input_find(graph, list, index);
+    struct tensor_view made = {.dtype = value->dtype};
+    struct diag ignored = {0}; /* told once it is bound */
+
+    if (!input || input->kind == INPUT_FILL || tiled_batch(list) > 0 ||
+        check_form(input, value, false, &ignored) < 0)
+        return 0;
+    made.shape = fills_scalar(input, value) ? value->shape : input->tensor.shape;
+    if (shape_bytes(&made.shape, made.dtype) < 0)
+        return 0;
+    made.data = graph_alloc_data((size_t)shape_bytes(&made.shape, made.dtype));
+    if (!made.data)
+        return -ENOMEM;
+    if (fill_given(input, value, &made, &ignored) < 0) {
+        free(made.data);
+        return 0;
+    }
+    *out_view = made;
+    return 1;
+}

@@ -84,6 +84,11 @@ int input_append_tiles(struct input_list *list, int64_t batch, struct diag *diag
 int input_join_words(int argc, char **argv, char ***out_argv, int *out_argc);
 void input_free_words(char ***argv);
 
+/** What the list gives of an input, before shapes are bound: 1 with the content, whose data the caller frees; 0
+ *  where it gives none, none that fits, or rows to be repeated; -ENOMEM. */
+int input_content(const struct graph *graph, const struct input_list *list, uint32_t index,
+                  struct tensor_view *out_view);
+
 /** One more than the largest N of the entries "NAME[N]"; 0: there is none. */
 int64_t input_count_parts(const struct input_list *list, const char *name);
 

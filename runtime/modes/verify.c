@@ -126,6 +126,33 @@ static const struct port *port_at(const struct port_list *list, uint32_t index)
     return list->count > 0 ? &list->items[index] : &tensor_port;
 }
 
+/* What decides how many tensors a sequence has: numbers and truths, each in a file of its own. One that cannot be
+ * read is told when it is loaded. */
+static int learn_inputs(void *user, struct graph *graph)
+{
+    uint32_t files = port_count(&graph->input_ports, graph->input_count), place = 0;
+    struct data_set set = *(const struct data_set *)user;
+    struct diag ignored = {0};
+    int rc = 0;
+
+    set.diag = &ignored;
+    for (uint32_t i = 0; rc == 0 && i < files; i++) {
+        const struct port *port = port_at(&graph->input_ports, i);
+        struct value *value = port->count > 0 ? graph->inputs[place] : NULL;
+        struct tensor_view view;
+
+        place += port->count;
+        if (!value || port->is_sequence || port->is_optional ||
+            (value->dtype != DTYPE_I64 && value->dtype != DTYPE_I32 &&
+             value->dtype != DTYPE_BOOL) ||
+            load_file(&set, "input", i, &view) < 0)
+            continue;
+        rc = value_learn(value, &view);
+        free(view.data);
+    }
+    return rc;
+}
+
 static int load_inputs(struct data_set *set)
 {
     const struct graph *graph = set->session->graph;
@@ -253,7 +280,7 @@ static int run_session(struct data_set *set)
     struct session_config session_config = {
         .inputs = &set->inputs, .exec = config->exec, .passes = config->passes};
     bool tells = set->is_first && set->thread == 0;
-    struct model_sequences sequences = {set, count_parts};
+    struct model_sequences sequences = {set, count_parts, learn_inputs};
     struct model_loading loading = {config->shares, config->passes.half != DTYPE_NONE, &sequences};
     int rc = session_load_with(config->model_path, &loading, &set->session, set->diag);
 

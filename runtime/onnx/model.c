@@ -453,6 +453,15 @@ static int set_layouts(struct graph *graph, const Onnx__ModelProto *model, struc
     return format_check(text, diag) < 0 ? -EINVAL : graph_set_text(&graph->layouts, text);
 }
 
+/* What was learnt is for how many there are: shapes are inferred from what is given then. */
+static void forget_inputs(struct graph *graph)
+{
+    for (uint32_t i = 0; i < graph->input_count; i++) {
+        free(graph->inputs[i]->known);
+        graph->inputs[i]->known = NULL;
+    }
+}
+
 int model_read_graph(struct graph *graph, const Onnx__GraphProto *proto, struct model_place place,
                      struct diag *diag)
 {
@@ -460,10 +469,13 @@ int model_read_graph(struct graph *graph, const Onnx__GraphProto *proto, struct 
 
     if (rc == 0)
         rc = read_inputs(graph, proto, place, diag);
+    if (rc == 0 && place.depth == 0 && place.sequences && place.sequences->learn)
+        rc = place.sequences->learn(place.sequences->user, graph);
     if (rc == 0)
         rc = model_read_nodes(graph, proto, place, diag);
     if (rc == 0)
         rc = read_outputs(graph, proto, place.depth > 0, diag);
+    forget_inputs(graph);
     if (rc == 0)
         lower_prune(graph);
     if (rc == 0)

@@ -43,6 +43,9 @@ struct model_sequences {
     void *user;
     int (*count)(void *user, uint32_t index, const char *name, struct port *port,
                  struct diag *diag);
+    /* Called once the graph's inputs are there, before its nodes are: value_learn() of those whose content
+     * is known may tell how many tensors a sequence has. NULL: none is. Returns 0 or -ENOMEM. */
+    int (*learn)(void *user, struct graph *graph);
 };
 
 struct model_loading {

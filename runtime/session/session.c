@@ -159,10 +159,34 @@ static int count_given(void *user, uint32_t index, const char *name, struct port
     return 0;
 }
 
+static bool may_decide(const struct value *value)
+{
+    return value->dtype == DTYPE_I64 || value->dtype == DTYPE_I32 || value->dtype == DTYPE_BOOL;
+}
+
+static int learn_given(void *user, struct graph *graph)
+{
+    const struct input_list *list = user;
+    int rc = 0;
+
+    for (uint32_t i = 0; list && rc == 0 && i < graph->input_count; i++) {
+        struct tensor_view view;
+
+        if (!may_decide(graph->inputs[i]))
+            continue;
+        rc = input_content(graph, list, i, &view);
+        if (rc <= 0)
+            continue;
+        rc = value_learn(graph->inputs[i], &view);
+        free(view.data);
+    }
+    return rc;
+}
+
 int session_load(const char *path, bool shares, bool defers, const struct input_list *inputs,
                  struct session **out_session, struct diag *diag)
 {
-    struct model_sequences sequences = {(void *)inputs, count_given};
+    struct model_sequences sequences = {(void *)inputs, count_given, learn_given};
 
     return session_load_with(path, &(struct model_loading){shares, defers, &sequences}, out_session,
                              diag);

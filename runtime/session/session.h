@@ -51,7 +51,8 @@ struct session_times {
  * defers  large weights as well until session_prepare() has stored them in half precision, which it has to be
  *         asked for then
  * inputs  what will be given: a sequence `x` among the model's inputs has as many tensors as the entries x[0],
- *         x[1] ... of the list, one where there is none
+ *         x[1] ... of the list, one where there is none; whole numbers and truths may decide how many tensors
+ *         other sequences have
  */
 int session_load(const char *path, bool shares, bool defers, const struct input_list *inputs,
                  struct session **out_session, struct diag *diag);
