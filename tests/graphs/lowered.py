@@ -805,6 +805,51 @@ def ports():
     return g
 
 
+def decided():
+    """Sequences that have as many tensors as inputs of the model say, and in an order that these say."""
+    g = Group(opset=18)
+    tensor = helper.make_tensor_type_proto(1, None)
+    sequence = helper.make_sequence_type_proto(tensor)
+    maybe = helper.make_optional_type_proto(sequence)
+    x, y = g.feed(g.real(3, 7)), g.feed(g.real(2))
+    size, sizes, place, last = (g.feed(np.array(n)) for n in (3, [2, 1], 1, -1))
+    turns, go = g.feed(np.array(3)), g.feed(np.array(True))
+    parts, empty = g.feed_as([g.real(2), g.real(2)], sequence), g.feed_as([], sequence)
+    absent = g.feed_as(None, maybe)
+    for inputs, axis in (([x, size], 1), ([x, sizes], 0)):
+        g.give_as(g.chain("SplitToSequence", inputs, axis=axis), sequence)
+    g.add("SequenceLength", [g.chain("SplitToSequence", [x, size], axis=1)], (7,), domain="")
+    for at in (place, last):
+        g.give_as(g.chain("SequenceInsert", [parts, y, at]), sequence)
+    g.give_as(g.chain("SequenceErase", [parts, place]), sequence)
+
+    def branch(name, nodes, kind=sequence):
+        return helper.make_graph(nodes, name, [], [helper.make_value_info(nodes[-1].output[0], kind)])
+
+    # Branches of different lengths: the one that is taken.
+    one = branch("one", [helper.make_node("SequenceConstruct", [y], ["one"])])
+    two = branch("two", [helper.make_node("SequenceConstruct", [y, y], ["two"])])
+    g.give_as(g.chain("If", [go], then_branch=one, else_branch=two), sequence)
+    g.give_as(g.chain("If", [g.chain("Not", [go])], then_branch=one, else_branch=two), sequence)
+    held = branch("held", [helper.make_node("OptionalGetElement", ["s"], ["held"])])
+    made = branch("made", [helper.make_node("SequenceConstruct", [y], ["made"])])
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["goes"], ["on"]), helper.make_node("OptionalHasElement", ["s"], ["has"]),
+         helper.make_node("Not", ["has"], ["lacks"]), helper.make_node("If", ["lacks"], ["old"], then_branch=made, else_branch=held),
+         helper.make_node("Cast", ["i"], ["real"], to=1), helper.make_node("Add", ["real", y], ["z"]),
+         helper.make_node("SequenceInsert", ["old", "z"], ["new"])], "body",
+        [helper.make_tensor_value_info("i", 7, []), helper.make_tensor_value_info("goes", 9, []), helper.make_value_info("s", maybe)],
+        [helper.make_tensor_value_info("on", 9, []), helper.make_value_info("new", sequence)])
+    g.give_as(g.chain("Loop", [turns, go, absent], body=body), sequence)
+    grow = helper.make_graph(
+        [helper.make_node("Identity", ["goes"], ["on"]), helper.make_node("Cast", ["i"], ["real"], to=1), helper.make_node("Add", ["real", y], ["z"]),
+         helper.make_node("SequenceInsert", ["s", "z"], ["new"])], "body",
+        [helper.make_tensor_value_info("i", 7, []), helper.make_tensor_value_info("goes", 9, []), helper.make_value_info("s", sequence)],
+        [helper.make_tensor_value_info("on", 9, []), helper.make_value_info("new", sequence)])
+    g.give_as(g.chain("Loop", [turns, go, empty], body=grow), sequence)
+    return g
+
+
 def mappers():
     g = Group()
     words, places = g.feed(np.array(["emu", "ox", "lynx"], object)), g.feed(np.array([1, 5, 7], np.int64))
@@ -851,7 +896,7 @@ def main():
         sys.exit(__doc__)
     makers = (layers, attention, quantised, blocks, last, channels, linear, grouped, sequences, scans, learning, trees, ensembles,
               drawn, labels, mappers, carried, boosted, alone, words, texts, ports,
-              encoders, batched)
+              encoders, batched, decided)
     for make in makers:
         make().write(pathlib.Path(sys.argv[1]) / f"lowered_{make.__name__}")
 

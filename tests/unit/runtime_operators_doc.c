@@ -32,7 +32,10 @@ static const char head[] =
     "  ONNX Runtime and PyTorch have it; ONNX's reference evaluator counts in the shape without it.\n"
     "- A shape that depends on the content of an input (Reshape, Range, NonZero ...) is worked "
     "out\n"
-    "  for the content that the input is bound to.\n";
+    "  for the content that the input is bound to.\n"
+    "- How many tensors a sequence has, and in which order, may be decided by constants and by whole\n"
+    "  numbers and truths that are given as inputs: sizes of a split, turns of a Loop, the condition of\n"
+    "  an If, positions.\n";
 
 static const char refused[] =
     "\n"
@@ -43,9 +46,10 @@ static const char refused[] =
     "- operators that the table lacks, Gradient among them;\n"
     "- a TreeEnsemble whose numbers are float64; a Scan of operator set 8 over a batch that is not\n"
     "  known to be 1, or with lengths;\n"
-    "- sequences and optionals whose parts are not known before the model runs, but for those that a\n"
-    "  Loop adds parts of one shape to and what a SplitToSequence makes; sequences of sequences and maps\n"
-    "  as inputs and outputs; branches of an If whose sequences differ in length;\n"
+    "- sequences and optionals whose parts computed values decide, or inputs that are not given, but for\n"
+    "  those that a Loop adds parts of one shape to and what a SplitToSequence makes; sequences of\n"
+    "  sequences and maps as inputs and outputs; branches of an If on such a value whose sequences differ\n"
+    "  in length;\n"
     "  a Scan that collects along another axis than the first; functions for another version of the operator set in which one "
     "of\n"
     "  their operators means something else;\n"

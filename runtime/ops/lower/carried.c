@@ -34,6 +34,13 @@ static void measure(const struct graph *body, int64_t *nodes, int64_t *bytes)
         }
 }
 
+static bool holds_optional(const struct value *value)
+{
+    const struct node *node = value ? value->producer : NULL;
+
+    return node && node->domain[0] == '\0' && strcmp(node->op_type, "Optional") == 0;
+}
+
 /* Whether so many copies of a body stay within bounds, whatever the model says. */
 static bool may_copy(const struct lower *l, const struct graph *body, int64_t times)
 {
@@ -125,7 +132,7 @@ static bool is_true(const struct node *node, const struct graph *body, const str
     for (uint32_t i = 0; body && i < body->capture_count; i++)
         if (value == body->inputs[body->input_count - body->capture_count + i])
             value = node->inputs[body->captures[i]];
-    return value && lower_content(value, &view) && view.dtype == DTYPE_BOOL &&
+    return value && lower_given(value, &view) && view.dtype == DTYPE_BOOL &&
            shape_elements(&view.shape) == 1 && *(const uint8_t *)view.data != 0;
 }
 
@@ -150,13 +157,16 @@ static int64_t turns_of(struct lower *l, const struct graph *body)
     const struct value *condition = node_input(node, 1);
     struct tensor_view view;
     int64_t turns;
+    bool begins;
 
+    if (condition && lower_truth(condition, &begins) && !begins)
+        return 0;
     if (!node_input(node, 0) || (condition && !is_true(node, NULL, condition)) ||
         !is_true(node, body, body->outputs[0]))
         return -1;
     if (find_length(l, node->inputs[0], &turns))
         return turns;
-    if (!lower_content(node->inputs[0], &view) || view.dtype != DTYPE_I64 ||
+    if (!lower_given(node->inputs[0], &view) || view.dtype != DTYPE_I64 ||
         shape_elements(&view.shape) != 1)
         return -1;
     memcpy(&turns, view.data, sizeof(turns));
@@ -297,7 +307,8 @@ bool lower_carried(struct lower *l, bool only_known)
     int64_t turns;
 
     for (uint32_t i = 0; i < states; i++)
-        has_any = has_any || lower_holds_sequence(node->inputs[2 + i]);
+        has_any = has_any || lower_holds_sequence(node->inputs[2 + i]) ||
+                  (only_known && holds_optional(node->inputs[2 + i]));
     if (!has_any || !body || node->domain[0] != '\0' || strcmp(node->op_type, "Loop") != 0)
         return false;
     for (uint32_t i = 0; i < states; i++)
@@ -341,10 +352,7 @@ struct given {
 
 static bool is_of_sequence(const struct graph *branch, uint32_t output)
 {
-    const struct node *node = branch->outputs[output]->producer;
-
-    return lower_holds_sequence(branch->outputs[output]) ||
-           (node && node->domain[0] == '\0' && strcmp(node->op_type, "Optional") == 0);
+    return lower_holds_sequence(branch->outputs[output]) || holds_optional(branch->outputs[output]);
 }
 
 /* false: one is not known, perhaps not yet. */
@@ -431,18 +439,35 @@ static void lower_spread(struct lower *l, struct graph *const *branches, struct 
     join_outputs(l, given, outputs);
 }
 
+/* The one that is taken stands in the node's place. */
+static void take_branch(struct lower *l, const struct graph *branch)
+{
+    struct value *outputs[EDGES_MAX];
+
+    lower_inline(l, branch, NULL, outputs);
+    for (uint32_t i = 0; l->rc == 0 && i < branch->output_count; i++)
+        if (lower_wants(l, i))
+            lower_done(l, i, outputs[i]);
+}
+
 bool lower_branches(struct lower *l)
 {
     struct graph *branches[] = {node_graph(l->node, branch_names[0]),
                                 node_graph(l->node, branch_names[1])};
     uint32_t count = l->node->output_count;
     struct given *given;
-    bool has_any = false, is_known = true;
+    bool has_any = false, is_known = true, truth;
 
     if (l->node->domain[0] != '\0' || strcmp(l->node->op_type, "If") != 0 || !branches[0] ||
         !branches[1] || !node_input(l->node, 0) || branches[0]->output_count != count ||
         branches[1]->output_count != count || count > EDGES_MAX)
         return false;
+    for (uint32_t i = 0; i < count; i++)
+        has_any = has_any || is_of_sequence(branches[0], i) || is_of_sequence(branches[1], i);
+    if (has_any && lower_truth(l->node->inputs[0], &truth) && may_copy(l, branches[!truth], 1)) {
+        take_branch(l, branches[!truth]);
+        return true;
+    }
     given = calloc(count + 1, sizeof(*given));
     if (!given) {
         l->rc = -ENOMEM;
@@ -450,7 +475,6 @@ bool lower_branches(struct lower *l)
     }
     for (uint32_t i = 0; i < count; i++) {
         given[i].is_sequence = is_of_sequence(branches[0], i) || is_of_sequence(branches[1], i);
-        has_any = has_any || given[i].is_sequence;
         is_known = is_known && (!given[i].is_sequence || find_given(l, branches, i, &given[i]));
     }
     if (has_any && is_known)
@@ -512,7 +536,7 @@ static bool takes_number(struct lower *l, struct graph *body, uint32_t capture)
     struct value *value;
     void *data;
 
-    if (!lower_content(l->node->inputs[body->captures[capture]], &view) ||
+    if (!lower_given(l->node->inputs[body->captures[capture]], &view) ||
         (view.dtype != DTYPE_I64 && view.dtype != DTYPE_I32) || shape_elements(&view.shape) != 1)
         return false;
     data = graph_alloc_data(dtype_bytes(view.dtype));

@@ -306,15 +306,22 @@ struct value *lower_cast(struct lower *l, struct value *x, enum dtype dtype)
     return y;
 }
 
-bool lower_content(const struct value *value, struct tensor_view *out_view)
+/* What is copied, and not a copy. */
+static const struct value *source_of(const struct value *value)
 {
-    const struct attribute *a;
-
     for (int step = 0;
          step < 64 && value && value->producer && value->producer->domain[0] == '\0' &&
          strcmp(value->producer->op_type, "Identity") == 0;
          step++)
         value = node_input(value->producer, 0);
+    return value;
+}
+
+bool lower_content(const struct value *value, struct tensor_view *out_view)
+{
+    const struct attribute *a;
+
+    value = source_of(value);
     if (value && value->data) {
         *out_view = (struct tensor_view){value->dtype, value->shape, value->data};
         return true;
@@ -332,6 +339,16 @@ bool lower_content(const struct value *value, struct tensor_view *out_view)
     else
         return false;
     return out_view->data != NULL;
+}
+
+bool lower_given(const struct value *value, struct tensor_view *out_view)
+{
+    const struct value *source = source_of(value);
+
+    if (!source || !source->is_input || !source->known)
+        return lower_content(value, out_view);
+    *out_view = (struct tensor_view){source->dtype, source->shape, source->known};
+    return true;
 }
 
 /* The rank of what comes out is the greatest of those that go in. */

@@ -40,7 +40,7 @@ static bool find_number(const struct value *value, int64_t fallback, int64_t *ou
     *out_number = fallback;
     if (!value)
         return true;
-    if (!lower_content(value, &view) || shape_elements(&view.shape) != 1)
+    if (!lower_given(value, &view) || shape_elements(&view.shape) != 1)
         return false;
     if (view.dtype == DTYPE_I64)
         memcpy(out_number, view.data, sizeof(*out_number));
@@ -85,14 +85,19 @@ static int add_part(struct lower *l, struct lower_parts *parts, size_t at, struc
     return 0;
 }
 
-/* Where a position, which may count from the end, lies among `count`. */
-static bool find_place(const struct value *value, int64_t fallback, int64_t count, int64_t *out_at)
+/* Where a position, which may count from the end, lies among `count`, up to `last`. */
+static bool find_place(struct lower *l, const struct value *value, int64_t fallback, size_t count,
+                       int64_t last, int64_t *out_at)
 {
-    if (!find_number(value, fallback, out_at))
+    int64_t given;
+
+    if (!find_number(value, fallback, &given))
         return false;
-    if (*out_at < 0)
-        *out_at += count;
-    return *out_at >= 0 && *out_at <= count;
+    *out_at = given < 0 ? given + (int64_t)count : given;
+    if (*out_at >= 0 && *out_at <= last)
+        return true;
+    lower_refuse(l, "position %lld is not in a sequence of %zu tensors", (long long)given, count);
+    return false;
 }
 
 /* The parts of the axis, each as a value; a Split makes them. */
@@ -109,14 +114,17 @@ static bool split_parts(struct lower *l, const struct node *node, struct lower_p
     if (axis < 0 && x->shape.rank >= 0)
         axis += x->shape.rank;
     length = axis >= 0 && axis < x->shape.rank ? x->shape.dims[axis] : -1;
-    if (node_input(node, 1) && lower_content(node_input(node, 1), &sizes) &&
-        sizes.shape.rank == 1) {
+    if (node_input(node, 1) && lower_given(node_input(node, 1), &sizes) && sizes.shape.rank == 1) {
         count = sizes.shape.dims[0];
         for (int64_t i = 0; i < count && i < 256; i++)
             dims[i] = sizes.dtype == DTYPE_I64 ? ((const int64_t *)sizes.data)[i]
                                                : ((const int32_t *)sizes.data)[i];
     } else {
-        if (length < 0 || !find_number(node_input(node, 1), 1, &each) || each < 1)
+        if (length < 0 || !find_number(node_input(node, 1), 1, &each))
+            return false;
+        if (each < 1)
+            lower_refuse(l, "a sequence is split into parts of %lld", (long long)each);
+        if (l->rc < 0)
             return false;
         count = (length + each - 1) / each;
         for (int64_t i = 0; i < count && i < 256; i++)
@@ -156,11 +164,11 @@ static bool find_parts(struct lower *l, struct value *value, struct lower_parts 
         return find_parts(l, node_input(node, 0), parts, depth + 1);
     if (is_op(node, "SequenceInsert"))
         return find_parts(l, node_input(node, 0), parts, depth + 1) && node_input(node, 1) &&
-               find_place(node_input(node, 2), (int64_t)parts->count, (int64_t)parts->count, &at) &&
+               find_place(l, node_input(node, 2), (int64_t)parts->count, parts->count,
+                          (int64_t)parts->count, &at) &&
                add_part(l, parts, (size_t)at, node_input(node, 1)) == 0;
     if (!is_op(node, "SequenceErase") || !find_parts(l, node_input(node, 0), parts, depth + 1) ||
-        !find_place(node_input(node, 1), -1, (int64_t)parts->count, &at) ||
-        at >= (int64_t)parts->count)
+        !find_place(l, node_input(node, 1), -1, parts->count, (int64_t)parts->count - 1, &at))
         return false;
     memmove(parts->items + at, parts->items + at + 1,
             (parts->count - (size_t)at - 1) * sizeof(*parts->items));
@@ -319,10 +327,10 @@ static void lower_at(struct lower *l)
 
     if (!take_parts(l, &parts, lower_at_split))
         return;
-    if (find_place(lower_input(l, 1), 0, (int64_t)parts.count, &at) && at < (int64_t)parts.count)
+    if (find_place(l, lower_input(l, 1), 0, parts.count, (int64_t)parts.count - 1, &at))
         lower_done(l, 0, parts.items[at]);
     else
-        lower_refuse(l, "its position is not known before the model runs, or not in the sequence");
+        lower_refuse(l, "its position is not known before the model runs");
     free(parts.items);
 }
 
@@ -360,16 +368,60 @@ static void lower_joined(struct lower *l)
     free(parts.items);
 }
 
-/* Which optionals are empty is known: only Optional without an input makes one. */
+/* Which optionals are empty is known: only Optional without an input makes one. NULL: this one is. */
+static const struct value *not_copied(const struct value *x)
+{
+    for (int step = 0; step < DEPTH_MAX && x && is_op(x->producer, "Identity"); step++)
+        x = node_input(x->producer, 0);
+    return x && is_op(x->producer, "Optional") && !node_input(x->producer, 0) ? NULL : x;
+}
+
+/* What a body is fed, whose type nobody told. */
+static bool is_fed(const struct value *x)
+{
+    return x && !x->producer && x->is_input && x->dtype == DTYPE_NONE;
+}
+
+bool lower_truth(const struct value *value, bool *out_truth)
+{
+    struct tensor_view view;
+    bool is_not = false;
+
+    for (int step = 0; step < DEPTH_MAX && value; step++) {
+        const struct node *node = value->producer;
+
+        if (lower_given(value, &view)) {
+            *out_truth = (shape_elements(&view.shape) == 1 && view.dtype == DTYPE_BOOL &&
+                          *(const uint8_t *)view.data != 0) != is_not;
+            return view.dtype == DTYPE_BOOL && shape_elements(&view.shape) == 1;
+        }
+        if (is_op(node, "OptionalHasElement")) {
+            const struct value *x = not_copied(node_input(node, 0));
+
+            *out_truth = (x != NULL) != is_not;
+            return !x || x->producer;
+        }
+        if (!is_op(node, "Not") && !is_op(node, "Identity"))
+            return false;
+        is_not ^= is_op(node, "Not");
+        value = node_input(node, 0);
+    }
+    return false;
+}
+
 static void lower_has(struct lower *l)
 {
-    struct value *x = lower_input(l, 0), *value;
-    bool *data = lower_data(l, DTYPE_BOOL, &(struct shape){.rank = 0}, &value);
+    const struct value *x = not_copied(lower_input(l, 0));
+    struct value *value;
+    bool *data;
 
-    while (x && x->producer && is_op(x->producer, "Identity"))
-        x = node_input(x->producer, 0);
+    if (is_fed(x)) { /* known once the body stands for itself */
+        lower_keep(l);
+        return;
+    }
+    data = lower_data(l, DTYPE_BOOL, &(struct shape){.rank = 0}, &value);
     if (data)
-        *data = x && !(is_op(x->producer, "Optional") && !node_input(x->producer, 0));
+        *data = x != NULL;
     lower_done(l, 0, value);
 }
 
@@ -421,7 +473,8 @@ int lower_output(struct graph *graph, struct value *whole, struct port *port,
                    ? l.rc
                    : diag_set(
                          diag, -ENOTSUP,
-                         "which tensors are in output '%.120s' is not known before the model runs",
+                         "which tensors are in output '%.120s' is not known: what decides it is "
+                         "computed, or an input that is not given",
                          whole->name);
     }
     port->count = (uint32_t)parts.count;
