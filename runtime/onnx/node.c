@@ -173,7 +173,7 @@ static int read_body(struct graph *graph, struct node *node, const Onnx__Attribu
     if (!control_is(node) && !lower_takes_body(node))
         return diag_set(diag, -ENOTSUP,
                         "attribute '%.60s' of node '%.120s' (%.60s) is a subgraph, which is "
-                        "supported of If, Loop and Scan only",
+                        "supported of If, Loop, Scan, SequenceMap and FlexAttention only",
                         proto->name, node->name, node->op_type);
     if (++place.depth > MODEL_DEPTH_MAX)
         return diag_set(diag, -ENOTSUP, "node '%s' has bodies inside of bodies, more than %d deep",

@@ -15,7 +15,7 @@ import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-TRAINING = "ai.onnx.preview.training"
+PREVIEW, TRAINING = "ai.onnx.preview", "ai.onnx.preview.training"
 FLOATS = ("FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "FLOAT4E2M1")
 INTEGERS = ("INT4", "UINT4", "INT2", "UINT2")
 TYPES = {name: getattr(TensorProto, name) for name in FLOATS + INTEGERS + ("FLOAT8E8M0",)}
@@ -67,7 +67,7 @@ class Group:
     def write(self, folder):
         graph = helper.make_graph(self.nodes, "standard", self.inputs, self.outputs, self.constants)
         opsets = [helper.make_opsetid("", self.opset), helper.make_opsetid("ai.onnx.ml", 5)]
-        opsets += [helper.make_opsetid(TRAINING, 1)] * any(node.domain == TRAINING for node in self.nodes)
+        opsets += [helper.make_opsetid(domain, 1) for domain in (PREVIEW, TRAINING) if any(node.domain == domain for node in self.nodes)]
         model = helper.make_model(graph, opset_imports=opsets, ir_version=14 if self.opset > 26 else 13)
         with np.errstate(all="ignore"):
             results = ReferenceEvaluator(model).run(None, self.feeds)
@@ -255,10 +255,45 @@ def steps():
     return g
 
 
+def unread():
+    """A Scan whose last state nobody reads; ONNX Runtime does not load such a model."""
+    g = Group(21)
+    infos = [[helper.make_tensor_value_info(n, 1, None) for n in names] for names in ("sab", "tv")]
+    body = helper.make_graph([helper.make_node("Add", ["s", "a"], ["t"]), helper.make_node("Mul", ["t", "b"], ["v"])], "body", *infos)
+    g.add("Scan", [g.feed(g.real(3)), g.feed(g.real(4, 3)), g.feed(g.real(4, 3))], (0, 1), body=body, num_scan_inputs=2)
+    return g
+
+
+def flexible():
+    """Attention whose bodies do something with scores or probabilities, or none; heads that share keys; half precision."""
+    g = Group(26)
+
+    def body(name, nodes):
+        infos = [helper.make_tensor_value_info(n, 1, None) for n in ("s", "t")]
+        return helper.make_graph(nodes, name, infos[:1], infos[1:])
+
+    node = helper.make_node
+    q, k, v = (g.feed(g.real(2, 4, *shape)) for shape in ((3, 8), (5, 8), (5, 6)))
+    bias, cap = (node("Constant", [], ["c"], value=numpy_helper.from_array(n)) for n in (g.real(1, 4, 1, 5), np.array(2, np.float32)))
+    added = body("added", [bias, node("Add", ["s", "c"], ["t"])])
+    capped = body("capped", [cap, node("Div", ["s", "c"], ["u"]), node("Tanh", ["u"], ["w"]), node("Mul", ["w", "c"], ["t"])])
+    for bodies in ({}, dict(score_mod=added), dict(prob_mod=capped), dict(score_mod=capped, prob_mod=added, scale=0.3)):
+        g.add("FlexAttention", [q, k, v], (1,), PREVIEW, **bodies)
+        few = [g.feed(g.real(2, 2, 5, 8)), g.feed(g.real(2, 2, 5, 6))]
+        g.add("FlexAttention", [q, *few], (1,), PREVIEW, **bodies)
+        # of shapes that nobody told
+        g.add("FlexAttention", [g.chain("Neg", [name]) for name in (q, *few)], (1,), PREVIEW, **bodies)
+        half = [g.feed(g.real(2, 4, n, 8).astype(np.float16)) for n in (3, 5, 5)]
+        g.add("FlexAttention", half, (10,), PREVIEW, **bodies)
+        g.add("FlexAttention", half, (10,), PREVIEW, softmax_precision=1, **bodies)
+    g.add("FlexAttention", [g.feed(g.real(1, 2, 3, 4).astype(np.float64)) for _ in range(3)], (11,), PREVIEW, scale=0.7)
+    return g
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    for make in (stored, signal, places, losses, states, steps):
+    for make in (stored, signal, places, losses, states, steps, unread, flexible):
         make().write(pathlib.Path(sys.argv[1]) / f"standard_{make.__name__}")
 
 

@@ -7,10 +7,10 @@
 #include "runtime/ops/lower/rules.h"
 
 static const struct lower_rule *const books[] = {
-    lower_layers,   lower_attentions, lower_quantised, lower_linear,
-    lower_groups,   lower_learning,   lower_scans,     lower_sequences,
-    lower_trees,    lower_ensembles,  lower_signals,   lower_windows,
-    lower_carriers, lower_blocks,     lower_channels,  lower_training};
+    lower_layers,   lower_attentions, lower_quantised, lower_linear, lower_groups,
+    lower_learning, lower_scans,      lower_sequences, lower_trees,  lower_ensembles,
+    lower_signals,  lower_windows,    lower_carriers,  lower_blocks, lower_channels,
+    lower_training, lower_flexible};
 enum { BOOKS = sizeof(books) / sizeof(books[0]) };
 
 const struct lower_facts *lower_facts_at(size_t index)
@@ -47,7 +47,7 @@ static void check_node(struct lower *l, const struct lower_rule *rule)
     for (uint32_t i = rule->outputs_max; i < node->output_count; i++)
         if (node->outputs[i])
             lower_refuse(l, "output %u is wanted", i);
-    if (!lower_wants(l, 0))
+    if (!lower_wants(l, 0) && rule->outputs_max != LOWER_ANY)
         lower_refuse(l, "output 0 is left out");
     for (uint32_t i = 0; i < node->attribute_count; i++)
         if (!lower_is_listed(rule->attributes, node->attributes[i].name))
@@ -153,5 +153,8 @@ int lower_graph(struct graph *graph, struct diag *diag)
 
 bool lower_takes_body(const struct node *node)
 {
-    return node->domain[0] == '\0' && lower_is_listed("Scan SequenceMap", node->op_type);
+    char buffer[NODE_TYPE_BYTES];
+
+    return lower_is_listed("Scan SequenceMap ai.onnx.preview.FlexAttention",
+                           node_full_type(node, buffer));
 }
