@@ -15,16 +15,24 @@
 
 #include "tests/support/cuda/emulated/errors.hpp"
 
-/* Programs that open this library see none of it. */
-#pragma GCC visibility push(hidden)
-
 struct stream;
 using item = std::function<void(stream *on, uint64_t pushed_ns)>;
 
 struct event;
 
+/* Work of one of the streams that a graph was captured of, or a moment there that others wait for. */
+struct node {
+    enum { WORK, MOMENT, WAIT } kind;
+    size_t branch;
+    item work;
+    size_t moment;
+};
+
 struct graph {
-    std::vector<item> items;
+    std::vector<node> nodes;
+    std::vector<const stream *>
+        branches; /* while it is captured: the streams, the first one's own first */
+    size_t branch_count = 0, moment_count = 0;
     std::vector<event *> records; /* by its nodes */
 };
 
@@ -42,8 +50,17 @@ struct event {
     uint64_t ticket = 0, done_ticket = 0;
     uint64_t at_ns = 0;
     graph *capture = nullptr; /* it was recorded there, after so much of the stream */
-    size_t captured = 0;
+    size_t captured = 0, moment = 0;
 };
+
+/* Opens the memory for the device. */
+struct opening {
+    opening();
+    ~opening();
+};
+
+/* Programs that open this library see none of it. */
+#pragma GCC visibility push(hidden)
 
 extern std::recursive_mutex &device_lock;
 extern std::vector<stream *> &streams;
@@ -55,12 +72,6 @@ extern bool eager, others_first, skips_waits;
 extern long graphs_launched, waits, copied_in, copied_pinned, copied_out;
 
 int memory_reserve();
-
-/* Opens the memory for the device. */
-struct opening {
-    opening();
-    ~opening();
-};
 
 uint64_t now();
 
@@ -75,6 +86,9 @@ int before(const char *function);
 void occupy(stream *s, uint64_t pushed_ns, uint64_t ns);
 int push(stream *s, item what, uint64_t at_ns = now());
 void run_until(stream *s, const std::function<bool()> &done);
+
+/** The number of a stream that is captured in its graph. */
+size_t graph_branch(const stream *s);
 
 /** The device is never done before its own clock says so. */
 void wait_for_clock(uint64_t ns);

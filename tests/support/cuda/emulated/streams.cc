@@ -30,7 +30,7 @@ int push(stream *s, item what, uint64_t at_ns)
     if (!s)
         return INVALID_VALUE;
     if (s->capture) {
-        s->capture->items.push_back(std::move(what));
+        s->capture->nodes.push_back({node::WORK, graph_branch(s), std::move(what), 0});
         s->captured++;
     } else if (eager)
         what(s, at_ns);
@@ -122,8 +122,11 @@ int cuEventRecord(void *handle, void *on)
     e->on = (stream *)on;
     e->capture = e->on->capture;
     e->captured = e->on->captured;
-    if (e->capture)
+    if (e->capture) {
+        e->moment = e->capture->moment_count++;
+        e->capture->nodes.push_back({node::MOMENT, graph_branch(e->on), nullptr, e->moment});
         return SUCCESS;
+    }
     return push(e->on, [=](stream *s, uint64_t at) {
         s->clock_ns = std::max(s->clock_ns, at);
         e->done_ticket = ticket;
@@ -178,6 +181,7 @@ int cuStreamWaitEvent(void *handle, void *of, unsigned)
         return CAPTURE_ISOLATION;
     if (e->capture) {
         e->on->followed = std::max(e->on->followed, e->captured);
+        e->capture->nodes.push_back({node::WAIT, graph_branch(s), nullptr, e->moment});
         return SUCCESS;
     }
     if (!e->on || skips_waits)
