@@ -74,10 +74,12 @@ static int push_waits(struct cutter *cutter, size_t end)
     for (; cutter->next_wait < end && rc == 0; cutter->next_wait++) {
         const struct stream_wait *wait = &cutter->waits.waits.items[cutter->next_wait];
 
-        if (wait->issued_ns < path->start_ns || wait->issued_ns > path->end_ns)
+        const int64_t asked_ns = wait->issued.asked_ns;
+
+        if (asked_ns < path->start_ns || asked_ns > path->end_ns)
             continue;
         cutter->piece_of_wait[cutter->next_wait] = (uint32_t)path->pieces.count;
-        rc = push_piece(cutter, wait->issued_ns, wait->issued_ns, wait->span, true, SPAN_NONE);
+        rc = push_piece(cutter, asked_ns, asked_ns, wait->span, true, SPAN_NONE);
     }
     return rc;
 }
@@ -417,10 +419,9 @@ static int compare_waits(const void *a, const void *b, void *waits)
     uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
     const struct stream_wait *first = (const struct stream_wait *)waits + left;
     const struct stream_wait *second = (const struct stream_wait *)waits + right;
+    int order = stream_waits_compare_times(first->issued, second->issued);
 
-    if (first->issued_ns != second->issued_ns)
-        return first->issued_ns < second->issued_ns ? -1 : 1;
-    return (left > right) - (left < right);
+    return order ? order : (left > right) - (left < right);
 }
 
 /* A wait ends with what it waits for, and not before what ran before on its own lane. */

@@ -88,46 +88,203 @@ static uint32_t find_source(const struct spans_answer *answer, const struct span
     return lane;
 }
 
-static int add_wait(const struct spans_answer *answer, const struct span *span,
-                    struct stream_waits *out_waits)
+static bool is_record(const struct spans_answer *answer, const struct span *span)
 {
-    const struct span *record;
+    return strstr(span_op(answer, span)->name, "EventRecord") != NULL;
+}
+
+static struct issue_time time_of_call(int64_t time_ns)
+{
+    return (struct issue_time){time_ns, INT64_MIN};
+}
+
+/* One of which the stream is not known is none. */
+static int push_wait(const struct spans_answer *answer, const struct span *span,
+                     struct issue_time issued, struct issue_time recorded,
+                     struct stream_waits *out_waits)
+{
     struct stream_wait wait = {
         .span = span_place(answer, span),
         .lane = span->lane,
-        .issued_ns = span->start_ns,
+        .source = find_source(answer, span),
+        .issued = issued,
+        .recorded = recorded,
         .source_op = SPAN_NONE,
         .source_wait = SPAN_NONE,
         .awaited = SPAN_NONE,
         .latest = SPAN_NONE,
     };
 
-    if (span->launch == SPAN_NONE)
-        return 0;
-    record = &answer->spans.items[span->launch];
-    if (!strstr(span_op(answer, record)->name, "EventRecord") || record->start_ns > wait.issued_ns)
-        return 0;
-    wait.recorded_ns = record->start_ns;
-    wait.source = find_source(answer, span);
     if (wait.source == SPAN_NONE)
         return 0;
     if (strcmp(span_op(answer, span)->name, "Event Sync") == 0)
         return array_push(&out_waits->syncs, ((struct event_sync){span->start_ns, span_end_ns(span),
-                                                                  wait.source, wait.recorded_ns}));
+                                                                  wait.source, recorded.asked_ns}));
     return array_push(&out_waits->waits, wait);
+}
+
+/* One that a call recorded, and a call asked for. */
+static int add_wait(const struct spans_answer *answer, const struct span *span,
+                    struct stream_waits *out_waits)
+{
+    const struct span *record = &answer->spans.items[span->launch];
+
+    if (!is_record(answer, record) || record->start_ns > span->start_ns)
+        return 0;
+    return push_wait(answer, span, time_of_call(span->start_ns), time_of_call(record->start_ns),
+                     out_waits);
+}
+
+/* --- Waits within a graph. --- */
+
+/* A phase of a device, by the number that a wait and what it waits for have in common. */
+struct graph_record {
+    int64_t session_id, correlation, start_ns;
+    uint32_t run, span;
+};
+
+struct graph_records ARRAY_FIELDS(struct graph_record);
+
+static struct graph_record graph_record_of(const struct spans_answer *answer,
+                                           const struct span *span)
+{
+    return (struct graph_record){answer->lanes.items[span->lane].session_id, span->correlation,
+                                 span->start_ns, span->run, span_place(answer, span)};
+}
+
+static int compare_records(const void *a, const void *b)
+{
+    const struct graph_record *left = a, *right = b;
+
+    if (left->session_id != right->session_id)
+        return left->session_id < right->session_id ? -1 : 1;
+    if (left->run != right->run)
+        return left->run < right->run ? -1 : 1;
+    if (left->correlation != right->correlation)
+        return left->correlation < right->correlation ? -1 : 1;
+    return (left->start_ns > right->start_ns) - (left->start_ns < right->start_ns);
+}
+
+/* The last record of that number until the wait began, or NULL. */
+static const struct span *find_record(const struct spans_answer *answer,
+                                      const struct graph_records *records, const struct span *wait)
+{
+    const struct graph_record key = graph_record_of(answer, wait);
+    size_t end = search_past(0, records->count, i, compare_records(&records->items[i], &key) <= 0);
+    const struct graph_record *last = end ? &records->items[end - 1] : NULL;
+
+    if (!last || last->session_id != key.session_id || last->run != key.run ||
+        last->correlation != key.correlation)
+        return NULL;
+    return &answer->spans.items[last->span];
+}
+
+/* The launch of a graph that an op is of, or SPAN_NONE. */
+static uint32_t graph_of(const struct spans_answer *answer, uint32_t op)
+{
+    uint32_t launch = answer->spans.items[op].launch;
+
+    if (launch == SPAN_NONE ||
+        !strstr(span_op(answer, &answer->spans.items[launch])->name, "GraphLaunch"))
+        return SPAN_NONE;
+    return launch;
+}
+
+/* Of the op of a graph that a phase ends, or begins with: its launch. */
+static uint32_t find_graph(const struct spans_answer *answer, const struct span *phase,
+                           bool is_behind)
+{
+    const struct span *items = answer->spans.items;
+    const struct span_range *range = &answer->ranges[phase->lane];
+    size_t first = range->first, end = range->first + range->count;
+    size_t place = search_past(first, end, i, items[i].start_ns < phase->start_ns);
+
+    if (is_behind) {
+        while (place > first && !span_is_op(answer, &items[place - 1]))
+            place--;
+        return place > first ? graph_of(answer, (uint32_t)place - 1) : SPAN_NONE;
+    }
+    while (place < end && !span_is_op(answer, &items[place]))
+        place++;
+    return place < end ? graph_of(answer, (uint32_t)place) : SPAN_NONE;
+}
+
+/* One that a device recorded while it did a graph, of what waits in the same launch of it. */
+static int add_graph_wait(const struct spans_answer *answer, const struct graph_records *records,
+                          const struct span *span, struct stream_waits *out_waits)
+{
+    const struct span *record = find_record(answer, records, span);
+    uint32_t launch = record ? find_graph(answer, record, true) : SPAN_NONE;
+    int64_t asked_ns;
+
+    if (launch == SPAN_NONE || launch != find_graph(answer, span, false))
+        return 0;
+    asked_ns = answer->spans.items[launch].start_ns;
+    return push_wait(answer, span, (struct issue_time){asked_ns, span->start_ns},
+                     (struct issue_time){asked_ns, record->start_ns}, out_waits);
+}
+
+static bool is_device_phase(const struct spans_answer *answer, const struct span *span)
+{
+    return answer->op_kinds[span->op] == SPAN_PHASE && span_is_device(answer, span);
+}
+
+static int find_records(const struct spans_answer *answer, struct graph_records *out_records)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < answer->spans.count && rc == 0; i++) {
+        const struct span *span = &answer->spans.items[i];
+
+        if (span->launch == SPAN_NONE && span->correlation != STORE_NULL &&
+            is_device_phase(answer, span) && is_record(answer, span))
+            rc = array_push(out_records, graph_record_of(answer, span));
+    }
+    if (out_records->count)
+        qsort(out_records->items, out_records->count, sizeof(*out_records->items), compare_records);
+    return rc;
+}
+
+static int find_waits(const struct spans_answer *answer, const struct graph_records *records,
+                      struct stream_waits *out_waits)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < answer->spans.count && rc == 0; i++) {
+        const struct span *span = &answer->spans.items[i];
+
+        if (!is_device_phase(answer, span))
+            continue;
+        if (span->launch != SPAN_NONE)
+            rc = add_wait(answer, span, out_waits);
+        else if (records->count && span->correlation != STORE_NULL && !is_record(answer, span))
+            rc = add_graph_wait(answer, records, span, out_waits);
+    }
+    return rc;
 }
 
 /* --- What was launched when. --- */
 
+int stream_waits_compare_times(struct issue_time a, struct issue_time b)
+{
+    if (a.asked_ns != b.asked_ns)
+        return a.asked_ns < b.asked_ns ? -1 : 1;
+    return (a.begun_ns > b.begun_ns) - (a.begun_ns < b.begun_ns);
+}
+
+static bool is_before(struct issue_time a, struct issue_time b)
+{
+    return stream_waits_compare_times(a, b) < 0;
+}
+
 static int compare_issued(const void *a, const void *b)
 {
     const struct issued_op *left = a, *right = b;
+    int order = stream_waits_compare_times(left->issued, right->issued);
 
     if (left->lane != right->lane)
         return left->lane < right->lane ? -1 : 1;
-    if (left->issued_ns != right->issued_ns)
-        return left->issued_ns < right->issued_ns ? -1 : 1;
-    return (left->span > right->span) - (left->span < right->span);
+    return order ? order : (left->span > right->span) - (left->span < right->span);
 }
 
 static int compare_syncs(const void *a, const void *b)
@@ -143,8 +300,17 @@ static int compare_waits(const void *a, const void *b)
 {
     const struct stream_wait *left = a, *right = b;
 
-    return compare_issued(&(struct issued_op){left->lane, left->span, left->issued_ns},
-                          &(struct issued_op){right->lane, right->span, right->issued_ns});
+    return compare_issued(&(struct issued_op){left->lane, left->span, left->issued, false},
+                          &(struct issued_op){right->lane, right->span, right->issued, false});
+}
+
+static struct issued_op issued_op_of(const struct spans_answer *answer, uint32_t place)
+{
+    const struct span *span = &answer->spans.items[place];
+    int64_t asked_ns = answer->spans.items[span->launch].start_ns;
+
+    return (struct issued_op){
+        span->lane, place, {asked_ns, span->start_ns}, graph_of(answer, place) != SPAN_NONE};
 }
 
 int stream_waits_issue(struct stream_waits *out_waits, const struct spans_answer *answer)
@@ -157,9 +323,7 @@ int stream_waits_issue(struct stream_waits *out_waits, const struct spans_answer
     for (uint32_t i = 0; i < answer->spans.count && rc == 0; i++) {
         if (span_is_device(answer, &items[i]) && span_is_op(answer, &items[i]) &&
             items[i].launch != SPAN_NONE)
-            rc =
-                array_push(&out_waits->issued,
-                           ((struct issued_op){items[i].lane, i, items[items[i].launch].start_ns}));
+            rc = array_push(&out_waits->issued, issued_op_of(answer, i));
     }
     if (out_waits->issued.count)
         qsort(out_waits->issued.items, out_waits->issued.count, sizeof(*out_waits->issued.items),
@@ -167,41 +331,36 @@ int stream_waits_issue(struct stream_waits *out_waits, const struct spans_answer
     return rc;
 }
 
-/* The first that is not before a time on a lane. */
-static size_t issued_from(const struct stream_waits *waits, uint32_t lane, int64_t time_ns)
+/* The last op launched on a lane before a time, or NULL. */
+static const struct issued_op *last_issued(const struct stream_waits *waits, uint32_t lane,
+                                           struct issue_time time)
 {
     const struct issued_op *ops = waits->issued.items;
+    size_t place =
+        search_past(0, waits->issued.count, i,
+                    ops[i].lane < lane || (ops[i].lane == lane && is_before(ops[i].issued, time)));
 
-    return search_past(0, waits->issued.count, i,
-                       ops[i].lane < lane || (ops[i].lane == lane && ops[i].issued_ns < time_ns));
+    return place && ops[place - 1].lane == lane ? &ops[place - 1] : NULL;
 }
 
-static size_t waits_from(const struct stream_waits *waits, uint32_t lane, int64_t time_ns)
+/* The first wait that is not before a time on a lane. */
+static size_t waits_from(const struct stream_waits *waits, uint32_t lane, struct issue_time time)
 {
     const struct stream_wait *items = waits->waits.items;
 
     return search_past(0, waits->waits.count, i,
                        items[i].lane < lane ||
-                           (items[i].lane == lane && items[i].issued_ns < time_ns));
+                           (items[i].lane == lane && is_before(items[i].issued, time)));
 }
 
-/* The last op launched on a lane before a time, or NULL. */
-static const struct issued_op *last_issued(const struct stream_waits *waits, uint32_t lane,
-                                           int64_t time_ns)
-{
-    size_t place = issued_from(waits, lane, time_ns);
-
-    return place && waits->issued.items[place - 1].lane == lane ? &waits->issued.items[place - 1]
-                                                                : NULL;
-}
-
-/* Waits of a lane before a time, and after what was launched last before it. */
+/* Waits of a lane before a time, and after an op, or all. */
 static struct span_range waits_between(const struct stream_waits *waits, uint32_t lane,
-                                       int64_t time_ns)
+                                       const struct issued_op *op, struct issue_time time)
 {
-    const struct issued_op *op = last_issued(waits, lane, time_ns);
-    size_t first = waits_from(waits, lane, op ? op->issued_ns + 1 : INT64_MIN);
-    size_t end = waits_from(waits, lane, time_ns);
+    size_t first = waits_from(waits, lane,
+                              op ? (struct issue_time){op->issued.asked_ns, op->issued.begun_ns + 1}
+                                 : time_of_call(INT64_MIN));
+    size_t end = waits_from(waits, lane, time);
 
     return (struct span_range){first, end > first ? end - first : 0};
 }
@@ -217,10 +376,11 @@ static uint32_t later_end(const struct spans_answer *answer, uint32_t a, uint32_
     return span_end_ns(&items[b]) > span_end_ns(&items[a]) ? b : a;
 }
 
-struct stream_end stream_waits_end(const struct stream_waits *waits, uint32_t lane, int64_t time_ns)
+static struct stream_end find_end(const struct stream_waits *waits, uint32_t lane,
+                                  struct issue_time time)
 {
-    const struct issued_op *op = last_issued(waits, lane, time_ns);
-    struct span_range range = waits_between(waits, lane, time_ns);
+    const struct issued_op *op = last_issued(waits, lane, time);
+    struct span_range range = waits_between(waits, lane, op, time);
 
     return (struct stream_end){
         .op = op ? op->span : SPAN_NONE,
@@ -228,20 +388,25 @@ struct stream_end stream_waits_end(const struct stream_waits *waits, uint32_t la
     };
 }
 
+struct stream_end stream_waits_end(const struct stream_waits *waits, uint32_t lane, int64_t time_ns)
+{
+    return find_end(waits, lane, time_of_call(time_ns));
+}
+
 static void resolve(const struct spans_answer *answer, struct stream_waits *waits,
                     struct stream_wait *wait)
 {
-    struct stream_end end = stream_waits_end(waits, wait->source, wait->recorded_ns);
+    struct stream_end end = find_end(waits, wait->source, wait->recorded);
     const struct issued_op *op;
 
     wait->source_op = wait->awaited = end.op;
     wait->source_wait = end.wait;
     if (end.wait != SPAN_NONE)
         wait->awaited = later_end(answer, wait->awaited, waits->waits.items[end.wait].latest);
-    op = last_issued(waits, wait->lane, wait->issued_ns);
+    op = last_issued(waits, wait->lane, wait->issued);
     wait->latest = wait->awaited;
     if (wait > waits->waits.items && wait[-1].lane == wait->lane &&
-        (!op || wait[-1].issued_ns > op->issued_ns))
+        (!op || is_before(op->issued, wait[-1].issued)))
         wait->latest = later_end(answer, wait[-1].latest, wait->awaited);
 }
 
@@ -251,9 +416,9 @@ static int compare_times(const void *a, const void *b, void *context)
     const struct stream_wait *left = &items[*(const uint32_t *)a];
     const struct stream_wait *right = &items[*(const uint32_t *)b];
 
-    if (left->issued_ns != right->issued_ns)
-        return left->issued_ns < right->issued_ns ? -1 : 1;
-    return (left > right) - (left < right);
+    int order = stream_waits_compare_times(left->issued, right->issued);
+
+    return order ? order : (left > right) - (left < right);
 }
 
 /* In the order of time: what a wait waits for was asked for before. */
@@ -274,15 +439,14 @@ static int resolve_all(const struct spans_answer *answer, struct stream_waits *w
 
 int stream_waits_make(const struct spans_answer *answer, struct stream_waits *out_waits)
 {
-    int rc = 0;
+    struct graph_records records = {0};
+    int rc;
 
     *out_waits = (struct stream_waits){0};
-    for (size_t i = 0; i < answer->spans.count && rc == 0; i++) {
-        const struct span *span = &answer->spans.items[i];
-
-        if (answer->op_kinds[span->op] == SPAN_PHASE && span_is_device(answer, span))
-            rc = add_wait(answer, span, out_waits);
-    }
+    rc = find_records(answer, &records);
+    if (rc == 0)
+        rc = find_waits(answer, &records, out_waits);
+    array_deinit(&records);
     if (out_waits->syncs.count)
         qsort(out_waits->syncs.items, out_waits->syncs.count, sizeof(*out_waits->syncs.items),
               compare_syncs);
@@ -301,14 +465,28 @@ void stream_waits_deinit(struct stream_waits *waits)
     array_deinit(&waits->syncs);
 }
 
+/* The op launched before one on its lane, or NULL. */
+static const struct issued_op *before_op(const struct stream_waits *waits,
+                                         const struct issued_op *op)
+{
+    /* Of those that were asked for at one time outside of graphs the order is not known. */
+    return last_issued(waits, op->lane,
+                       op->is_of_graph ? op->issued : time_of_call(op->issued.asked_ns));
+}
+
 struct span_range stream_waits_before(const struct stream_waits *waits,
                                       const struct spans_answer *answer, uint32_t span)
 {
-    const struct span *op = &answer->spans.items[span];
+    const struct span *at = &answer->spans.items[span];
+    struct issue_time until;
+    struct issued_op op;
 
-    if (!waits->waits.count || op->launch == SPAN_NONE)
+    if (!waits->waits.count || at->launch == SPAN_NONE)
         return (struct span_range){0, 0};
-    return waits_between(waits, op->lane, answer->spans.items[op->launch].start_ns);
+    op = issued_op_of(answer, span);
+    until = op.is_of_graph ? (struct issue_time){op.issued.asked_ns, op.issued.begun_ns + 1}
+                           : time_of_call(op.issued.asked_ns);
+    return waits_between(waits, op.lane, before_op(waits, &op), until);
 }
 
 uint32_t stream_waits_awaited(const struct stream_waits *waits, const struct spans_answer *answer,

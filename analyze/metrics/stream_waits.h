@@ -9,27 +9,39 @@
  * recorded the event, and its start the time at which the wait was asked for. Waits for what was
  * recorded later, or where nobody recorded it, hold up nothing. A phase "Event Sync" is the same of
  * a thread: what it waits for in host_waits.h.
+ *
+ * What a device launches as one graph was asked for at once, on all streams: there the order is that
+ * in which things began. An event is recorded on the device itself, by a phase on its stream at the
+ * end of what is awaited, and what waits for it has that phase's correlation, and begins with what is
+ * held up.
  */
 #ifndef OPTRACE_ANALYZE_METRICS_STREAM_WAITS_H
 #define OPTRACE_ANALYZE_METRICS_STREAM_WAITS_H
 
 #include "analyze/query/spans.h"
 
+/* When something was asked for; in a launch of several, when it began. */
+struct issue_time {
+    int64_t asked_ns, begun_ns; /* of what no op is: INT64_MIN, before all ops of that launch */
+};
+
 struct stream_wait {
-    uint32_t span;         /* place of the phase that stands for it */
-    uint32_t lane, source; /* places of the lanes of the waiting and of the recording stream */
-    int64_t issued_ns;     /* when it was asked for */
-    int64_t recorded_ns;   /* when the event was recorded */
-    uint32_t source_op;    /* the last op launched on the source before, or SPAN_NONE */
-    uint32_t source_wait;  /* the last wait of the source itself between the two, or SPAN_NONE */
-    uint32_t awaited;      /* of all that it waits for, what ends last, or SPAN_NONE */
-    uint32_t latest;       /* the same, also of those before it on its lane since the last op */
+    uint32_t span;              /* place of the phase that stands for it */
+    uint32_t lane, source;      /* places of the lanes of the waiting and of the recording stream */
+    struct issue_time issued;   /* when it was asked for */
+    struct issue_time recorded; /* when the event was recorded */
+    uint32_t source_op;         /* the last op launched on the source before, or SPAN_NONE */
+    uint32_t source_wait; /* the last wait of the source itself between the two, or SPAN_NONE */
+    uint32_t awaited;     /* of all that it waits for, what ends last, or SPAN_NONE */
+    uint32_t latest;      /* the same, also of those before it on its lane since the last op */
 };
 
 /* An op of a device, with its launch. */
 struct issued_op {
     uint32_t lane, span;
-    int64_t issued_ns;
+    struct issue_time issued;
+    bool
+        is_of_graph; /* its launch launched a graph: waits in it that begin with it come before it */
 };
 
 /* A thread that waits for an event. */
@@ -51,6 +63,8 @@ void stream_waits_deinit(struct stream_waits *waits);
 
 /** Finds out what was issued when, where there are no waits of streams that need it. 0 or -ENOMEM. */
 int stream_waits_issue(struct stream_waits *waits, const struct spans_answer *answer);
+
+int stream_waits_compare_times(struct issue_time a, struct issue_time b);
 
 /** What a stream was to do last before a time: an op launched on it, or a wait of its own that was
  *  asked for after that op. SPAN_NONE: nothing; of waits a place in `waits`. */

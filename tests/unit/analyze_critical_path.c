@@ -20,6 +20,8 @@ enum {
     WAIT_FOR_7,
     WAIT_FOR_20,
     WAIT_FOR_NOBODY,
+    GRAPH,
+    GRAPH_RECORD,
     OPS
 };
 
@@ -50,10 +52,13 @@ static struct op_row ops[OPS] = {
     [WAIT_FOR_NOBODY] = {.name = "Stream Wait Event",
                          .type = "phase",
                          .params = "{\"wait_on_stream\":99}"},
+    [GRAPH] = {.name = "cuGraphLaunch", .type = "cuda_driver"},
+    [GRAPH_RECORD] = {.name = "cuEventRecord", .type = "phase"},
 };
 static uint8_t kinds[OPS] = {[LABEL] = SPAN_LABEL,
                              [WAIT_FOR_7] = SPAN_PHASE,
                              [WAIT_FOR_20] = SPAN_PHASE,
+                             [GRAPH_RECORD] = SPAN_PHASE,
                              [WAIT_FOR_NOBODY] = SPAN_PHASE};
 
 static struct spans_answer make(const struct span *spans, size_t count)
@@ -428,10 +433,96 @@ static void calls_wait_for_all_streams(void **state)
     drop(&answer, &path);
 }
 
+/* A graph, launched twice, of two branches: FILL waits for KERNEL, and COPY for FILL. What ran beside
+ * it, and between the launches, makes no difference; numbers are those of the graph's steps, each time. */
+#define GRAPH_OF_BRANCHES(at, number)                                                              \
+    {.start_ns = (at), .dur_ns = 5, .op = GRAPH, .correlation = (number)},                         \
+        {.start_ns = (at) + 10,                                                                    \
+         .dur_ns = 10,                                                                             \
+         .op = KERNEL,                                                                             \
+         .lane = STREAM,                                                                           \
+         .correlation = (number)},                                                                 \
+        {.start_ns = (at) + 20, .op = GRAPH_RECORD, .lane = STREAM, .correlation = 31},            \
+        {.start_ns = (at) + 20,                                                                    \
+         .dur_ns = 30,                                                                             \
+         .op = KERNEL,                                                                             \
+         .lane = STREAM,                                                                           \
+         .correlation = (number)},                                                                 \
+        {.start_ns = (at) + 20, .op = WAIT_FOR_7, .lane = OTHER_STREAM, .correlation = 31},        \
+        {.start_ns = (at) + 20,                                                                    \
+         .dur_ns = 60,                                                                             \
+         .op = FILL,                                                                               \
+         .lane = OTHER_STREAM,                                                                     \
+         .correlation = (number)},                                                                 \
+        {.start_ns = (at) + 80, .op = GRAPH_RECORD, .lane = OTHER_STREAM, .correlation = 32},      \
+        {.start_ns = (at) + 80,                                                                    \
+         .dur_ns = 15,                                                                             \
+         .op = FILL,                                                                               \
+         .lane = OTHER_STREAM,                                                                     \
+         .correlation = (number)},                                                                 \
+        {.start_ns = (at) + 80, .op = WAIT_FOR_20, .lane = STREAM, .correlation = 32},             \
+    {                                                                                              \
+        .start_ns = (at) + 80, .dur_ns = 20, .op = COPY, .lane = STREAM, .correlation = (number)   \
+    }
+
+static void streams_wait_within_a_graph(void **state)
+{
+    const struct span spans[] = {GRAPH_OF_BRANCHES(0, 41), GRAPH_OF_BRANCHES(1000, 42)};
+    struct spans_answer answer = make(spans, sizeof(spans) / sizeof(spans[0]));
+    struct critical_path path;
+
+    CHECK_OK(critical_path_make(&answer, 0, 100, &path));
+    EXPECT_STEPS(&path, {5, PATH_HOST, GRAPH}, {10, PATH_LAUNCH, KERNEL}, {20, PATH_DEVICE, KERNEL},
+                 {80, PATH_DEVICE, FILL}, {100, PATH_DEVICE, COPY});
+    assert_true(predict(&path, OPS, 1) == 100);
+    assert_true(predict(&path, FILL, 0.5) == 70);
+    assert_true(predict(&path, FILL, 0) == 70); /* the other branch, of KERNEL */
+    assert_true(predict(&path, KERNEL, 0) == 90);
+    assert_true(predict(&path, COPY, 0) == 95); /* the second FILL, which nobody waits for */
+    critical_path_deinit(&path);
+    CHECK_OK(critical_path_make(&answer, 1000, 1100, &path));
+    EXPECT_STEPS(&path, {1005, PATH_HOST, GRAPH}, {1010, PATH_LAUNCH, KERNEL},
+                 {1020, PATH_DEVICE, KERNEL}, {1080, PATH_DEVICE, FILL}, {1100, PATH_DEVICE, COPY});
+    assert_true(predict(&path, FILL, 0) == 70);
+    drop(&answer, &path);
+}
+
+/* Records and waits that are not of one launch of a graph, or have no number in common. */
+static void some_waits_of_graphs_are_none(void **state)
+{
+    const struct span usual[] = {GRAPH_OF_BRANCHES(0, 41)};
+    struct span spans[sizeof(usual) / sizeof(usual[0])];
+    enum { RECORD_OF_FILL = 6, WAIT_OF_COPY = 8 };
+    struct spans_answer answer;
+    struct critical_path path;
+
+    for (int i = 0; i < 5; i++) {
+        memcpy(spans, usual, sizeof(usual));
+        if (i == 0)
+            spans[WAIT_OF_COPY].correlation = 33;
+        if (i == 1)
+            spans[RECORD_OF_FILL].start_ns = 81; /* behind the wait */
+        if (i == 2)
+            spans[WAIT_OF_COPY].op = WAIT_FOR_NOBODY;
+        if (i == 3)
+            spans[RECORD_OF_FILL].start_ns = 0; /* nothing was there before */
+        if (i == 4)
+            spans[WAIT_OF_COPY].start_ns = 101; /* nothing is behind it */
+        answer = make(spans, sizeof(spans) / sizeof(spans[0]));
+        CHECK_OK(critical_path_make(&answer, 0, 100, &path));
+        EXPECT_STEPS(&path, {5, PATH_HOST, GRAPH}, {10, PATH_LAUNCH, KERNEL},
+                     {20, PATH_DEVICE, KERNEL}, {50, PATH_DEVICE, KERNEL}, {80, PATH_QUEUE, COPY},
+                     {100, PATH_DEVICE, COPY});
+        drop(&answer, &path);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stream_waits_for_another),
+        cmocka_unit_test(streams_wait_within_a_graph),
+        cmocka_unit_test(some_waits_of_graphs_are_none),
         cmocka_unit_test(some_waits_hold_up_nothing),
         cmocka_unit_test(the_record_that_is_named_counts),
         cmocka_unit_test(waits_make_a_chain),

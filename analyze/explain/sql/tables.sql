@@ -139,47 +139,75 @@ SELECT session_id, run, op_id, start_ns,
 
 -- table: issued_op
 -- What ran on devices, with issued_ns: the start of its launch, and before_ns: that of the one before it on the lane.
+-- What a launch of a graph does was asked for at once, and its order is that of its start: begun_ns, before_begun_ns;
+-- waits that begin with an op of a graph come before it: until_begun_ns.
 -- needs: every_span, launching
 SELECT d.event_id, d.lane_id, d.name, d.start_ns, d.end_ns, l.start_ns AS issued_ns,
-           lag(l.start_ns) OVER (PARTITION BY d.lane_id ORDER BY l.start_ns, d.start_ns)
-           AS before_ns
+           d.start_ns AS begun_ns, lag(l.start_ns) OVER lane AS before_ns,
+           lag(d.start_ns) OVER lane AS before_begun_ns, l.name GLOB '*GraphLaunch*' AS is_of_graph,
+           iif(l.name GLOB '*GraphLaunch*', d.start_ns + 1, 0) AS until_begun_ns
       FROM every_span d JOIN launching l ON d.side = 'device' AND l.run IS d.run
            AND l.session_id = d.session_id AND l.correlation = d.correlation
      WHERE d.type NOT IN ('label', 'phase', 'mark', 'counter')
+    WINDOW lane AS (PARTITION BY d.lane_id ORDER BY l.start_ns, d.start_ns)
+
+-- table: graph_record
+-- Events that a device recorded while it did a graph: of what began last before on their lane, issued_ns.
+-- needs: every_span, issued_op
+SELECT r.session_id, r.run, r.correlation, r.start_ns, (
+           SELECT i.issued_ns FROM issued_op i WHERE i.lane_id = r.lane_id AND i.start_ns < r.start_ns
+            ORDER BY i.start_ns DESC LIMIT 1) AS issued_ns
+      FROM every_span r
+     WHERE r.side = 'device' AND r.type = 'phase' AND r.name GLOB '*EventRecord*'
 
 -- table: stream_wait
--- Waits of a stream for an event (metrics/stream_waits.h): source_lane, recorded_ns.
--- needs: every_span, launching
-SELECT w.event_id AS wait_id, w.lane_id, w.start_ns AS issued_ns,
-           r.start_ns AS recorded_ns, min(s.lane_id) AS source_lane
-      FROM every_span w JOIN launching r ON r.session_id = w.session_id AND r.run IS w.run
-           AND r.correlation = w.correlation AND r.start_ns <= w.start_ns
+-- Waits of a stream for an event (metrics/stream_waits.h): source_lane, recorded_ns; within a graph also when they began.
+-- needs: every_span, launching, issued_op, graph_record
+SELECT w.event_id AS wait_id, w.lane_id, r.issued_ns, r.begun_ns, r.recorded_ns, r.recorded_begun_ns,
+           min(s.lane_id) AS source_lane
+      FROM every_span w JOIN (
+           SELECT w.event_id, w.start_ns AS issued_ns, 0 AS begun_ns, r.start_ns AS recorded_ns,
+                  0 AS recorded_begun_ns
+             FROM every_span w JOIN launching r ON r.session_id = w.session_id AND r.run IS w.run
+                  AND r.correlation = w.correlation AND r.start_ns <= w.start_ns
+            WHERE w.side = 'device' AND w.type = 'phase' AND r.name GLOB '*EventRecord*'
+            UNION ALL
+           SELECT w.event_id, i.issued_ns, w.start_ns, r.issued_ns, max(r.start_ns)
+             FROM every_span w JOIN graph_record r ON r.session_id = w.session_id AND r.run IS w.run
+                  AND r.correlation = w.correlation AND r.start_ns <= w.start_ns
+             JOIN issued_op i ON i.lane_id = w.lane_id AND i.is_of_graph AND i.issued_ns = r.issued_ns
+                  AND i.start_ns >= w.start_ns
+            WHERE w.side = 'device' AND w.type = 'phase' AND w.name NOT GLOB '*EventRecord*'
+            GROUP BY w.event_id) r USING (event_id)
       JOIN lane s ON s.session_id = w.session_id AND s.kind <> 'thread'
            AND (s.name = json_extract(w.params, '$.wait_on_lanes[#-1]') OR (s.device = w.device
                 AND s.native_id = json_extract(w.params, '$.wait_on_stream')))
-     WHERE w.side = 'device' AND w.type = 'phase' AND r.name GLOB '*EventRecord*'
      GROUP BY w.event_id
 
 -- table: waited_for
 -- Lanes that a wait waits for, by itself or by waits of the stream that it names, and until which time of a launch
 -- there: the other stream itself waited for a third one, since what it ran last before.
 -- needs: issued_op, stream_wait
-SELECT wait_id, source_lane AS lane_id, recorded_ns AS until_ns FROM stream_wait
-    UNION SELECT f.wait_id, w.source_lane, w.recorded_ns
+SELECT wait_id, source_lane AS lane_id, recorded_ns AS until_ns, recorded_begun_ns AS until_begun_ns
+      FROM stream_wait
+    UNION SELECT f.wait_id, w.source_lane, w.recorded_ns, w.recorded_begun_ns
       FROM waited_for f JOIN stream_wait w ON w.lane_id = f.lane_id
-           AND w.issued_ns < f.until_ns AND w.issued_ns > coalesce((
-               SELECT max(i.issued_ns) FROM issued_op i
-                WHERE i.lane_id = f.lane_id AND i.issued_ns < f.until_ns), 0)
+           AND (w.issued_ns, w.begun_ns) < (f.until_ns, f.until_begun_ns)
+           AND NOT EXISTS (
+               SELECT 1 FROM issued_op i
+                WHERE i.lane_id = f.lane_id AND (i.issued_ns, i.begun_ns) < (f.until_ns, f.until_begun_ns)
+                  AND (i.issued_ns, i.begun_ns) >= (w.issued_ns, w.begun_ns))
 
 -- table: event_awaited
 -- Of what has waits before it: awaited_id, awaited (its name), awaited_ns (its end): of what they wait for, what ends last.
 -- needs: issued_op, stream_wait, waited_for
 SELECT i.event_id, a.event_id AS awaited_id, a.name AS awaited, max(a.end_ns) AS awaited_ns
-      FROM issued_op i JOIN stream_wait w ON w.lane_id = i.lane_id AND w.issued_ns < i.issued_ns
-           AND w.issued_ns > coalesce(i.before_ns, 0)
+      FROM issued_op i JOIN stream_wait w ON w.lane_id = i.lane_id
+           AND (w.issued_ns, w.begun_ns) < (i.issued_ns, i.until_begun_ns)
+           AND (i.before_ns IS NULL OR (w.issued_ns, w.begun_ns) > (i.before_ns, i.before_begun_ns))
       JOIN waited_for f USING (wait_id) JOIN issued_op a ON a.event_id = (
                SELECT l.event_id FROM issued_op l
-                WHERE l.lane_id = f.lane_id AND l.issued_ns < f.until_ns
+                WHERE l.lane_id = f.lane_id AND (l.issued_ns, l.begun_ns) < (f.until_ns, f.until_begun_ns)
                 ORDER BY l.issued_ns DESC, l.start_ns DESC LIMIT 1)
      GROUP BY i.event_id
 
