@@ -97,7 +97,8 @@ struct exec_observer {
     void (*mark)(void *user, uint32_t step, uint64_t start_ticks, uint64_t end_ticks);
     void (*wait)(void *user, uint32_t step, uint32_t awaited, uint64_t ticks);
     /** On the dispatching thread, of a run that a device launches as one: then there are no host moments
-     *  of steps, and no marks and waits, but those of the device; NULL: not wanted. */
+     *  of steps, and marks and waits are those of the device, with its times: a wait is when its step
+     *  begins, a mark when its step ends, before the device moments of that step. NULL: not wanted. */
     void (*launch)(void *user, uint64_t start_ticks, uint64_t end_ticks);
     bool takes_time;   /* `moment` does more than note it: moments that would be one are told apart,
                           so that its time is in none of the others' */

@@ -66,17 +66,35 @@ static void tell(const struct exec *exec, uint32_t step, uint64_t start, uint64_
     }
 }
 
+/* Of a graph: the host hands its waits over once, when there is no run. */
+static void tell_order(const struct exec *exec, uint32_t step, uint64_t start, uint64_t end)
+{
+    const struct bound_step *bound = &exec->bound->steps[step];
+
+    for (uint32_t i = 0; i < exec->observer_count; i++) {
+        const struct exec_observer *observer = &exec->observers[i];
+
+        for (uint32_t k = 0; observer->wait && k < bound->wait_count; k++)
+            observer->wait(observer->user, step, bound->waits[k], start);
+        if (observer->mark && bound->mark != 0)
+            observer->mark(observer->user, step, end, end);
+    }
+}
+
 static int tell_by_events(const struct exec *exec, uint32_t step, double rate)
 {
     int64_t start = 0, end = 0;
-    uint64_t start_ticks;
+    uint64_t start_ticks, end_ticks;
     int rc = exec->device_backend->since_first(exec->device, 2 * step + 1, &start);
 
     if (rc == 0)
         rc = exec->device_backend->since_first(exec->device, 2 * step + 2, &end);
     start_ticks = ticks_after(exec->first_ticks, start, rate);
+    end_ticks = ticks_after(exec->first_ticks, end, rate);
+    if (rc == 0 && exec_device_is_graph(exec))
+        tell_order(exec, step, start_ticks, end_ticks);
     if (rc == 0)
-        tell(exec, step, start_ticks, start_ticks, ticks_after(exec->first_ticks, end, rate));
+        tell(exec, step, start_ticks, start_ticks, end_ticks);
     return rc;
 }
 

@@ -560,13 +560,25 @@ static void observe_launch(void *user, uint64_t start, uint64_t end)
                                                moment_ticks(trace, end));
 }
 
+/* Within a graph these are the device's, of a run whose launch was seen. */
+static bool is_seen(const struct trace *trace, uint32_t step)
+{
+    return optrace_level() != OPTRACE_OFF &&
+           (trace->streams.launch == 0 || trace->handed[step] != 0);
+}
+
 static void observe_mark(void *user, uint32_t step, uint64_t start, uint64_t end)
 {
     const struct trace *trace = user;
 
-    if (optrace_level() != OPTRACE_OFF)
+    if (!is_seen(trace, step))
+        return;
+    if (trace->streams.device_record == 0)
         trace_streams_mark(&trace->streams, step, moment_ticks(trace, start),
                            moment_ticks(trace, end));
+    else
+        trace_streams_mark_device(&trace->streams, exec_step(trace->session->exec, step), step,
+                                  run_of(trace, step), moment_ticks(trace, end));
 }
 
 static void observe_wait(void *user, uint32_t step, uint32_t awaited, uint64_t ticks)
@@ -574,9 +586,11 @@ static void observe_wait(void *user, uint32_t step, uint32_t awaited, uint64_t t
     const struct trace *trace = user;
     const struct exec *exec = trace->session->exec;
 
-    if (optrace_level() != OPTRACE_OFF)
-        trace_streams_wait(&trace->streams, exec_step(exec, step), exec_step(exec, awaited),
-                           awaited, (uint32_t)trace->run.number, moment_ticks(trace, ticks));
+    if (is_seen(trace, step))
+        trace_streams_wait(
+            &trace->streams, exec_step(exec, step), exec_step(exec, awaited), awaited,
+            trace->streams.launch != 0 ? run_of(trace, step) : (uint32_t)trace->run.number,
+            moment_ticks(trace, ticks));
 }
 
 /* The phase that an inner step is in ends, and another begins. */

@@ -42,8 +42,11 @@ void trace_streams_define(struct trace_streams *streams, const struct exec *exec
         return;
     if (facts.is_graph) {
         struct optrace_op_info launch = OPTRACE_OP_INFO("cuGraphLaunch", "cuda_driver");
+        struct optrace_op_info device_record = OPTRACE_OP_INFO("cuEventRecord", "phase");
 
         (void)optrace_op_define(&launch, &streams->launch);
+        if (facts.streams > 1)
+            (void)optrace_op_define(&device_record, &streams->device_record);
     }
     streams->count = facts.streams;
     for (uint32_t i = 0; i < streams->count; i++) {
@@ -54,7 +57,7 @@ void trace_streams_define(struct trace_streams *streams, const struct exec *exec
         if (streams->count > 1)
             streams->waits[i] = define_wait(id);
     }
-    if (streams->count > 1)
+    if (streams->count > 1 && !facts.is_graph)
         (void)optrace_op_define(&info, &streams->record);
 }
 
@@ -87,6 +90,19 @@ void trace_streams_mark(const struct trace_streams *streams, uint32_t step, uint
     const struct optrace_event event = {.op = streams->record,
                                         .start = start,
                                         .end = end,
+                                        .correlation = correlation_of(streams, step)};
+
+    (void)optrace_record(&event);
+}
+
+void trace_streams_mark_device(const struct trace_streams *streams, const struct exec_step *awaited,
+                               uint32_t step, uint32_t run, uint64_t ticks)
+{
+    const struct optrace_event event = {.op = streams->device_record,
+                                        .lane = streams->lanes[awaited->stream],
+                                        .run = run,
+                                        .start = ticks,
+                                        .end = ticks,
                                         .correlation = correlation_of(streams, step)};
 
     (void)optrace_record(&event);

@@ -15,6 +15,7 @@ struct trace_streams {
     uint32_t lanes[TRACE_STREAMS_MAX];
     uint32_t waits[TRACE_STREAMS_MAX]; /* ops: a wait for this one */
     uint32_t record;                   /* op: that others may wait for a step is noted */
+    uint32_t device_record;            /* the same, by the device, within a graph */
     uint32_t launch;                   /* op: all steps are launched as one graph */
     uint32_t steps;
 };
@@ -28,6 +29,9 @@ void trace_streams_close(const struct trace_streams *streams, const struct exec 
 /** In the unit of optrace_ticks(). */
 void trace_streams_mark(const struct trace_streams *streams, uint32_t step, uint64_t start,
                         uint64_t end);
+/** That others may wait for a step from then on, within a graph, where they do with trace_streams_wait(). */
+void trace_streams_mark_device(const struct trace_streams *streams, const struct exec_step *awaited,
+                               uint32_t step, uint32_t run, uint64_t ticks);
 /** Returns the correlation id, which steps on the device have then. */
 uint32_t trace_streams_launch(const struct trace_streams *streams, uint64_t start, uint64_t end);
 void trace_streams_wait(const struct trace_streams *streams, const struct exec_step *waiting,

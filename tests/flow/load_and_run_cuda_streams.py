@@ -169,16 +169,31 @@ def check_memory(model, folder):
         expect(len(parts) == 3 and int(told.group(1)) == sum(parts) == most, f"{told.group(0)} of {most}")
 
 
+SECOND = 1000000000
+
+
+def record(model, store, *flags, times):
+    done = run(model, "--cuda", "--streams", "2", "--trace", "--iter", "1", "--warmup-iter", "0", *flags,
+               before=(BUILD / "client" / "cli" / "optrace", "run", "-o", store, "--"), CUDA_DOUBLE_KERNELS=times)
+    expect(done.returncode == 0 and store.exists(), f"recorded: {done.stdout}{done.stderr}")
+    with sqlite3.connect(store) as connection:
+        return {row[0]: row[1:] for row in connection.execute(
+            "SELECT op_name, lane_name, start_ns, end_ns FROM v_event WHERE lane_kind = 'stream' AND op_type <> 'phase'")}
+
+
+def path_of(store, *flags):
+    """Rows of the critical path, and ops on the device that are on it."""
+    done = subprocess.run([BUILD / "analyze" / "profile_analyze", store, "--report", "critical", "--format", "json", *flags],
+                          capture_output=True, text=True, check=False)
+    path = json.loads(done.stdout)
+    return path, [row["name"] for row in path["path"]["rows"] if row["kind"] == "device"]
+
+
 def check_record(model, folder):
     """The branches overlap, and the path goes over the slow one to what waits for it."""
     store = folder / "run.db"
-    done = run(model, "--cuda", "--streams", "2", "--trace", "--iter", "1", "--warmup-iter", "0",
-               before=(BUILD / "client" / "cli" / "optrace", "run", "-o", store, "--"),
-               CUDA_DOUBLE_KERNELS="gemm_f32=1000000000,along_thread=4000000000,softmax_warp_f32=4000000000")
-    expect(done.returncode == 0 and store.exists(), f"recorded: {done.stdout}{done.stderr}")
+    spans = record(model, store, times="gemm_f32=1000000000,along_thread=4000000000,softmax_warp_f32=4000000000")
     with sqlite3.connect(store) as connection:
-        spans = {row[0]: row[1:] for row in connection.execute(
-            "SELECT op_name, lane_name, start_ns, end_ns FROM v_event WHERE lane_kind = 'stream'")}
         waits = connection.execute(
             "SELECT w.lane_name, r.lane_kind, w.start_ns - r.start_ns FROM v_event w JOIN v_event r ON "
             "w.correlation = r.correlation AND w.run = r.run AND r.op_name = 'cuEventRecord' "
@@ -188,13 +203,50 @@ def check_record(model, folder):
            f"side by side: {spans}")
     expect(spans["end"][1] >= spans["slow"][2] - 1000, f"the sum waits: {spans}")
     expect(len(waits) == 2 and all(row[1] == "thread" and row[2] > 0 for row in waits), f"waits: {waits}")
-    done = subprocess.run([BUILD / "analyze" / "profile_analyze", store, "--report", "critical", "--format", "json"],
-                          capture_output=True, text=True, check=False)
-    path = json.loads(done.stdout)["path"]["rows"]
-    names = [row["name"] for row in path if row["kind"] == "device"]
+    path, names = path_of(store)
     expect(names == ["start", "slow", "end"], f"the path on the device: {path}")
-    idle = sum(row["time_ns"] for row in path if row["kind"] in ("launch", "between"))
-    expect(idle < 1000000000, f"the sum does not wait in vain: {path}")
+    idle = sum(row["time_ns"] for row in path["path"]["rows"] if row["kind"] in ("launch", "between"))
+    expect(idle < SECOND, f"the sum does not wait in vain: {path}")
+
+
+def check_explained(store, path):
+    """The SELECT of --explain finds the same."""
+    sql = path_of(store, "--explain")[0]["explain"]["sql"]
+    done = subprocess.run([BUILD / "analyze" / "profile_analyze", store, "--sql", sql, "--format", "json"],
+                          capture_output=True, text=True, check=False)
+    expect(done.returncode == 0, done.stderr)
+    found = {(row["name"], row["kind"]): row["time_ns"] for row in json.loads(done.stdout)["result"]["rows"]}
+    rows = {(row["name"], row["kind"]): row["time_ns"] for row in path["critical"]["rows"]}
+    expect(found == rows, f"{found} for {rows}")
+
+
+def check_graph(model, folder):
+    """The same of a run that is one graph, where all is launched at once: waits are on the device's lanes. Whichever
+    branch is slower is on the path, and what the run would take without it is known."""
+    for number, (times, slow, quick) in enumerate((
+            ("gemm_f32=1000000000,along_thread=4000000000,softmax_warp_f32=4000000000", "slow", "quick"),
+            ("gemm_f32=3000000000,along_thread=500000000,softmax_warp_f32=500000000", "quick", "slow"))):
+        store = folder / f"graph{number}.db"
+        spans = record(model, store, "--record-comp-seq", times=times)
+        with sqlite3.connect(store) as connection:
+            waits = connection.execute(
+                "SELECT w.lane_name, w.start_ns, r.lane_name, r.start_ns FROM v_event w JOIN v_event r ON "
+                "w.correlation = r.correlation AND w.run = r.run AND r.op_name = 'cuEventRecord' "
+                "WHERE w.op_name = 'Stream Wait Event' ORDER BY w.start_ns").fetchall()
+            others = connection.execute("SELECT count(*) FROM v_event WHERE op_name GLOB '*Event*'").fetchone()[0]
+        branch = "slow" if spans["slow"][0] != spans["start"][0] else "quick"
+        expect(waits == [(spans[branch][0], spans[branch][1], spans["start"][0], spans["start"][2]),
+                         (spans["end"][0], spans["end"][1], spans[branch][0], spans[branch][2])] and others == 4,
+               f"waits and records have the times of the ops: {waits} {others} {spans}")
+        path, names = path_of(store)
+        expect(names == ["start", slow, "end"], f"the path within the graph: {path}")
+        idle = sum(row["time_ns"] for row in path["path"]["rows"] if row["kind"] in ("launch", "between"))
+        expect(idle < SECOND / 10, f"the sum does not wait in vain: {path}")
+        ns = {name: spans[name][2] - spans[name][1] for name in (slow, quick)}
+        what_if = path_of(store, "--what-if", f"{slow}=1000000000")[0]["what_if"]
+        expect(abs(what_if["gain_ns"] - (ns[slow] - ns[quick])) < SECOND / 1000 and
+               what_if["limit_factor"] == round(ns[slow] / ns[quick]), f"the other one holds it up then: {what_if} {ns}")
+        check_explained(store, path)
 
 
 def check_refusals(model):
@@ -215,6 +267,7 @@ with tempfile.TemporaryDirectory() as name:
     check_counts(fork, place)
     check_refusals(fork)
     check_record(fork, place)
+    check_graph(fork, place)
     check_memory(make_branches(place / "branches"), place)
     check_results(place)
 for failure in failures:

@@ -40,7 +40,8 @@ def record(folder, model, *flags, **environment):
     if store.exists():
         with sqlite3.connect(store) as connection:
             spans = connection.execute("SELECT op_type, dur_ns, run, start_ns, correlation FROM v_event "
-                                       "WHERE lane_kind = 'stream' AND correlation IS NOT NULL ORDER BY start_ns").fetchall()
+                                       "WHERE lane_kind = 'stream' AND correlation IS NOT NULL AND op_type <> 'phase' "
+                                       "ORDER BY start_ns").fetchall()
             marks = [row[0] for row in connection.execute("SELECT op_name FROM v_event WHERE op_name LIKE 'CUDA: %'")]
     told = re.findall(r"load_and_run: --cuda: (times of the device: .*)", done.stderr)
     expect(len(told) == 1 and marks.count("CUDA: " + told[0]) == 1, f"{flags} {environment}: {told} and {marks}")
@@ -158,7 +159,7 @@ def launches_of(folder):
         host = connection.execute("SELECT run, op_name, correlation, start_ns FROM v_event WHERE lane_kind = 'thread' "
                                   "AND correlation IS NOT NULL AND run IS NOT NULL ORDER BY run").fetchall()
         device = connection.execute("SELECT DISTINCT run, correlation FROM v_event WHERE lane_kind = 'stream' "
-                                    "ORDER BY run").fetchall()
+                                    "AND op_type <> 'phase' ORDER BY run").fetchall()
     return host, device
 
 
