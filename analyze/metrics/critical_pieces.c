@@ -750,6 +750,21 @@ static void drop(struct cutter *cutter)
     array_deinit(&cutter->open);
 }
 
+/* A call that waited may have let a wait end earlier (clip_awaited()) than what that waited for: one that
+ * comes behind it in the order it did not wait for. */
+static void drop_later(const struct cutter *cutter)
+{
+    struct path_piece *items = cutter->path->pieces.items;
+
+    for (size_t i = 0; i < cutter->waits.waits.count; i++) {
+        const uint32_t place = cutter->piece_of_wait[i];
+
+        if (place != SPAN_NONE && items[place].cross != SPAN_NONE &&
+            compare_pieces(&items[place].cross, &place, items) > 0)
+            items[place].cross = SPAN_NONE;
+    }
+}
+
 int critical_pieces_make(struct critical_path *path)
 {
     size_t lane_count = path->answer->lanes.count;
@@ -767,6 +782,8 @@ int critical_pieces_make(struct critical_path *path)
         for (size_t i = range->first; i < range->first + range->count; i++)
             link_piece(&cutter, (uint32_t)i, range);
     }
+    if (rc == 0)
+        drop_later(&cutter);
     if (rc == 0 && cutter.lacks_earlier)
         rc = SPAN_PARTS_WHOLE;
     if (rc == 0 && path->earlier)
