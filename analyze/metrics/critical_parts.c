@@ -26,11 +26,13 @@ struct path_ends {
     ARRAY_OF(struct path_piece) pieces;
     ARRAY_OF(uint32_t) lanes;
     ARRAY_OF(struct segment *) paths;
+    ARRAY_OF(uint32_t) places; /* where they were among the pieces of the last part */
     struct lane_ends *of_lanes;
 };
 
 struct critical_parts {
     struct critical_sink sink;
+    struct critical_schedule *schedule; /* or NULL */
     struct critical_window window;
     bool has_start;
     uint64_t part;
@@ -47,8 +49,8 @@ struct critical_parts {
 
 static struct critical_step step_of(const struct critical_path *path, const struct path_step *step)
 {
-    struct critical_step told = {step->start_ns, step->end_ns, SPAN_NONE,
-                                 SPAN_NONE,      step->kind,   true};
+    struct critical_step told = {step->start_ns, step->end_ns, SPAN_NONE, SPAN_NONE,
+                                 step->kind,     true,         0};
 
     if (step->span != SPAN_NONE) {
         const struct span *span = &path->answer->spans.items[step->span];
@@ -56,6 +58,8 @@ static struct critical_step step_of(const struct critical_path *path, const stru
         told.op = span->op;
         told.lane = span->lane;
         told.is_shown = span->is_shown;
+        if (path->classes)
+            told.class = path->classes[step->span];
     }
     return told;
 }
@@ -187,6 +191,7 @@ static void drop_ends(struct critical_parts *parts, struct path_ends *ends)
     array_deinit(&ends->pieces);
     array_deinit(&ends->lanes);
     array_deinit(&ends->paths);
+    array_deinit(&ends->places);
     free(ends->of_lanes);
     ends->of_lanes = NULL;
 }
@@ -317,6 +322,8 @@ static int add_end(struct critical_parts *parts, const struct critical_path *pat
     if (rc == 0)
         rc = array_push(&ends->lanes, lane);
     if (rc == 0)
+        rc = array_push(&ends->places, *place);
+    if (rc == 0)
         rc = array_push(&ends->paths, segment);
     if (rc == 0)
         segment->uses++;
@@ -366,6 +373,9 @@ static int add_path(struct critical_parts *parts, struct critical_path *path)
     }
     if (rc == 0)
         rc = replace_ends(parts, path, &joints);
+    if (rc == 0 && parts->schedule)
+        rc = critical_schedule_add(parts->schedule, path, parts->ends.places.items,
+                                   parts->ends.places.count);
     for (size_t i = 0; i < joints.segments.count; i++)
         drop_segment(parts, joints.segments.items[i]);
     array_deinit(&joints.segments);
@@ -373,12 +383,13 @@ static int add_path(struct critical_parts *parts, struct critical_path *path)
     return rc ? rc : tell_common(parts);
 }
 
-int critical_parts_add(struct critical_parts *parts, const struct spans_answer *part)
+int critical_parts_add(struct critical_parts *parts, const struct spans_answer *part,
+                       const uint32_t *classes)
 {
     const struct earlier_pieces earlier = {parts->ends.pieces.items, parts->ends.lanes.items,
                                            parts->ends.pieces.count, parts->ends.of_lanes,
                                            parts->open_ns};
-    struct critical_path path = {.answer = part, .earlier = &earlier};
+    struct critical_path path = {.answer = part, .earlier = &earlier, .classes = classes};
     int rc;
 
     if (!parts->has_start && part->spans.count) {
@@ -399,7 +410,8 @@ int critical_parts_add(struct critical_parts *parts, const struct spans_answer *
 /* --- All of it. --- */
 
 int critical_parts_begin(const struct spans_answer *spans, const struct critical_window *window,
-                         const struct critical_sink *sink, struct critical_parts **parts)
+                         const struct critical_sink *sink, struct critical_schedule *schedule,
+                         struct critical_parts **parts)
 {
     static const struct lane_ends none = {SPAN_NONE, SPAN_NONE, SPAN_NONE, SPAN_NONE};
     struct critical_parts *made = calloc(1, sizeof(*made));
@@ -409,6 +421,9 @@ int critical_parts_begin(const struct spans_answer *spans, const struct critical
     if (!made)
         return -ENOMEM;
     made->sink = *sink;
+    made->schedule = schedule;
+    if (schedule)
+        critical_schedule_deinit(schedule);
     made->window = *window;
     made->lane_count = spans->lanes.count;
     made->root = make_segment(made, &(struct critical_path){.answer = spans}, NULL);
@@ -448,7 +463,7 @@ int critical_parts_finish(struct critical_parts *parts, const struct spans_answe
     uint32_t last = find_last_end(parts, spans);
     int64_t end_ns = parts->window.is_run ? parts->window.end_ns : spans->end_ns;
     int64_t last_ns = parts->window.start_ns;
-    struct critical_step rest = {last_ns, end_ns, SPAN_NONE, SPAN_NONE, PATH_NOTHING, true};
+    struct critical_step rest = {last_ns, end_ns, SPAN_NONE, SPAN_NONE, PATH_NOTHING, true, 0};
     int rc = 0;
 
     if (last != SPAN_NONE) {
@@ -457,6 +472,8 @@ int critical_parts_finish(struct critical_parts *parts, const struct spans_answe
     }
     while (last != SPAN_NONE && rc == 0 && parts->chain.count)
         rc = tell_segment(parts, parts->chain.items[--parts->chain.count]);
+    if (parts->schedule)
+        critical_schedule_end(parts->schedule, last_ns, end_ns, last, rest.start_ns);
     if (rc == 0 && rest.start_ns < rest.end_ns)
         rc = tell(parts, &rest, NO_SPAN);
     return rc ? rc : tell_last(parts);

@@ -10,6 +10,7 @@
 #ifndef OPTRACE_ANALYZE_METRICS_CRITICAL_PARTS_H
 #define OPTRACE_ANALYZE_METRICS_CRITICAL_PARTS_H
 
+#include "analyze/metrics/critical_schedule.h"
 #include "analyze/metrics/critical_steps.h"
 
 /* Where steps go, in the order of time. */
@@ -26,16 +27,20 @@ struct critical_window {
 
 struct critical_parts;
 
-/** *parts is NULL, or what an earlier begin made. Returns 0 or -ENOMEM. */
+/** *parts is NULL, or what an earlier begin made. schedule, or NULL, begins anew, too, gets all pieces,
+ *  and stays the caller's. Returns 0 or -ENOMEM. */
 int critical_parts_begin(const struct spans_answer *spans, const struct critical_window *window,
-                         const struct critical_sink *sink, struct critical_parts **parts);
-/** Returns 0, SPAN_PARTS_WHOLE where the path cannot be told from parts, or a negative errno. */
-int critical_parts_add(struct critical_parts *parts, const struct spans_answer *part);
+                         const struct critical_sink *sink, struct critical_schedule *schedule,
+                         struct critical_parts **parts);
+/** classes: of critical_path_classes(), or NULL without a schedule. Returns 0, SPAN_PARTS_WHOLE where
+ *  the path cannot be told from parts, or a negative errno. */
+int critical_parts_add(struct critical_parts *parts, const struct spans_answer *part,
+                       const uint32_t *classes);
 /** After the last part; `spans` as the query left it. Tells what is left of the path. */
 int critical_parts_finish(struct critical_parts *parts, const struct spans_answer *spans);
 void critical_parts_destroy(struct critical_parts **parts);
 
-/** The same of a path that was made of all spans at once. */
+/** The same of a path that was made of all spans at once. For tests. */
 int critical_parts_tell(const struct critical_path *path, const struct critical_sink *sink);
 
 /** How many bytes are kept of paths that have not joined. For tests. */

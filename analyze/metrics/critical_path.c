@@ -116,7 +116,7 @@ void critical_path_deinit(struct critical_path *path)
 
 /* --- The schedule. --- */
 
-int critical_path_predict(const struct critical_path *path, const double *scale, double *out_ns)
+int critical_path_predict(const struct critical_path *path, const double *scales, double *out_ns)
 {
     size_t count = path->pieces.count;
     double *ends = malloc((count + 1) * sizeof(*ends)); /* after the start of the run */
@@ -129,7 +129,8 @@ int critical_path_predict(const struct critical_path *path, const double *scale,
         const struct path_piece *piece = &path->pieces.items[path->order[i]];
         uint32_t holder = find_holder(path, piece);
         uint32_t other = holder == piece->before ? piece->cross : piece->before;
-        double own_ns = (double)(piece->end_ns - piece->start_ns) * scale[piece->span];
+        double own_ns =
+            (double)(piece->end_ns - piece->start_ns) * scales[path->classes[piece->span]];
         double start_ns = (double)(piece->start_ns - path->start_ns);
 
         if (holder != SPAN_NONE)
@@ -147,19 +148,19 @@ int critical_path_predict(const struct critical_path *path, const double *scale,
     return 0;
 }
 
-double *critical_path_scale(const struct spans_answer *answer, const double *of_ops)
+uint32_t *critical_path_classes(const struct spans_answer *answer, const uint32_t *of_ops)
 {
     const struct span *items = answer->spans.items;
-    double *scale = malloc((answer->spans.count + 1) * sizeof(*scale));
+    uint32_t *classes = malloc((answer->spans.count + 1) * sizeof(*classes));
 
-    for (size_t i = 0; i < answer->spans.count && scale; i++) {
-        scale[i] = of_ops[items[i].op];
-        if (scale[i] == 1 && items[i].parent != SPAN_NONE)
-            scale[i] = scale[items[i].parent];
+    for (size_t i = 0; i < answer->spans.count && classes; i++) {
+        classes[i] = of_ops[items[i].op];
+        if (classes[i] == 0 && items[i].parent != SPAN_NONE)
+            classes[i] = classes[items[i].parent];
     }
-    for (size_t i = 0; i < answer->spans.count && scale; i++) {
-        if (scale[i] == 1 && span_is_device(answer, &items[i]) && items[i].launch != SPAN_NONE)
-            scale[i] = scale[items[i].launch];
+    for (size_t i = 0; i < answer->spans.count && classes; i++) {
+        if (classes[i] == 0 && span_is_device(answer, &items[i]) && items[i].launch != SPAN_NONE)
+            classes[i] = classes[items[i].launch];
     }
-    return scale;
+    return classes;
 }

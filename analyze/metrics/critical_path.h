@@ -77,6 +77,7 @@ struct critical_path {
     uint32_t *order;                  /* places of pieces that are not earlier, each after those it
                                          depends on */
     struct lane_ends *ends;           /* by lane; NULL without `earlier` */
+    const uint32_t *classes;          /* beside the spans, of critical_path_classes(); or NULL */
     ARRAY_OF(struct path_step) steps; /* in the order of time, without gaps, from start to end */
 };
 
@@ -98,17 +99,18 @@ uint32_t critical_path_holder(const struct critical_path *path, uint32_t place);
 int critical_path_compare_ends(const struct path_piece *a, const struct path_piece *b);
 
 /**
- * How long the run would take.
+ * How long the run would take, by pieces that are all there; critical_schedule.h tells it of parts. For
+ * tests.
  *
- * scale  for each span, what its self time is multiplied with; >= 0
+ * scales  for each of path->classes, what the self time of spans is multiplied with; >= 0
  *
  * Returns 0 or -ENOMEM.
  */
-int critical_path_predict(const struct critical_path *path, const double *scale, double *out_ns);
+int critical_path_predict(const struct critical_path *path, const double *scales, double *out_ns);
 
-/** Spreads factors of ops over spans: a span gets that of its op; where that is 1 that of the
- *  nearest span around it, or on a device around its launch, that has another. Returns an array
+/** Spreads classes of ops over spans: a span is of that of its op; where that is 0 of that of the
+ *  nearest span around it, or on a device around its launch, that is of another. Returns an array
  *  that the caller frees, or NULL without memory. */
-double *critical_path_scale(const struct spans_answer *answer, const double *of_ops);
+uint32_t *critical_path_classes(const struct spans_answer *answer, const uint32_t *of_ops);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A step in bytes: its kind with flags, its start where the one before it does not end there, its
- * length, and of whom it is. */
+ * length, of whom it is, and its class. */
 #include "analyze/metrics/critical_steps.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #include "analyze/metrics/packed_numbers.h"
 
-enum { STEP_BYTES = 5 * PACKED_NUMBER_MAX, KIND_BITS = 3 };
+enum { STEP_BYTES = 6 * PACKED_NUMBER_MAX, KIND_BITS = 3 };
 
 int packed_steps_add(struct packed_steps *steps, const struct critical_step *step)
 {
@@ -19,7 +19,8 @@ int packed_steps_add(struct packed_steps *steps, const struct critical_step *ste
         return -ENOMEM;
     at = steps->bytes.items + steps->bytes.count;
     at = packed_number_put(at, (uint64_t)step->kind | (uint64_t)step->is_shown << KIND_BITS |
-                                   (uint64_t)has_gap << (KIND_BITS + 1));
+                                   (uint64_t)has_gap << (KIND_BITS + 1) |
+                                   (uint64_t)(step->class > 0) << (KIND_BITS + 2));
     if (has_gap)
         at = packed_number_put(at, (uint64_t)step->start_ns - (uint64_t)steps->end_ns);
     at = packed_number_put(at, (uint64_t)(step->end_ns - step->start_ns));
@@ -27,6 +28,8 @@ int packed_steps_add(struct packed_steps *steps, const struct critical_step *ste
         at = packed_number_put(at, step->op);
         at = packed_number_put(at, step->lane);
     }
+    if (step->class > 0)
+        at = packed_number_put(at, step->class);
     steps->bytes.count = (size_t)(at - steps->bytes.items);
     steps->count++;
     steps->end_ns = step->end_ns;
@@ -48,13 +51,15 @@ bool packed_steps_next(const struct packed_steps *steps, struct packed_steps_pla
                                        .lane = SPAN_NONE,
                                        .kind = word & ((1 << KIND_BITS) - 1),
                                        .is_shown = word >> KIND_BITS & 1};
-    if (word >> (KIND_BITS + 1))
+    if (word >> (KIND_BITS + 1) & 1)
         out_step->start_ns = (int64_t)((uint64_t)place->since_ns + packed_number_get(&at));
     out_step->end_ns = out_step->start_ns + (int64_t)packed_number_get(&at);
     if (out_step->kind != PATH_NOTHING) {
         out_step->op = (uint32_t)packed_number_get(&at);
         out_step->lane = (uint32_t)packed_number_get(&at);
     }
+    if (word >> (KIND_BITS + 2))
+        out_step->class = (uint32_t)packed_number_get(&at);
     *place = (struct packed_steps_place){(size_t)(at - steps->bytes.items), place->step + 1,
                                          out_step->end_ns};
     return true;

@@ -10,7 +10,8 @@ struct critical_step {
     int64_t start_ns, end_ns;
     uint32_t op, lane; /* SPAN_NONE of PATH_NOTHING */
     enum path_step_kind kind;
-    bool is_shown; /* of the span; true of PATH_NOTHING */
+    bool is_shown;  /* of the span; true of PATH_NOTHING */
+    uint32_t class; /* of the span, of critical_path_classes(); 0 of PATH_NOTHING */
 };
 
 /* In the order of time; {0} has none. */

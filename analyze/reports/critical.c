@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "analyze/metrics/critical_parts.h"
 #include "analyze/stats/groups.h"
 
 struct path_line {
@@ -20,6 +19,8 @@ struct path_report {
     const struct spans_answer *spans;
     struct critical_window window;
     struct critical_parts *parts;
+    const struct option_list *patterns; /* of --what-if */
+    struct critical_what_if what_if;
     ARRAY_OF(struct path_line) lines;
     struct groups groups;   /* only names of lines */
     uint32_t *lines_of_ops; /* by op and kind; NO_LINE: none yet */
@@ -104,6 +105,8 @@ static int add_step(void *user, const struct critical_step *step)
     line->time_ns += time_ns;
     if (time_ns > line->longest_ns)
         line->longest_ns = time_ns;
+    if (all->patterns->count)
+        critical_what_if_step(&all->what_if, step);
     return 0;
 }
 
@@ -289,14 +292,29 @@ static int begin(void *user, const struct spans_answer *spans)
     const struct critical_sink sink = {all, add_step};
     int rc = begin_lines(all, spans);
 
-    return rc ? rc : critical_parts_begin(spans, &all->window, &sink, &all->parts);
+    if (rc == 0 && all->patterns->count)
+        rc = critical_what_if_begin(&all->what_if, all->patterns, spans);
+    if (rc == 0)
+        rc =
+            critical_parts_begin(spans, &all->window, &sink,
+                                 all->patterns->count ? &all->what_if.schedule : NULL, &all->parts);
+    return rc;
 }
 
 static int take(void *user, struct spans_answer *part)
 {
-    const struct path_report *all = user;
+    struct path_report *all = user;
+    const bool predicts = all->patterns->count > 0;
+    uint32_t *classes;
+    int rc = -ENOMEM;
 
-    return part->basis.is_flat ? 0 : critical_parts_add(all->parts, part);
+    if (part->basis.is_flat)
+        return 0;
+    classes = predicts ? critical_what_if_classes(&all->what_if, part) : NULL;
+    if (classes || !predicts)
+        rc = critical_parts_add(all->parts, part, classes);
+    free(classes);
+    return rc;
 }
 
 static int query_parts(const struct report *report, struct report_selection *selection,
@@ -316,36 +334,9 @@ static int query_parts(const struct report *report, struct report_selection *sel
     return rc;
 }
 
-/* --- All at once, as predictions take all pieces. --- */
-
-static int query_all(const struct report *report, struct report_selection *selection,
-                     struct path_report *all, struct spans_answer *spans,
-                     struct critical_path *path, struct diag *diag)
-{
-    const struct critical_sink sink = {all, add_step};
-    int rc = report_query_spans(report, selection, spans, diag), made;
-
-    if (rc == 0)
-        rc = refuse_flat(spans, diag);
-    if (rc != 0)
-        return rc;
-    if (!all->window.is_run) {
-        all->window.start_ns = spans->start_ns;
-        all->window.end_ns = spans->end_ns;
-    }
-    made = critical_path_make(spans, all->window.start_ns, all->window.end_ns, path);
-    if (made == 0)
-        made = begin_lines(all, spans);
-    if (made == 0)
-        made = critical_parts_tell(path, &sink);
-    return made ? diag_set(diag, made, "no memory for the path") : 0;
-}
-
 static int query_run(const struct report *report, struct report_selection *selection,
                      struct path_report *all, struct spans_answer *spans, struct diag *diag)
 {
-    const bool predicts = report->options->what_if.count > 0;
-    struct critical_path path = {0};
     struct counted_run chosen = {0};
     struct run_key key;
     size_t ended;
@@ -362,15 +353,13 @@ static int query_run(const struct report *report, struct report_selection *selec
         all->window = (struct critical_window){true, chosen.start_ns, chosen.end_ns};
     }
     if (rc == 0)
-        rc = predicts ? query_all(report, selection, all, spans, &path, diag)
-                      : query_parts(report, selection, all, spans, diag);
+        rc = query_parts(report, selection, all, spans, diag);
     if (rc == 0)
         rc = emit_path(report, all, &chosen, ended, diag);
-    if (rc == 0 && predicts)
-        rc = critical_emit_what_if(report, &path, diag);
+    if (rc == 0 && all->patterns->count)
+        rc = critical_what_if_emit(&all->what_if, report, diag);
     if (rc == 0)
         report_footer(report, &spans->basis);
-    critical_path_deinit(&path);
     return rc;
 }
 
@@ -379,12 +368,15 @@ static int run(const struct report *report, struct diag *diag)
     const int64_t top = report_top(report);
     struct report_selection selection;
     struct spans_answer spans = {0};
-    struct path_report all = {.spans = &spans, .shown_most = top > 0 ? (size_t)top : SIZE_MAX};
+    struct path_report all = {.spans = &spans,
+                              .patterns = &report->options->what_if,
+                              .shown_most = top > 0 ? (size_t)top : SIZE_MAX};
     int rc = report_select(report, &selection, diag);
 
     if (rc == 0)
         rc = query_run(report, &selection, &all, &spans, diag);
     critical_parts_destroy(&all.parts);
+    critical_what_if_deinit(&all.what_if);
     array_deinit(&all.lines);
     packed_steps_deinit(&all.shown);
     groups_deinit(&all.groups);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The critical path part by part is that of all spans at once: random sessions of threads that launch,
+/* The critical path part by part, and what is predicted of it, is that of all spans at once: random sessions of threads that launch,
  * wait and copy, of streams that overlap and wait for each other, with times that meet. */
 #include "analyze/metrics/critical_parts.h"
 
@@ -243,9 +243,23 @@ static void put_store(const char *path, const struct scene *scene)
 
 /* --- Both ways. --- */
 
+/* Some ops take another time, each class with its factors: more predictions than are made together. */
+enum { CLASSES = 3, PREDICTIONS = 11 };
+
+static const uint32_t classes_of_ops[OPS + 1] = {[OP] = 1, [LABEL] = 2, [LAUNCH] = 1, [KERNEL] = 2};
+
+static void fill_scales(size_t prediction, double *scales)
+{
+    scales[0] = 1;
+    scales[1] = (double)prediction / 7;
+    scales[2] = prediction % 3 ? 0 : 1.0 / 3;
+}
+
 struct told {
     ARRAY_OF(struct critical_step) steps;
     struct critical_parts *parts;
+    struct critical_schedule schedule;
+    double predicted_ns[PREDICTIONS];
     struct critical_window window;
     size_t part_count, begin_count, most_kept;
 };
@@ -264,22 +278,69 @@ static int begin(void *user, const struct spans_answer *spans)
     told->part_count = told->steps.count = told->most_kept = 0;
     told->begin_count++;
     return critical_parts_begin(spans, &told->window, &(struct critical_sink){told, tell},
-                                &told->parts);
+                                &told->schedule, &told->parts);
+}
+
+static uint32_t *classes_of(const struct spans_answer *answer)
+{
+    uint32_t *of_ops = calloc(answer->ops.count + 1, sizeof(*of_ops)), *classes;
+
+    assert_non_null(of_ops);
+    for (size_t i = 0; i < answer->ops.count; i++)
+        of_ops[i] = classes_of_ops[answer->ops.items[i].op_id];
+    classes = critical_path_classes(answer, of_ops);
+    assert_non_null(classes);
+    free(of_ops);
+    return classes;
 }
 
 static int take(void *user, struct spans_answer *part)
 {
     struct told *told = user;
-    int rc = critical_parts_add(told->parts, part);
+    uint32_t *classes = classes_of(part);
+    int rc = critical_parts_add(told->parts, part, classes);
     size_t kept = critical_parts_kept(told->parts);
 
     told->most_kept = kept > told->most_kept ? kept : told->most_kept;
     told->part_count++;
+    free(classes);
     return rc;
 }
 
 static const struct ops_question question = {
     .session_ids = &(const int64_t){1}, .session_count = 1, .totals = true};
+
+static void predict_parts(struct told *told)
+{
+    double of_classes[PREDICTIONS][CLASSES];
+    struct critical_scales scales[PREDICTIONS];
+
+    for (size_t i = 0; i < PREDICTIONS; i++) {
+        fill_scales(i, of_classes[i]);
+        scales[i] = (struct critical_scales){.of_classes = of_classes[i]};
+    }
+    CHECK_OK(critical_schedule_predict(&told->schedule, CLASSES, scales, PREDICTIONS, NULL));
+    for (size_t i = 0; i < PREDICTIONS; i++)
+        told->predicted_ns[i] = scales[i].predicted_ns;
+    CHECK_OK(critical_schedule_predict(&told->schedule, CLASSES, scales, 1, NULL));
+    assert_true(scales[0].predicted_ns == told->predicted_ns[0]);
+    critical_schedule_deinit(&told->schedule);
+}
+
+static void predict_whole(struct told *told, struct critical_path *path)
+{
+    uint32_t *classes = classes_of(path->answer);
+    double scales[CLASSES];
+
+    path->classes = classes;
+    for (size_t i = 0; i < PREDICTIONS; i++) {
+        fill_scales(i, scales);
+        CHECK_OK(critical_path_predict(path, scales, &told->predicted_ns[i]));
+    }
+    CHECK_OK(critical_parts_tell(path, &(struct critical_sink){told, tell}));
+    path->classes = NULL;
+    free(classes);
+}
 
 static void tell_parts(struct store *store, struct critical_window window, struct told *out_told)
 {
@@ -291,6 +352,7 @@ static void tell_parts(struct store *store, struct critical_window window, struc
     CHECK_OK(query_span_parts(store, &question, &to, &answer, &diag));
     CHECK_OK(critical_parts_finish(out_told->parts, &answer));
     critical_parts_destroy(&out_told->parts);
+    predict_parts(out_told);
     spans_answer_deinit(&answer);
 }
 
@@ -305,7 +367,7 @@ static void tell_whole(struct store *store, struct critical_window window, struc
     if (!window.is_run)
         window = (struct critical_window){false, answer.start_ns, answer.end_ns};
     CHECK_OK(critical_path_make(&answer, window.start_ns, window.end_ns, &path));
-    CHECK_OK(critical_parts_tell(&path, &(struct critical_sink){out_told, tell}));
+    predict_whole(out_told, &path);
     critical_path_deinit(&path);
     spans_answer_deinit(&answer);
 }
@@ -326,7 +388,10 @@ static void compare(struct store *store, struct critical_window window, struct t
         CHECK_U64(step->op, expected->op);
         CHECK_U64(step->lane, expected->lane);
         CHECK_U64(step->is_shown, expected->is_shown);
+        CHECK_U64(step->class, expected->class);
     }
+    for (size_t i = 0; i < PREDICTIONS; i++) /* to the last bit */
+        assert_true(out_parts->predicted_ns[i] == whole.predicted_ns[i]);
     CHECK_U64(out_parts->steps.count, whole.steps.count);
     array_deinit(&whole.steps);
     array_deinit(&out_parts->steps);

@@ -112,16 +112,19 @@ static void expect_steps(const struct critical_path *path, const struct expected
     } while (0)
 
 /* How long it would take with the time of one op multiplied. */
-static double predict(const struct critical_path *path, uint32_t op, double factor)
+static double predict(struct critical_path *path, uint32_t op, double factor)
 {
-    double of_ops[OPS], *scale, ns;
+    const double scales[] = {1, factor};
+    uint32_t of_ops[OPS], *classes;
+    double ns;
 
     for (size_t i = 0; i < OPS; i++)
-        of_ops[i] = i == op ? factor : 1;
-    scale = critical_path_scale(path->answer, of_ops);
-    assert_non_null(scale);
-    CHECK_OK(critical_path_predict(path, scale, &ns));
-    free(scale);
+        of_ops[i] = i == op;
+    path->classes = classes = critical_path_classes(path->answer, of_ops);
+    assert_non_null(classes);
+    CHECK_OK(critical_path_predict(path, scales, &ns));
+    path->classes = NULL;
+    free(classes);
     return ns;
 }
 
