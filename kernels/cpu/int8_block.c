@@ -313,14 +313,76 @@ ISA_BODY ISA_TARGET_avx2 __m256i quantise_eight(const int32_t *sums, const uint3
     return _mm256_add_epi32(_mm256_castps_si256(rounded), lanes->bias);
 }
 
+/* Eight of them where no product is beyond int32, so that packing is what limits them. */
+ISA_BODY ISA_TARGET_avx2 __m256i quantise_small(const int32_t *sums, const struct panel *panel,
+                                                int c, bool is_even, struct lanes *lanes)
+{
+    __m256i sum = _mm256_add_epi32(_mm256_loadu_si256((const void *)(sums + c)), lanes->add), whole;
+    __m256 number = lanes->scale, distance;
+
+    if (!is_even) {
+        sum = _mm256_add_epi32(sum, _mm256_loadu_si256((const void *)(panel->add + c)));
+        number = _mm256_mul_ps(number, _mm256_loadu_ps(panel->scale_f32 + c));
+    }
+    number = _mm256_mul_ps(_mm256_cvtepi32_ps(sum), number);
+    whole = _mm256_cvtps_epi32(number);
+    distance = _mm256_sub_ps(number, _mm256_cvtepi32_ps(whole));
+    distance = _mm256_andnot_ps(_mm256_set1_ps(-0.0f), distance);
+    lanes->furthest = _mm256_max_epi32(lanes->furthest, _mm256_castps_si256(distance));
+    return whole;
+}
+
+ISA_BODY ISA_TARGET_avx2 void quantise_small_line(uint8_t *restrict out,
+                                                  const int32_t *restrict sums,
+                                                  const struct panel *restrict panel, int32_t zero,
+                                                  bool is_signed, bool is_even, struct lanes *lanes)
+{
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    const __m256i zeros = _mm256_set1_epi16((int16_t)zero);
+
+    for (int c = 0; c < INT8_LINE; c += 32) {
+        __m256i low = _mm256_packs_epi32(quantise_small(sums, panel, c, is_even, lanes),
+                                         quantise_small(sums, panel, c + 8, is_even, lanes));
+        __m256i high = _mm256_packs_epi32(quantise_small(sums, panel, c + 16, is_even, lanes),
+                                          quantise_small(sums, panel, c + 24, is_even, lanes));
+
+        low = _mm256_adds_epi16(low, zeros);
+        high = _mm256_adds_epi16(high, zeros);
+        low = is_signed ? _mm256_packs_epi16(low, high) : _mm256_packus_epi16(low, high);
+        _mm256_storeu_si256((void *)(out + c), _mm256_permutevar8x32_epi32(low, order));
+    }
+}
+
+ISA_BODY ISA_TARGET_avx2 void quantise_large_line(uint8_t *restrict out,
+                                                  const int32_t *restrict sums,
+                                                  const struct panel *restrict panel,
+                                                  struct lanes *lanes)
+{
+    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+    const __m256i byte = _mm256_set1_epi32(0xff);
+
+    for (int c = 0; c < INT8_LINE; c += 32) {
+        __m256i part[4], low_half, high_half;
+
+        for (int i = 0; i < 4; i++) {
+            int at = c + 8 * i;
+
+            part[i] = quantise_eight(sums + at, panel->add + at, panel->scale_f32 + at, lanes);
+            part[i] = _mm256_and_si256(part[i], byte); /* of what is signed the lowest */
+        }
+        low_half = _mm256_packus_epi32(part[0], part[1]);
+        high_half = _mm256_packus_epi32(part[2], part[3]);
+        low_half = _mm256_packus_epi16(low_half, high_half);
+        _mm256_storeu_si256((void *)(out + c), _mm256_permutevar8x32_epi32(low_half, order));
+    }
+}
+
 ISA_TARGET_avx2 static bool quantise_f32_avx2(char *restrict y, const int32_t *restrict sums,
                                               uint32_t add, const struct panel *restrict panel,
                                               float scale, int32_t zero, float low, float high)
 {
     bool is_whole = panel->pieces[0].count == INT8_LINE;
     uint8_t bytes[INT8_LINE], *out = is_whole ? (uint8_t *)y + panel->pieces[0].to : bytes;
-    const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
-    const __m256i byte = _mm256_set1_epi32(0xff);
     const __m256 magic = _mm256_set1_ps(0x1.8p23f), safe = _mm256_set1_ps(0.4999f);
     struct lanes lanes = {.scale = _mm256_set1_ps(scale),
                           .least = _mm256_set1_ps(low - (float)zero),
@@ -331,19 +393,13 @@ ISA_TARGET_avx2 static bool quantise_f32_avx2(char *restrict y, const int32_t *r
                               _mm256_sub_epi32(_mm256_set1_epi32(zero), _mm256_castps_si256(magic)),
                           .furthest = _mm256_setzero_si256()};
 
-    for (int c = 0; c < INT8_LINE; c += 32) {
-        __m256i part[4], low_half, high_half;
-
-        for (int i = 0; i < 4; i++) {
-            int at = c + 8 * i;
-
-            part[i] = quantise_eight(sums + at, panel->add + at, panel->scale_f32 + at, &lanes);
-            part[i] = _mm256_and_si256(part[i], byte); /* of what is signed the lowest */
-        }
-        low_half = _mm256_packus_epi32(part[0], part[1]);
-        high_half = _mm256_packus_epi32(part[2], part[3]);
-        low_half = _mm256_packus_epi16(low_half, high_half);
-        _mm256_storeu_si256((void *)(out + c), _mm256_permutevar8x32_epi32(low_half, order));
+    if ((double)scale * panel->largest > 0.25) {
+        quantise_large_line(out, sums, panel, &lanes);
+    } else if (!panel->is_even) {
+        quantise_small_line(out, sums, panel, zero, low < 0, false, &lanes);
+    } else {
+        lanes.scale = _mm256_set1_ps(scale * panel->scale_f32[0]);
+        quantise_small_line(out, sums, panel, zero, low < 0, true, &lanes);
     }
     if (!_mm256_testz_si256(_mm256_cmpgt_epi32(lanes.furthest, _mm256_castps_si256(safe)),
                             _mm256_set1_epi32(-1)))
