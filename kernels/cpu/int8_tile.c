@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#include "kernels/cpu/int8_pairs.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -155,22 +157,6 @@ __attribute__((target(AVX2))) static void widen_avx2(int16_t *out, const struct 
 
 /* What is at x, which the compiler may not know: loaded twice it takes no register in between. */
 #define FORGET(x) __asm__("" : "+r"(x))
-
-/* Two sums + the products of pairs: `two` of a row by those of sixteen columns. In this order, which no
- * compiler is to change, because the processor places an addition best behind both products; and gcc
- * 12 would do all products first, which no registers are left for. */
-#define ADD_PAIRS(sum_low, sum_high, two, low, high)                                               \
-    {                                                                                              \
-        __m256i x, y;                                                                              \
-                                                                                                   \
-        __asm__("vpbroadcastd %6, %2\n\t"                                                          \
-                "vpmaddwd %4, %2, %3\n\t"                                                          \
-                "vpmaddwd %5, %2, %2\n\t"                                                          \
-                "vpaddd %3, %0, %0\n\t"                                                            \
-                "vpaddd %2, %1, %1"                                                                \
-                : "+x"(sum_low), "+x"(sum_high), "=&x"(x), "=&x"(y)                                \
-                : "x"(low), "x"(high), "m"(two));                                                  \
-    }
 
 /* Four k of all rows. */
 INLINE(AVX2)
