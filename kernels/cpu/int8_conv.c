@@ -7,6 +7,7 @@
 #include "kernels/cpu/int8_depth.h"
 #include "kernels/cpu/int8_direct.h"
 #include "kernels/cpu/int8_few.h"
+#include "kernels/cpu/int8_winograd.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
@@ -85,6 +86,8 @@ size_t kernel_convolve_int8_room(const struct kernel_convolve *shape)
 
     if (int8_few_fits(shape))
         direct = int8_few_room(shape);
+    else if (int8_winograd_fits(shape))
+        direct = int8_winograd_room(shape);
     gathering += (size_t)int8_round_up(shape->groups * wide_bytes(shape));
     return (size_t)(3 * filter_bytes(shape)) + (direct > gathering ? direct : gathering);
 }
@@ -97,10 +100,11 @@ static bool is_few_deep(const struct kernel_convolve *s)
 
 size_t kernel_convolve_int8_packed(const struct kernel_convolve *shape)
 {
-    return is_few_deep(shape)        ? int8_depth_few_packed(shape)
-           : int8_few_fits(shape)    ? int8_few_packed(shape)
-           : int8_direct_fits(shape) ? int8_direct_packed(shape)
-                                     : 0;
+    return is_few_deep(shape)          ? int8_depth_few_packed(shape)
+           : int8_few_fits(shape)      ? int8_few_packed(shape)
+           : int8_winograd_fits(shape) ? int8_winograd_packed(shape)
+           : int8_direct_fits(shape)   ? int8_direct_packed(shape)
+                                       : 0;
 }
 
 void kernel_pack_filters_int8(void *packed, const void *w, const struct kernel_convolve *shape)
@@ -109,6 +113,8 @@ void kernel_pack_filters_int8(void *packed, const void *w, const struct kernel_c
         int8_depth_few_pack(packed, w, shape);
     else if (int8_few_fits(shape))
         int8_few_pack(packed, w, shape);
+    else if (int8_winograd_fits(shape))
+        int8_winograd_pack(packed, w, shape);
     else
         int8_direct_pack(packed, w, shape);
 }
@@ -391,6 +397,27 @@ static void convolve_few(const struct conv *c, const void *packed)
     int8_few_run(&call, c->shape);
 }
 
+/* The same by Winograd's algorithm. */
+static void convolve_winograd(const struct conv *c, const void *packed, int8_winograd_fn *winograd)
+{
+    struct int8_winograd_call call = {
+        .x = c->data->x,
+        .packed = packed,
+        .workspace = c->slots,
+        .x_zero = number_at(c->data->x_zero, c->shape->x_type, 0),
+        .product = {.bias = c->data->bias,
+                    .y = c->data->y,
+                    .y_type = c->shape->y_type,
+                    .is_quantised = c->data->y_scale != NULL,
+                    .row_scale = c->scale,
+                    .row_scale_step = 1,
+                    .column_scale = &(const double){1.0},
+                    .y_zero = &c->y_zero},
+    };
+
+    winograd(&call, c->shape);
+}
+
 /* Filters of one channel. */
 static void convolve_depth(const struct conv *c, const void *packed, team_fn *depth)
 {
@@ -418,7 +445,7 @@ static void convolve_depth(const struct conv *c, const void *packed, team_fn *de
 
 static void convolve(const struct kernel_convolve_data *data, const void *packed,
                      const struct kernel_convolve *shape, void *workspace, struct int8_steps steps,
-                     team_fn *planes)
+                     team_fn *planes, int8_winograd_fn *winograd)
 {
     const struct kernel_convolve *s = shape;
     int64_t pixels = block_pixels(s), plane = volume(s->window.out), depth = depth_of(s);
@@ -453,6 +480,8 @@ static void convolve(const struct kernel_convolve_data *data, const void *packed
     if (packed && !c.has_w_zero) {
         if (int8_few_fits(s))
             convolve_few(&c, packed);
+        else if (int8_winograd_fits(s))
+            convolve_winograd(&c, packed, winograd);
         else
             convolve_direct(&c, packed);
         return;
@@ -466,7 +495,8 @@ static void convolve(const struct kernel_convolve_data *data, const void *packed
     void convolve_int8_##isa(const struct kernel_convolve_data *data, const void *packed,          \
                              const struct kernel_convolve *shape, void *workspace)                 \
     {                                                                                              \
-        convolve(data, packed, shape, workspace, INT8_STEPS(isa), int8_depth_##isa);               \
+        convolve(data, packed, shape, workspace, INT8_STEPS(isa), int8_depth_##isa,                \
+                 int8_winograd_##isa);                                                             \
     }
 
 ISA_VERSIONS(CONVOLVE)

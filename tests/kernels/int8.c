@@ -140,6 +140,27 @@ static void random_window(struct test *test, struct kernel_window *w)
     test_describe(test, "%s", text);
 }
 
+/* 3 x 3 at every place of an image of some size, with as many channels as Winograd's algorithm wants. */
+static void make_winograd(struct test *test, struct kernel_convolve *s)
+{
+    struct kernel_window *w = &s->window;
+
+    *w = (struct kernel_window){{1, 1, 1}, {1, 1, 1}, {1, 3, 3}, {1, 1, 1}, {1, 1, 1}, {0}, {0}};
+    s->channels = s->groups * test_range(test, 30, 40);
+    s->filters = s->groups * test_range(test, 30, 40);
+    if (test_chance(test, 16))
+        s->channels = s->groups * test_range(test, 510, 514);
+    for (int i = 1; i < KERNEL_SPATIAL; i++) {
+        w->in[i] = test_range(test, 5, i == 2 && test_chance(test, 8) ? 260 : 12);
+        w->pad_begin[i] = test_range(test, -1, 2);
+        w->pad_end[i] = test_range(test, 0, 2);
+        w->out[i] = w->in[i] + w->pad_begin[i] + w->pad_end[i] - 2;
+    }
+    test_describe(test, "3 x 3, %lld channels by %lld filters of %lldx%lld, pads %lld %lld",
+                  (long long)s->channels, (long long)s->filters, (long long)w->in[1],
+                  (long long)w->in[2], (long long)w->pad_begin[1], (long long)w->pad_begin[2]);
+}
+
 static void check_convolve(struct test *test, const struct kernel_table *table)
 {
     bool is_deep = test_chance(test, 8); /* one channel and one filter for each group */
@@ -164,7 +185,10 @@ static void check_convolve(struct test *test, const struct kernel_table *table)
     size_t count;
     void *want, *workspace, *packed = NULL;
 
-    random_window(test, &s.window);
+    if (!is_deep && test_chance(test, 4))
+        make_winograd(test, &s);
+    else
+        random_window(test, &s.window);
     filters = s.filters;
     depth = s.channels / groups * s.window.kernel[0] * s.window.kernel[1] * s.window.kernel[2];
     in = s.window.in[0] * s.window.in[1] * s.window.in[2];
