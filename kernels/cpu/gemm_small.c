@@ -8,11 +8,12 @@
 #include <immintrin.h>
 #endif
 
+#include "kernels/cpu/gemm_tile.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/team.h"
 
 enum {
-    ROWS = 6,        /* of a tile */
+    ROWS = TILE_ROWS,
     DEPTH = 512,     /* rows of a panel */
     GRAIN = 1 << 17, /* products that are worth a second thread */
     WORTH = 1 << 26, /* products of one matrix */
@@ -114,25 +115,6 @@ ISA_BODY void finish(const struct task *t, float *y, const float *sums, int64_t 
                      s->beta * t->c[(row + r) * s->c_row_stride + (column + j) * s->c_col_stride];
     }
 }
-
-/* Written out, not loops: what a compiler unrolls late stays an array in memory. */
-#define EACH_ROW(rows, DO)                                                                         \
-    DO(0)                                                                                          \
-    if ((rows) > 1) {                                                                              \
-        DO(1)                                                                                      \
-    }                                                                                              \
-    if ((rows) > 2) {                                                                              \
-        DO(2)                                                                                      \
-    }                                                                                              \
-    if ((rows) > 3) {                                                                              \
-        DO(3)                                                                                      \
-    }                                                                                              \
-    if ((rows) > 4) {                                                                              \
-        DO(4)                                                                                      \
-    }                                                                                              \
-    if ((rows) > 5) {                                                                              \
-        DO(5)                                                                                      \
-    }
 
 #define NO_SUM(r) sums[r][0] = sums[r][1] = zero;
 #define ADD_ROW(r)                                                                                 \

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of a tile of sums that stay in registers. Inside kernels/cpu only. */
+#ifndef OPTRACE_KERNELS_CPU_GEMM_TILE_H
+#define OPTRACE_KERNELS_CPU_GEMM_TILE_H
+
+enum {
+    TILE_ROWS = 6
+}; /* of two registers each, beside which there is room for a row of b and a number of a */
+
+/* Written out, not loops: what a compiler unrolls late stays an array in memory. rows: at most TILE_ROWS. */
+#define EACH_ROW(rows, DO)                                                                         \
+    DO(0)                                                                                          \
+    if ((rows) > 1) {                                                                              \
+        DO(1)                                                                                      \
+    }                                                                                              \
+    if ((rows) > 2) {                                                                              \
+        DO(2)                                                                                      \
+    }                                                                                              \
+    if ((rows) > 3) {                                                                              \
+        DO(3)                                                                                      \
+    }                                                                                              \
+    if ((rows) > 4) {                                                                              \
+        DO(4)                                                                                      \
+    }                                                                                              \
+    if ((rows) > 5) {                                                                              \
+        DO(5)                                                                                      \
+    }
+
+#endif
