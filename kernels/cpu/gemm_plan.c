@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Products with a constant right matrix by oneDNN, which packs it once and adds the bias and the
- * activation while a result is in registers. */
+ * activation while a result is in registers; where it does not, by our own panels. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include <oneapi/dnnl/dnnl.h>
 
 #include "kernels/cpu/dnnl.h"
+#include "kernels/cpu/gemm_panels.h"
 #include "kernels/cpu/gemm_row.h"
 #include "kernels/cpu/plan_half.h"
 
@@ -33,7 +34,9 @@ struct kernel_gemm_plan {
 
     bool is_row; /* a product of one row; then there is no primitive */
     struct gemm_row row;
-    float *row_bias; /* behind the weights, or NULL */
+    bool has_panels; /* nor then */
+    struct gemm_panels panels;
+    float *own_bias; /* of a product of our own: behind the weights, or NULL */
 };
 
 static size_t round_up(size_t bytes)
@@ -268,11 +271,40 @@ static int create_row(const struct kernel_gemm *shape, const void *b, const floa
     }
     memcpy(plan->weights, b, b_bytes);
     if (bias) {
-        plan->row_bias = (float *)(void *)((char *)plan->weights + plan->w_bytes);
-        memcpy(plan->row_bias, bias, bias_bytes);
+        plan->own_bias = (float *)(void *)((char *)plan->weights + plan->w_bytes);
+        memcpy(plan->own_bias, bias, bias_bytes);
     }
     plan->workspace_bytes = plan->row.workspace_bytes;
     snprintf(plan->version, sizeof(plan->version), "%s", plan->row.version);
+    *out_plan = plan;
+    return 0;
+}
+
+/* By our own panels, in the type of b. */
+static int create_panels(const struct kernel_gemm *shape, const void *b, const float *bias,
+                         const struct kernel_activation *activation,
+                         struct kernel_gemm_plan **out_plan)
+{
+    struct kernel_gemm_plan *plan = calloc(1, sizeof(*plan));
+
+    if (!plan)
+        return -ENOMEM;
+    if (!gemm_panels_init(&plan->panels, shape, activation)) {
+        kernel_gemm_plan_destroy(&plan);
+        return -ENOTSUP;
+    }
+    plan->has_panels = true;
+    plan->w_bytes = gemm_panels_weights_bytes(&plan->panels);
+    plan->weights_bytes = plan->w_bytes + gemm_panels_bias_bytes(&plan->panels);
+    plan->weights = aligned_alloc(64, plan->weights_bytes);
+    if (!plan->weights) {
+        kernel_gemm_plan_destroy(&plan);
+        return -ENOMEM;
+    }
+    plan->own_bias = (float *)(void *)((char *)plan->weights + plan->w_bytes);
+    gemm_panels_pack(&plan->panels, plan->weights, b, shape->trans_b);
+    gemm_panels_pack_bias(&plan->panels, plan->own_bias, bias);
+    snprintf(plan->version, sizeof(plan->version), "%s", plan->panels.version);
     *out_plan = plan;
     return 0;
 }
@@ -289,6 +321,9 @@ int kernel_gemm_plan_create(const struct kernel_gemm *shape, const void *b, cons
     /* One row reads b once, at the speed of memory, in any order. */
     if (shape->m == 1)
         return is_half ? create_row(shape, b, bias, activation, out_plan) : -ENOTSUP;
+    rc = create_panels(shape, b, bias, activation, out_plan);
+    if (rc != -ENOTSUP)
+        return rc;
     if (!is_half)
         return create(shape, &shape->types, &(struct source){b, KERNEL_F32}, bias, activation,
                       out_plan);
@@ -318,7 +353,11 @@ void kernel_gemm_plan_destroy(struct kernel_gemm_plan **plan_ptr)
 int kernel_gemm_plan_run(struct kernel_gemm_plan *plan, void *y, const void *a, void *workspace)
 {
     if (plan->is_row) {
-        gemm_row_run(&plan->row, y, a, plan->weights, plan->row_bias, workspace);
+        gemm_row_run(&plan->row, y, a, plan->weights, plan->own_bias, workspace);
+        return 0;
+    }
+    if (plan->has_panels) {
+        gemm_panels_run(&plan->panels, y, a, plan->weights, plan->own_bias);
         return 0;
     }
     if (plan->half.dtype != KERNEL_F32) {
