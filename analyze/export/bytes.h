@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analyze/containers/packed_numbers.h"
+
 struct bytes_block;
 
 struct bytes {
@@ -19,18 +21,6 @@ struct bytes_reader {
     const struct bytes_block *block;
     size_t at;
 };
-
-/* The most that a number takes. */
-enum { BYTES_OF_NUMBER = 10 };
-
-/** Puts a number at `at`, small ones into few bytes, and returns where it ends. */
-static inline uint8_t *bytes_number(uint8_t *at, uint64_t value)
-{
-    for (; value >= 0x80; value >>= 7)
-        *at++ = (uint8_t)(value | 0x80);
-    *at++ = (uint8_t)value;
-    return at;
-}
 
 /** A number of either sign as one without. */
 static inline uint64_t bytes_fold(int64_t value)
@@ -61,25 +51,9 @@ void bytes_commit(struct bytes *bytes, const uint8_t *end);
 void bytes_deinit(struct bytes *bytes);
 
 /** The next row, or NULL behind the last; bytes_pass() says where it ended. A row is read with
- *  bytes_next_number(). */
+ *  packed_number_get(). */
 const uint8_t *bytes_row(struct bytes_reader *reader);
 void bytes_pass(struct bytes_reader *reader, const uint8_t *end);
 struct bytes_reader bytes_read(const struct bytes *bytes);
-
-static inline uint64_t bytes_next_number(const uint8_t **at)
-{
-    uint64_t value = *(*at)++;
-
-    if (value < 0x80)
-        return value;
-    value &= 0x7f;
-    for (unsigned shift = 7;; shift += 7) {
-        uint64_t byte = *(*at)++;
-
-        value |= (byte & 0x7f) << shift;
-        if (byte < 0x80)
-            return value;
-    }
-}
 
 #endif

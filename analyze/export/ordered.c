@@ -32,7 +32,7 @@ void ordered_deinit(struct ordered_spans *ordered)
 
 static int put(struct ordered_spans *ordered, const struct span *span)
 {
-    uint8_t *at = bytes_reserve(&ordered->rows, NUMBERS_MAX * BYTES_OF_NUMBER);
+    uint8_t *at = bytes_reserve(&ordered->rows, NUMBERS_MAX * PACKED_NUMBER_MAX);
     struct ordered_span *last = &ordered->last;
     unsigned flags = span->run != last->run ? IS_OF_OTHER_RUN : 0;
 
@@ -41,22 +41,22 @@ static int put(struct ordered_spans *ordered, const struct span *span)
     flags |= span->kern_ns != STORE_NULL ? HAS_KERN : 0;
     flags |= span->correlation != STORE_NULL ? HAS_CORRELATION : 0;
     flags |= span->bytes != STORE_NULL ? HAS_BYTES : 0;
-    at = bytes_number(at, flags);
-    at = bytes_number(at, span->order - last->order);
-    at = bytes_number(at, bytes_step(last->start_ns, span->start_ns));
-    at = bytes_number(at, (uint64_t)span->dur_ns);
-    at = bytes_number(at, bytes_fold((int64_t)span->op - last->op));
-    at = bytes_number(at, bytes_fold((int64_t)span->lane - last->lane));
+    at = packed_number_put(at, flags);
+    at = packed_number_put(at, span->order - last->order);
+    at = packed_number_put(at, bytes_step(last->start_ns, span->start_ns));
+    at = packed_number_put(at, (uint64_t)span->dur_ns);
+    at = packed_number_put(at, bytes_fold((int64_t)span->op - last->op));
+    at = packed_number_put(at, bytes_fold((int64_t)span->lane - last->lane));
     if (flags & IS_OF_OTHER_RUN)
-        at = bytes_number(at, span->run);
+        at = packed_number_put(at, span->run);
     if (flags & HAS_KERN)
-        at = bytes_number(at, (uint64_t)span->kern_ns);
+        at = packed_number_put(at, (uint64_t)span->kern_ns);
     if (flags & HAS_CORRELATION) {
-        at = bytes_number(at, bytes_step(last->correlation, span->correlation));
+        at = packed_number_put(at, bytes_step(last->correlation, span->correlation));
         last->correlation = span->correlation;
     }
     if (flags & HAS_BYTES)
-        at = bytes_number(at, bytes_fold(span->bytes));
+        at = packed_number_put(at, bytes_fold(span->bytes));
     bytes_commit(&ordered->rows, at);
     last->start_ns = span->start_ns;
     last->order = span->order;
@@ -133,21 +133,21 @@ bool ordered_next(struct ordered_reader *reader)
 
     if (!at)
         return false;
-    flags = (unsigned)bytes_next_number(&at);
-    span->order += (uint32_t)bytes_next_number(&at);
-    span->start_ns = bytes_after(span->start_ns, bytes_next_number(&at));
-    span->dur_ns = (int64_t)bytes_next_number(&at);
-    span->op += (uint32_t)bytes_unfold(bytes_next_number(&at));
-    span->lane += (uint32_t)bytes_unfold(bytes_next_number(&at));
+    flags = (unsigned)packed_number_get(&at);
+    span->order += (uint32_t)packed_number_get(&at);
+    span->start_ns = bytes_after(span->start_ns, packed_number_get(&at));
+    span->dur_ns = (int64_t)packed_number_get(&at);
+    span->op += (uint32_t)bytes_unfold(packed_number_get(&at));
+    span->lane += (uint32_t)bytes_unfold(packed_number_get(&at));
     if (flags & IS_OF_OTHER_RUN)
-        span->run = (uint32_t)bytes_next_number(&at);
-    span->kern_ns = flags & HAS_KERN ? (int64_t)bytes_next_number(&at) : STORE_NULL;
+        span->run = (uint32_t)packed_number_get(&at);
+    span->kern_ns = flags & HAS_KERN ? (int64_t)packed_number_get(&at) : STORE_NULL;
     span->correlation = STORE_NULL;
     if (flags & HAS_CORRELATION) {
-        reader->correlation = bytes_after(reader->correlation, bytes_next_number(&at));
+        reader->correlation = bytes_after(reader->correlation, packed_number_get(&at));
         span->correlation = reader->correlation;
     }
-    span->bytes = flags & HAS_BYTES ? bytes_unfold(bytes_next_number(&at)) : STORE_NULL;
+    span->bytes = flags & HAS_BYTES ? bytes_unfold(packed_number_get(&at)) : STORE_NULL;
     bytes_pass(&reader->rows, at);
     if ((span->order & 0xfff) == 0)
         progress_share(reader->ordered->progress, "writing events", span->order,

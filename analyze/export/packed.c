@@ -109,10 +109,10 @@ static uint8_t *put_launch(const struct taking *taking, struct packed_lane *lane
     uint32_t number = taking->before[launch->lane] +
                       (uint32_t)(span->launch - taking->part->ranges[launch->lane].first);
 
-    at = bytes_number(at, bytes_fold((int64_t)launch->lane - lane->last.launch_lane));
-    at = bytes_number(at, bytes_fold((int64_t)number - lane->last.launch));
-    at = bytes_number(at, bytes_step(span->start_ns, launch->start_ns));
-    at = bytes_number(at, (uint64_t)taking->rows[span->launch] << 1 | launch->is_shown);
+    at = packed_number_put(at, bytes_fold((int64_t)launch->lane - lane->last.launch_lane));
+    at = packed_number_put(at, bytes_fold((int64_t)number - lane->last.launch));
+    at = packed_number_put(at, bytes_step(span->start_ns, launch->start_ns));
+    at = packed_number_put(at, (uint64_t)taking->rows[span->launch] << 1 | launch->is_shown);
     lane->last.launch_lane = launch->lane;
     lane->last.launch = number;
     return at;
@@ -121,31 +121,31 @@ static uint8_t *put_launch(const struct taking *taking, struct packed_lane *lane
 static int take_span(struct taking *taking, struct packed_lane *lane, const struct span *span)
 {
     unsigned flags = flags_of(taking, lane, span);
-    uint8_t *at = bytes_reserve(&lane->rows, NUMBERS_MAX * BYTES_OF_NUMBER);
+    uint8_t *at = bytes_reserve(&lane->rows, NUMBERS_MAX * PACKED_NUMBER_MAX);
 
     if (!at)
         return -ENOMEM;
-    at = bytes_number(at, flags);
-    at = bytes_number(at, (uint64_t)span->start_ns -
-                              (uint64_t)lane->last.start_ns); /* they are in order */
-    at = bytes_number(at, (uint64_t)span->dur_ns);
-    at = bytes_number(at, bytes_fold((int64_t)span->op - lane->last.op));
+    at = packed_number_put(at, flags);
+    at = packed_number_put(at, (uint64_t)span->start_ns -
+                                   (uint64_t)lane->last.start_ns); /* they are in order */
+    at = packed_number_put(at, (uint64_t)span->dur_ns);
+    at = packed_number_put(at, bytes_fold((int64_t)span->op - lane->last.op));
     if (flags & IS_NESTED)
-        at = bytes_number(at, span->depth);
+        at = packed_number_put(at, span->depth);
     if (flags & IS_OF_OTHER_RUN)
-        at = bytes_number(at, span->run);
+        at = packed_number_put(at, span->run);
     if (flags & HAS_KERN)
-        at = bytes_number(at, (uint64_t)span->kern_ns);
+        at = packed_number_put(at, (uint64_t)span->kern_ns);
     if (flags & HAS_LAUNCH && lane->is_device)
         at = put_launch(taking, lane, span, at);
     if (flags & HAS_INNER)
-        at = bytes_number(at, (uint64_t)span->self_ns);
+        at = packed_number_put(at, (uint64_t)span->self_ns);
     if (flags & HAS_BYTES)
-        at = bytes_number(at, bytes_fold(span->bytes));
+        at = packed_number_put(at, bytes_fold(span->bytes));
     if (flags & HAS_ROW)
-        at = bytes_number(at, taking->rows[span_place(taking->part, span)]);
+        at = packed_number_put(at, taking->rows[span_place(taking->part, span)]);
     if (flags & IS_FRAME)
-        at = bytes_number(at, taking->packed->frames.count - 1);
+        at = packed_number_put(at, taking->packed->frames.count - 1);
     bytes_commit(&lane->rows, at);
     lane->last.start_ns = span->start_ns;
     lane->last.op = span->op;
@@ -258,12 +258,12 @@ static void read_launch(struct packed_reader *reader, const uint8_t **at)
     struct packed_span *span = &reader->span;
     uint64_t row;
 
-    reader->launch_lane += (uint32_t)bytes_unfold(bytes_next_number(at));
-    reader->launch += (uint32_t)bytes_unfold(bytes_next_number(at));
+    reader->launch_lane += (uint32_t)bytes_unfold(packed_number_get(at));
+    reader->launch += (uint32_t)bytes_unfold(packed_number_get(at));
     span->launch_lane = reader->launch_lane;
     span->launch = reader->packed->lanes[reader->launch_lane].first + reader->launch;
-    span->launch_start_ns = bytes_after(span->start_ns, bytes_next_number(at));
-    row = bytes_next_number(at);
+    span->launch_start_ns = bytes_after(span->start_ns, packed_number_get(at));
+    row = packed_number_get(at);
     span->launch_row = (uint32_t)(row >> 1);
     span->launch_is_shown = row & 1;
 }
@@ -294,29 +294,29 @@ bool packed_next(struct packed_reader *reader)
 
     if (!at)
         return false;
-    flags = (unsigned)bytes_next_number(&at);
+    flags = (unsigned)packed_number_get(&at);
     span->place = reader->next++;
     if ((reader->next & 0xfff) == 0)
         progress_share(reader->packed->progress, "writing events", reader->next,
                        reader->packed->count);
-    span->start_ns = (int64_t)((uint64_t)span->start_ns + bytes_next_number(&at));
-    span->dur_ns = (int64_t)bytes_next_number(&at);
-    span->op += (uint32_t)bytes_unfold(bytes_next_number(&at));
-    span->depth = flags & IS_NESTED ? (uint32_t)bytes_next_number(&at) : 0;
+    span->start_ns = (int64_t)((uint64_t)span->start_ns + packed_number_get(&at));
+    span->dur_ns = (int64_t)packed_number_get(&at);
+    span->op += (uint32_t)bytes_unfold(packed_number_get(&at));
+    span->depth = flags & IS_NESTED ? (uint32_t)packed_number_get(&at) : 0;
     if (flags & IS_OF_OTHER_RUN)
-        span->run = (uint32_t)bytes_next_number(&at);
-    span->kern_ns = flags & HAS_KERN ? (int64_t)bytes_next_number(&at) : STORE_NULL;
+        span->run = (uint32_t)packed_number_get(&at);
+    span->kern_ns = flags & HAS_KERN ? (int64_t)packed_number_get(&at) : STORE_NULL;
     span->launch = SPAN_NONE;
     span->launches = flags & HAS_LAUNCH && !span->is_device;
     if (flags & HAS_LAUNCH && span->is_device)
         read_launch(reader, &at);
     span->counts_on_device = flags & COUNTS_ON_DEVICE;
-    span->self_ns = flags & HAS_INNER ? (int64_t)bytes_next_number(&at) : span->dur_ns;
-    span->bytes = flags & HAS_BYTES ? bytes_unfold(bytes_next_number(&at)) : STORE_NULL;
+    span->self_ns = flags & HAS_INNER ? (int64_t)packed_number_get(&at) : span->dur_ns;
+    span->bytes = flags & HAS_BYTES ? bytes_unfold(packed_number_get(&at)) : STORE_NULL;
     span->is_shown = !(flags & IS_HIDDEN);
-    span->row = flags & HAS_ROW ? (uint32_t)bytes_next_number(&at) : 0;
+    span->row = flags & HAS_ROW ? (uint32_t)packed_number_get(&at) : 0;
     if (flags & IS_FRAME)
-        span->self_ns = reader->packed->frames.items[bytes_next_number(&at)].self_ns;
+        span->self_ns = reader->packed->frames.items[packed_number_get(&at)].self_ns;
     bytes_pass(&reader->rows, at);
     return open_span(reader);
 }

@@ -105,12 +105,12 @@ static int compare_starts(const void *a, const void *b)
 
 static int put_row(struct stack_lines *stacks, uint32_t op, int64_t weight)
 {
-    uint8_t *at = bytes_reserve(&stacks->rows, 2 * BYTES_OF_NUMBER);
+    uint8_t *at = bytes_reserve(&stacks->rows, 2 * PACKED_NUMBER_MAX);
 
     if (!at)
         return -ENOMEM;
-    at = bytes_number(at, bytes_fold((int64_t)op - stacks->last_op));
-    at = bytes_number(at, (uint64_t)weight);
+    at = packed_number_put(at, bytes_fold((int64_t)op - stacks->last_op));
+    at = packed_number_put(at, (uint64_t)weight);
     bytes_commit(&stacks->rows, at);
     stacks->last_op = op;
     stacks->count++;
@@ -197,8 +197,8 @@ static void write_lines(const struct stack_lines *stacks, FILE *stream)
     for (size_t i = 0; (at = bytes_row(&reader)); i++) {
         uint64_t weight;
 
-        op += (uint32_t)bytes_unfold(bytes_next_number(&at));
-        weight = bytes_next_number(&at);
+        op += (uint32_t)bytes_unfold(packed_number_get(&at));
+        weight = packed_number_get(&at);
         if (!weight)
             weight = weight_of_frame(stacks, i);
         if (weight)

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "analyze/metrics/packed_numbers.h"
+#include "analyze/containers/packed_numbers.h"
 
 enum { STEP_BYTES = 6 * PACKED_NUMBER_MAX, KIND_BITS = 3 };
 

@@ -104,7 +104,7 @@ static void compare_stacks(const struct stack_lines *got, const struct stack_lin
         b = bytes_row(&right);
         assert_true(a && b);
         for (int k = 0; k < 2; k++)
-            CHECK_U64(bytes_next_number(&a), bytes_next_number(&b));
+            CHECK_U64(packed_number_get(&a), packed_number_get(&b));
         bytes_pass(&left, a);
         bytes_pass(&right, b);
     }

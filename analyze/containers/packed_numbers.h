@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers in as few bytes as they need, seven bits in each, the lowest first. Pure. */
-#ifndef OPTRACE_ANALYZE_METRICS_PACKED_NUMBERS_H
-#define OPTRACE_ANALYZE_METRICS_PACKED_NUMBERS_H
+#ifndef OPTRACE_ANALYZE_CONTAINERS_PACKED_NUMBERS_H
+#define OPTRACE_ANALYZE_CONTAINERS_PACKED_NUMBERS_H
 
 #include <stdint.h>
 
@@ -19,13 +19,16 @@ static inline uint8_t *packed_number_put(uint8_t *at, uint64_t value)
 /** Moves *at behind it. */
 static inline uint64_t packed_number_get(const uint8_t **at)
 {
-    uint64_t value = 0;
+    uint64_t value = *(*at)++;
 
-    for (unsigned shift = 0;; shift += 7) {
-        uint8_t byte = *(*at)++;
+    if (value < 0x80)
+        return value;
+    value &= 0x7f;
+    for (unsigned shift = 7;; shift += 7) {
+        uint64_t byte = *(*at)++;
 
-        value |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte <= 0x7f)
+        value |= (byte & 0x7f) << shift;
+        if (byte < 0x80)
             return value;
     }
 }
