@@ -230,14 +230,20 @@ static void add_line_key(struct explanation *explanation)
         text_buffer_print(&explanation->text, ", params");
 }
 
-static void add_op_side(struct explanation *explanation)
+/* What is asked for, else the host's where the table has that. */
+static void add_side_of(struct explanation *explanation, const char *table)
 {
     int only = explanation->report->options->print_only;
 
-    text_buffer_print(&explanation->text, "%s",
-                      only == PRINT_HOST     ? "'host'"
-                      : only == PRINT_DEVICE ? "'device'"
-                                             : "(SELECT min(side) FROM self_time)");
+    if (only == PRINT_HOST || only == PRINT_DEVICE)
+        text_buffer_print(&explanation->text, "'%s'", only == PRINT_HOST ? "host" : "device");
+    else
+        text_buffer_print(&explanation->text, "(SELECT min(side) FROM %s)", table);
+}
+
+static void add_op_side(struct explanation *explanation)
+{
+    add_side_of(explanation, "self_time");
 }
 
 /* --aggregate and --aggregate-by. */
@@ -388,12 +394,7 @@ static void add_rolled_time(struct explanation *explanation)
 
 static void add_rolled_side(struct explanation *explanation)
 {
-    int only = explanation->report->options->print_only;
-
-    text_buffer_print(&explanation->text, "%s",
-                      only == PRINT_HOST     ? "'host'"
-                      : only == PRINT_DEVICE ? "'device'"
-                                             : "(SELECT min(side) FROM rolled)");
+    add_side_of(explanation, "rolled");
 }
 
 /* --detail, --per-thread and --state of events. */
