@@ -41,10 +41,10 @@ def run(op, order, **environment):
 
 
 for number, op in BUGS.items():
-    found = [order for order in ("forward", "reverse", "random:7")
-             if run(op, order, CUDA_DOUBLE_BUG=str(number)).returncode != 0]
-    if not found:
+    # The order that finds most comes first; the others are tried where it finds nothing.
+    if not any(run(op, order, CUDA_DOUBLE_BUG=str(number)).returncode != 0 for order in ("forward", "reverse", "random:7")):
         failures.append(f"the mistake {number} in {op} is not found in any order")
+for op in sorted(set(BUGS.values())):
     right = run(op, "forward")
     if right.returncode != 0 or "60 cases, 0 failed" not in right.stdout:
         failures.append(f"{op} fails without a mistake: {right.stdout[-300:]}{right.stderr[-300:]}")
