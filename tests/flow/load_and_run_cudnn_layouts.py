@@ -269,6 +269,42 @@ def check_fast_run_without(folder):
     expect((0, False) in seen and any(by_rule for _, by_rule in seen), f"{seen}")
 
 
+def check_mixed(folder):
+    """BatchNormalization with scale and statistics of types of their own behind convolutions on channels-last images; in
+    training, and with statistics for each place, which take row-major ones."""
+    half, real, double = TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE
+    for number, (kind, scale, statistics, opset, attributes) in enumerate((
+            (half, real, real, 15, {}), (TensorProto.BFLOAT16, real, real, 15, {}), (half, real, double, 15, {}),
+            (real, double, double, 15, {}), (real, real, double, 15, {}), (half, real, real, 15, {"training_mode": 1}),
+            (half, half, half, 8, {}), (real, real, real, 8, {"spatial": 0}))):
+        random = np.random.default_rng(number)
+        x = random.standard_normal((2, 3, 5, 4)).astype(np.float32)
+        places = (4, 5, 4) if "spatial" in attributes else (4,)
+        constants = {"w": random.standard_normal((4, 3, 3, 3)), "v": random.standard_normal((2, 4, 1, 1)),
+                     **{name: random.random(places) + 0.5 for name in ("scale", "bias", "mean", "variance")}}
+        types = {"w": kind, "v": kind, "scale": scale, "bias": scale, "mean": statistics, "variance": statistics}
+        nodes = [helper.make_node("Cast", ["x"], ["h"], to=kind),
+                 helper.make_node("Conv", ["h", "w"], ["c"], pads=[1, 1, 1, 1]),
+                 helper.make_node("BatchNormalization", ["c", "scale", "bias", "mean", "variance"],
+                                  ["n", *(["m", "s"] if "training_mode" in attributes else [])], name="norm", **attributes),
+                 helper.make_node("Conv", ["n", "v"], ["d"]), helper.make_node("Cast", ["d"], ["y"], to=TensorProto.FLOAT)]
+        tensors = [helper.make_tensor(name, types[name], value.shape, value.astype(np.float32).ravel()) for name, value in constants.items()]
+        graph = helper.make_graph(nodes, "mixed", [helper.make_tensor_value_info("x", TensorProto.FLOAT, x.shape)],
+                                  [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)], tensors)
+        model = folder / f"mixed{number}"
+        model.mkdir()
+        proto = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+        proto.ir_version = 8
+        onnx.save(proto, str(model / "model.onnx"))
+        np.save(model / "x.npy", x)
+        results = []
+        for how in ("nchw", "nhwc"):
+            done, found = dump(model, folder, "--layout-transform", how)
+            expect(done.returncode == 0 and found, f"{kind} {scale} {statistics} {attributes} {how}: {done.stderr}")
+            results.append(found)
+        expect(results[0] == results[1], f"{kind} {scale} {statistics} {attributes}: layouts differ")
+
+
 def check_refusals(model):
     for words, sentence in ((("--layout-transform", "cpu"), "--layout-transform cpu chooses for the CPU"),
                             (("--layout-transform", "nhwcd4"), "--layout-transform")):
@@ -332,6 +368,7 @@ with tempfile.TemporaryDirectory() as name:
     check_policy(network, place)
     check_fast_run(network, convolutions, place)
     check_fast_run_without(place)
+    check_mixed(place)
     check_refusals(network)
     small = make_small(place / "small")
     check_copies_out(small, place)

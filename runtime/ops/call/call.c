@@ -44,9 +44,11 @@ enum layout_need call_layout_need(const struct node *node)
 {
     const struct op_row *row = op_row_of(node);
 
-    /* The kernels for places of maxima and for training know row-major images only. */
+    /* The kernels for places of maxima, for training, and for statistics of each place know row-major
+     * images only. */
     if (!row || (row->layout == LAYOUT_IMAGE &&
-                 (call_is_read(node, 1) || node_int(node, "training_mode", 0) != 0)))
+                 (call_is_read(node, 1) || node_int(node, "training_mode", 0) != 0 ||
+                  node_int(node, "spatial", 1) == 0)))
         return LAYOUT_ROW_MAJOR;
     return row->layout;
 }

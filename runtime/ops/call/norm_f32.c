@@ -215,8 +215,6 @@ static int bind_batch_norm_any(const struct call_request *request, struct call *
 
     if (rc < 0)
         return rc;
-    if (call_is_channels_last(request))
-        return call_refuse(request, -ENOTSUP, "no kernel for channels-last images");
     p = call->params;
     p->shape = (struct kernel_batch_norm){
         .batch = y->dims[0],
@@ -228,6 +226,10 @@ static int bind_batch_norm_any(const struct call_request *request, struct call *
     };
     if (node_int(node, "spatial", 1) == 0)
         p->shape.plane_stats = p->shape.plane;
+    if (call_is_channels_last(request)) { /* each pixel is an image, with its channels */
+        p->shape.batch *= p->shape.plane;
+        p->shape.plane = 1;
+    }
     if (!call_dtype(request->inputs[0].dtype, &p->shape.dtype) ||
         !call_dtype(request->inputs[1].dtype, &p->shape.scale_dtype) ||
         !call_dtype(request->inputs[3].dtype, &p->shape.stat_dtype))
