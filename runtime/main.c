@@ -488,6 +488,11 @@ static int dump_layouts(const struct run_options *options, const char *model)
     struct diag diag = {0};
     int rc;
 
+    if (options->layout_dump && !options->layouts->text && options->layouts->chooser.yields) {
+        diag_set(&diag, -EINVAL,
+                 "--layout-transform-dump: no layouts were chosen: the model's metadata says them");
+        return complain(EXIT_INPUT, &diag);
+    }
     if (!options->layout_dump || !options->layouts->text)
         return EXIT_OK;
     rc = onnx_dump(model, options->layout_dump, FORMAT_KEY, options->layouts->text, &diag);

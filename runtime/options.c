@@ -523,8 +523,10 @@ static int check_choice(const struct run_options *options, struct diag *diag)
         {options->calibrate &&
              (run_options_choose_kernels(options) || options->layout_transform >= 0),
          "--calibrate runs no model: options that choose kernels have no effect on it"},
-        {options->layout_dump && options->layout_transform < 0,
-         "--layout-transform-dump needs --layout-transform"},
+        {options->layout_dump && options->layout_transform < 0 &&
+             !(options->cuda && (options->fast_run || options->algo_policy)),
+         "--layout-transform-dump needs --layout-transform, or --cuda with --fast-run or "
+         "--fast-run-algo-policy"},
     };
 
     return check_rules(rules, sizeof(rules) / sizeof(rules[0]), diag);

@@ -237,6 +237,18 @@ def check_fast_run(model, count, folder):
     text = check(told, first, count, "--fast-run")
     expect("compute in the layout that the model's metadata says" in text and "--fast-run: " not in text, text)
 
+    kept = folder / "kept"
+    kept.mkdir()
+    for path in model.glob("*.npy"):
+        (kept / path.name).write_bytes(path.read_bytes())
+    for script, chosen in ((last, count), (first, 0)):
+        check(model, script, chosen, "--fast-run", "--layout-transform-dump", kept / "model.onnx")
+        text = check(kept, first if chosen else last, chosen)
+        expect("compute in the layout that the model's metadata says" in text, text)
+    done, _ = dump(told, folder, "--fast-run", "--layout-transform-dump", kept / "again.onnx", **few)
+    expect(done.returncode == 3 and "no layouts were chosen: the model's metadata says them\n" in done.stderr and
+           not (kept / "again.onnx").exists(), done.stderr)
+
     words = "--fast-run-algo-policy", policy
     check(model, last, 0, "--fast-run", *words, "--layout-transform", "nchw")
     text = check(model, last, 0, *words)

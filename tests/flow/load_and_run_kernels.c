@@ -201,6 +201,8 @@ static void layouts_are_chosen_and_kept(void **state)
            EXIT_INPUT, "cannot write nowhere/a.onnx: No such file or directory");
     expect(RUN("--layout-transform", "cuda"), EXIT_USAGE, "--layout-transform");
     expect(RUN("--layout-transform-dump", "a.onnx"), EXIT_USAGE,
+           "--layout-transform-dump needs --layout-transform, or --cuda with --fast-run or ");
+    expect(RUN("--fast-run", "--layout-transform-dump", "a.onnx"), EXIT_USAGE,
            "--layout-transform-dump needs --layout-transform");
 }
 
