@@ -189,14 +189,23 @@ static int run_nodes(const struct graph *body, const struct eval_options *option
     return rc == -ENOMEM ? diag_set(diag, rc, "out of memory") : rc;
 }
 
-/* The results, which then belong to the caller; what the body only handed on is copied. */
+/* Whether output i of a body is the carried value that came in at its place. */
+static bool stays(const struct graph *body, uint32_t i)
+{
+    return i > 0 && i + 1 < own_inputs(body) && body->outputs[i] == body->inputs[i + 1];
+}
+
+/* The results, which then belong to the caller; what the body only handed on is copied, but for a carried
+ * value that stays: its view is of what the caller has. */
 static int take_outputs(const struct graph *body, struct tensor_view *outputs)
 {
     for (uint32_t i = 0; i < body->output_count; i++) {
         struct value *value = body->outputs[i];
 
         outputs[i] = view_of(value);
-        if (value->data || value->is_input) {
+        if (stays(body, i)) {
+            outputs[i].data = NULL;
+        } else if (value->data || value->is_input) {
             outputs[i].data = graph_alloc_data(bytes_of(&outputs[i]));
             if (!outputs[i].data)
                 return -ENOMEM;
@@ -276,7 +285,7 @@ struct loop {
     uint32_t states, scans; /* values that are carried, values that are collected */
     int64_t turn;
     uint8_t condition;
-    bool owns_states;                       /* the carried values in `inputs` are a turn's */
+    bool owns_states;                       /* what `inputs` carry and change is a turn's */
     struct tensor_view *inputs;             /* of the body */
     struct tensor_view *outputs;            /* of the body's last turn */
     ARRAY_OF(struct tensor_view) collected; /* turn by turn, `scans` each */
@@ -297,6 +306,8 @@ static int finish_turn(struct loop *loop)
         return refuse(loop->node, -EINVAL, loop->diag, "its body's condition is not one bool");
     loop->condition = truth_of(condition);
     for (uint32_t i = 0; i < loop->states; i++) {
+        if (stays(loop->body, 1 + i))
+            continue;
         if (loop->owns_states)
             free(loop->inputs[2 + i].data);
         loop->inputs[2 + i] = loop->outputs[1 + i];
@@ -384,14 +395,14 @@ static int join(struct loop *loop, uint32_t i, struct tensor_view *out_view)
     return 0;
 }
 
-/* The carried values' ends, which are copies where there was no turn. */
+/* The carried values' ends, which are copies where no turn made them. */
 static int take_states(struct loop *loop, struct tensor_view *outputs)
 {
     for (uint32_t i = 0; i < loop->states; i++) {
         struct tensor_view *state = &loop->inputs[2 + i];
 
         outputs[i] = *state;
-        if (loop->owns_states) {
+        if (loop->owns_states && !stays(loop->body, 1 + i)) {
             state->data = NULL; /* ownership moved */
             continue;
         }
@@ -446,8 +457,9 @@ static int run_loop(const struct node *node, const struct tensor_view *inputs,
     loop.inputs = calloc((size_t)loop.body->input_count + 1, sizeof(*loop.inputs));
     loop.outputs = calloc((size_t)loop.body->output_count + 1, sizeof(*loop.outputs));
     rc = loop.inputs && loop.outputs ? run_loop_with(&loop, inputs, outputs) : no_memory(&loop);
-    if (loop.owns_states)
-        free_views(loop.inputs + 2, loop.states);
+    for (uint32_t i = 0; loop.owns_states && i < loop.states; i++)
+        if (!stays(loop.body, 1 + i))
+            free(loop.inputs[2 + i].data);
     if (loop.outputs)
         free_views(loop.outputs, loop.body->output_count);
     free_views(loop.collected.items, loop.collected.count);

@@ -325,6 +325,12 @@ def scans():
           scan_output_directions=[1])
     copies = body([helper.make_node("Neg", ["a"], ["t"])], ["a"], ["t"])
     g.add("Scan", [x], (1,), "", body=copies, num_scan_inputs=1)
+    # Turns that become another axis of the result, whose number of axes the body tells.
+    deep = g.feed(g.real(4, 3, 2))
+    for axis, backward in ((1, 0), (2, 1), (-1, 0), (-2, 1), (-3, 0)):
+        told = helper.make_graph([helper.make_node("Neg", ["a"], ["t"])], "body", [helper.make_tensor_value_info("a", 1, [3, 2])],
+                                 [helper.make_tensor_value_info("t", 1, [3, 2])])
+        g.add("Scan", [deep], (1,), "", body=told, num_scan_inputs=1, scan_output_axes=[axis], scan_output_directions=[backward])
     distances = body([helper.make_node("Identity", ["w"], ["w_out"]), helper.make_node("Sub", ["w", "row"], ["d"]),
                       helper.make_node("ReduceSumSquare", ["d"], ["e"], axes=[1], keepdims=0)], ["w", "row"], ["w_out", "e"])
     g.add("Scan", [g.feed(g.real(5, 3)), x], (1, 1), "", body=distances, num_scan_inputs=1)
@@ -514,12 +520,52 @@ def batched():
     return g
 
 
+def heard():
+    """Sound without an axis for the one part of real numbers, as is and from nodes that do not tell their axes.
+    Of float64, since ONNX Runtime's sums of float32 are 1e-5 off."""
+    g = Group()
+    sound, step = g.feed(g.real(2, 100).astype(np.float64)), g.constant(7, np.int64)
+    window = g.chain("HannWindow", [g.constant(16, np.int64)], output_datatype=11)
+    g.add("STFT", [sound, step, window], (11,), domain="")
+    g.add("STFT", [sound, step, "", g.constant(12, np.int64)], (11,), domain="", onesided=0)
+    shape = g.chain("Shape", [sound])
+    g.add("STFT", [g.chain("Reshape", [sound, shape]), step, window], (11,), domain="")
+    longer = g.chain("Concat", [shape, g.constant([1], np.int64)], axis=0)
+    g.add("STFT", [g.chain("Reshape", [sound, longer]), step, window], (11,), domain="")
+    return g
+
+
+def kept():
+    """Values that a Loop carries and no turn changes: read, collected, exchanged, in a loop within, and of no turn."""
+    g = Group()
+    info = helper.make_tensor_value_info
+    x, w, yes = g.feed(g.real(2, 3)), g.feed(g.real(3, 3)), g.constant(True, np.bool_)
+    count = {n: g.feed(np.asarray(n, np.int64)) for n in (0, 1, 3)}
+
+    def body(nodes, outputs, end="gone"):
+        inputs = [info("i", 7, []), info("go", 9, []), info("t", 1, None), info("w", 1, None), info("v", 1, None)]
+        made = [info(end, 9, [])] + [info(n, 1, None) for n in outputs]
+        return helper.make_graph([helper.make_node("Identity", ["go"], [end]), *nodes], "body", inputs, made)
+
+    times = helper.make_node("MatMul", ["t", "w"], ["t2"])
+    bodies = [body([times], ["t2", "w", "v"]), body([times], ["t2", "v", "w"])]
+    for one in bodies:
+        for turns in count.values():
+            g.add("Loop", [turns, yes, x, w, g.chain("Neg", [w])], (1, 1, 1), domain="", body=one)
+    for turns in (1, 3):
+        both = body([times, helper.make_node("Identity", ["v"], ["u"])], ["t2", "w", "v", "u"])
+        g.add("Loop", [count[turns], yes, x, w, w], (1, 1, 1, 1), domain="", body=both)
+    within = helper.make_node("Loop", [count[3], yes, "t", "w", "v"], ["t3", "w3", "v3"], body=bodies[0])
+    g.add("Loop", [count[3], yes, x, w, w], (1, 1, 1), domain="", body=body([within], ["t3", "w3", "v"], "over"))
+    return g
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     makers = (layers, attention, quantised, blocks, last, channels, linear, grouped, sequences, scans, learning, trees, ensembles,
               drawn, labels, mappers, carried, boosted, alone, words, texts, ports,
-              encoders, batched, decided)
+              encoders, batched, decided, heard, kept)
     for make in makers:
         make().write(pathlib.Path(sys.argv[1]) / f"lowered_{make.__name__}")
 
