@@ -51,13 +51,16 @@ static struct value *places(struct lower *l, struct value *signal, struct value 
 
 static void lower_stft(struct lower *l)
 {
-    static const int64_t column[] = {-1, 1};
+    static const int64_t column[] = {-1, 1}, three[] = {0, 0, -1};
     struct value *signal = lower_input(l, 0), *window = lower_input(l, 2), *length, *y;
     bool is_axis_input = graph_opset(l->graph, "") >= 20;
     struct value *inputs[3] = {NULL};
 
     if (!lower_input(l, 1))
         lower_refuse(l, "input 1 is left out");
+    if (lower_rank(signal) !=
+        3) /* ONNX Runtime takes real numbers without an axis for their one part */
+        signal = lower_reshape(l, signal, three, 3);
     length = lower_input(l, 3) ? scalar(l, 3)
              : window          ? dim_of(l, window, 0)
                                : dim_of(l, signal, 1);
@@ -125,6 +128,6 @@ const struct lower_rule lower_signals[] = {
      1,
      "dtype sample_size seed",
      lower_multinomial},
-    {{"STFT", "Range, Gather, Mul, DFT"}, 2, 4, 1, "onesided", lower_stft},
+    {{"STFT", "Reshape, Range, Gather, Mul, DFT"}, 2, 4, 1, "onesided", lower_stft},
     {{NULL, NULL}, 0, 0, 0, NULL, NULL},
 };
