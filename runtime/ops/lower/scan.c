@@ -230,14 +230,78 @@ static struct value *with_batch(struct lower *l, struct value *y)
     return is_batched(l) ? lower_unsqueeze(l, y, &first, 1) : y;
 }
 
+static struct value *part_of(struct lower *l, struct value *list, int64_t begin, int64_t end)
+{
+    struct value *inputs[] = {list, lower_list(l, &begin, 1), lower_list(l, &end, 1)};
+
+    return lower_op(l, "Slice", inputs, 3);
+}
+
+static struct value *joined(struct lower *l, struct value *a, struct value *b, struct value *c)
+{
+    struct value *y = lower_op(l, "Concat", (struct value *[]){a, b, c}, 3);
+
+    lower_int(l, "axis", 0);
+    return y;
+}
+
+static struct value *product(struct lower *l, struct value *list)
+{
+    return lower_one(l, "ReduceProd", list);
+}
+
+static struct value *reshaped(struct lower *l, struct value *x, struct value *dims)
+{
+    struct value *y = lower_two(l, "Reshape", x, dims);
+
+    lower_int(l, "allowzero", 1);
+    return y;
+}
+
+/* The dims of a turn's result that come to stand in front of the turns, and those behind them. The list of
+ * numbers is what is refused where there are not so many. */
+static void split_dims(struct lower *l, struct value *dims, int64_t axis, struct value **out_front,
+                       struct value **out_back)
+{
+    int64_t numbers[SHAPE_MAX_RANK];
+    size_t count = (size_t)(axis > 0 ? axis : -axis - 1);
+    struct value *listed;
+
+    for (size_t i = 0; i < count; i++)
+        numbers[i] = axis > 0 ? (int64_t)i + 1 : axis + 1 + (int64_t)i;
+    listed = lower_two(l, "Gather", dims, lower_list(l, numbers, count));
+    *out_front = axis > 0 ? listed : part_of(l, dims, 1, axis == -1 ? INT64_MAX : axis + 1);
+    *out_back = axis > 0 ? part_of(l, dims, axis + 1, INT64_MAX) : listed;
+}
+
+/* Turns, which are the first axis of what was collected, become another: of three axes they are the first, then
+ * the second, however many there are. */
+static struct value *move_turns(struct lower *l, struct value *y, int64_t axis)
+{
+    static const int64_t swapped[] = {1, 0, 2};
+    struct value *dims, *turns, *front, *back;
+
+    if (axis == 0)
+        return y;
+    if (axis <= -SHAPE_MAX_RANK || axis >= SHAPE_MAX_RANK) {
+        lower_refuse(l, "its results are collected along axis %lld", (long long)axis);
+        return NULL;
+    }
+    dims = lower_one(l, "Shape", y);
+    turns = part_of(l, dims, 0, 1);
+    split_dims(l, dims, axis, &front, &back);
+    y = reshaped(l, y, joined(l, turns, product(l, front), product(l, back)));
+    y = lower_one(l, "Transpose", y);
+    lower_ints(l, "perm", swapped, 3);
+    return reshaped(l, y, joined(l, front, turns, back));
+}
+
 /* Collected values lie turn by turn: the other order, where it is wanted. */
-static struct value *order_output(struct lower *l, struct value *y, uint32_t i)
+static struct value *order_turns(struct lower *l, struct value *y, uint32_t i)
 {
     int64_t first = -1, end = INT64_MIN, axis = 0;
     struct value *inputs[5];
 
-    if (nth(l, "scan_output_axes", i, 0) != 0)
-        lower_refuse(l, "its results are collected along another axis than the first");
     if (nth(l, "scan_output_directions", i, 0) == 0)
         return y;
     if (graph_opset(l->graph, "") < 10)
@@ -248,6 +312,12 @@ static struct value *order_output(struct lower *l, struct value *y, uint32_t i)
     inputs[3] = lower_list(l, &axis, 1);
     inputs[4] = lower_list(l, &first, 1);
     return lower_op(l, "Slice", inputs, 5);
+}
+
+/* What the turns gave as result i of those that are collected, from the outputs of the Loop. */
+static struct value *collected(struct lower *l, struct value *y, uint32_t i)
+{
+    return move_turns(l, order_turns(l, y, i), nth(l, "scan_output_axes", i, 0));
 }
 
 static const struct node *made_by(const struct value *value, const char *type)
@@ -360,13 +430,13 @@ static void lower_scan(struct lower *l)
         hand_over(l, &s, l->made);
     for (uint32_t i = 0; l->rc == 0 && i < count; i++)
         if (lower_wants(l, i))
-            lower_done(l, i,
-                       with_batch(l, i < s.states ? outputs[i]
-                                                  : order_output(l, outputs[i], i - s.states)));
+            lower_done(
+                l, i,
+                with_batch(l, i < s.states ? outputs[i] : collected(l, outputs[i], i - s.states)));
 }
 
 const struct lower_rule lower_scans[] = {
-    {{"Scan", "Loop, Gather, Slice; or CDist"},
+    {{"Scan", "Loop, Gather, Slice, Transpose; or CDist"},
      0,
      LOWER_ANY,
      LOWER_ANY,
