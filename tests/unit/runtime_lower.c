@@ -250,6 +250,106 @@ static void steps_are_checked(void **state)
     }
 }
 
+/* Input n is what somebody gives: so many elements, the first of which is this. */
+static void learn(struct graph *graph, int64_t first, int64_t count)
+{
+    struct value *value = graph_find_value(graph, "n");
+    int64_t numbers[2000] = {first};
+    struct shape shape = {value->shape.rank == 0 ? 0 : 1, {count}};
+
+    CHECK_OK(value_learn(value, &(struct tensor_view){DTYPE_I64, shape, numbers}));
+}
+
+/* The second tensor of what is split into parts of a size. */
+static struct graph *split(int64_t size)
+{
+    struct graph *graph = build_graph(17);
+
+    build_node(graph, "SplitToSequence", "s:f32 4; n:i64", "", "b");
+    build_node(graph, "SequenceAt", "b; at:i64=1", "", "z");
+    build_output(graph, "z");
+    learn(graph, size, 1);
+    return graph;
+}
+
+/* The second tensor of what is made of a, a sequence of two, and n. */
+static struct graph *decided(const char *op_type, const char *inputs, int64_t number)
+{
+    struct graph *graph = nested(op_type, inputs);
+
+    learn(graph, number, 1);
+    return graph;
+}
+
+static void given_numbers_are_checked(void **state)
+{
+    static const int64_t outside[] = {3, -3, INT64_MAX, INT64_MIN};
+    struct diag diag = {0};
+    struct graph *graph = decided("SequenceInsert", "a; x; n:i64 1", -2);
+
+    CHECK_OK(lower_graph(graph, &diag));
+    assert_string_equal(graph_find_value(graph, "z")->producer->inputs[0]->name, "x");
+    graph_destroy(&graph);
+    for (size_t i = 0; i < sizeof(outside) / sizeof(outside[0]); i++) {
+        refuse(decided("SequenceInsert", "a; x; n:i64 1", outside[i]), "is not in a sequence of 2");
+        refuse(decided("SequenceErase", "a; n:i64 1", outside[i]), "is not in a sequence of 2");
+    }
+    refuse(decided("SequenceErase", "a; n:i64 1", 1), "position 1 is not in a sequence of 1");
+    refuse(split(0), "split into parts of 0");
+    refuse(split(INT64_MIN), "split into parts of -9");
+}
+
+/* What does not fit what the model says, or is long, is not kept. */
+static void what_is_given_must_fit(void **state)
+{
+    static const int64_t counts[] = {2, 0, 1100};
+
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        struct graph *graph = nested("SequenceErase", "a; n:i64 1");
+
+        if (counts[i] != 2)
+            graph_find_value(graph, "n")->shape.rank = -1;
+        learn(graph, 0, counts[i]);
+        assert_null(graph_find_value(graph, "n")->known);
+        graph_destroy(&graph);
+    }
+}
+
+static struct graph *flexible(const char *inputs, const char *attributes, struct graph *score)
+{
+    struct graph *graph = build_graph(26);
+    struct node *node = build_node(graph, "FlexAttention", inputs, attributes, "y");
+
+    free(node->domain);
+    node->domain = strdup("ai.onnx.preview");
+    if (score)
+        CHECK_OK(node_set_graph(node, "score_mod", score));
+    build_output(graph, "y");
+    return graph;
+}
+
+static void attention_with_bodies_is_checked(void **state)
+{
+    const char *all = "q:f32 1,2,3,4; k:f32 1,2,5,4; v:f32 1,2,5,4";
+    struct graph *graph = flexible(all, "", NULL);
+    struct diag diag = {0};
+
+    CHECK_OK(lower_graph(graph, &diag));
+    assert_string_equal(graph_find_value(graph, "y")->producer->op_type, "Attention");
+    graph_destroy(&graph);
+    graph = flexible(all, "scale=0.5", make_body(1, 2));
+    CHECK_OK(lower_graph(graph, &diag));
+    assert_string_equal(graph_find_value(graph, "y")->producer->op_type, "CastLike");
+    graph_destroy(&graph);
+    refuse(flexible("q:f32 1,2,3,4; k:f32 1,2,5,4", "", NULL), "it has 2 inputs");
+    refuse(flexible("q:f32 1,2,3,4; -; v:f32 1,2,5,4", "", NULL), "queries, keys and values");
+    refuse(flexible(all, "softmax_precision=7", NULL), "softmax_precision is 7");
+    refuse(flexible(all, "score_mod=1", NULL), "score_mod does not make one tensor");
+    refuse(flexible(all, "", make_body(2, 1)), "score_mod does not make one tensor");
+    refuse(flexible(all, "scale=-1.0", make_body(1, 1)), "scale is below 0");
+    refuse(flexible(all, "mode=1", NULL), "attribute mode is not known");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -259,6 +359,9 @@ int main(void)
         cmocka_unit_test(sequences_hold_tensors),
         cmocka_unit_test(scans_are_checked),
         cmocka_unit_test(steps_are_checked),
+        cmocka_unit_test(given_numbers_are_checked),
+        cmocka_unit_test(what_is_given_must_fit),
+        cmocka_unit_test(attention_with_bodies_is_checked),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
