@@ -132,7 +132,66 @@ def coder():
                                    norm_num_groups=8, latent_channels=4)
 
 
+class Recursive(torch.nn.Module):
+    """As ESRGAN has it: dense residual blocks, then steps to twice the size."""
+
+    def __init__(self, width=16, growth=8, blocks=2):
+        super().__init__()
+        convolution = lambda inputs, outputs: torch.nn.Conv2d(inputs, outputs, 3, padding=1)
+        self.first, self.last = convolution(3, width), convolution(width, 3)
+        self.blocks = torch.nn.ModuleList(torch.nn.ModuleList(convolution(width + i * growth, growth if i < 4 else width) for i in range(5))
+                                          for _ in range(blocks))
+        self.steps = torch.nn.ModuleList(convolution(width, width) for _ in range(2))
+
+    def forward(self, x):
+        act = lambda y: torch.nn.functional.leaky_relu(y, 0.2)
+        x = self.first(x)
+        y = x
+        for block in self.blocks:
+            parts = [y]
+            for i, step in enumerate(block):
+                z = step(torch.cat(parts, 1))
+                parts.append(act(z) if i < 4 else z)
+            y = y + 0.2 * parts[-1]
+        y = x + y
+        for step in self.steps:
+            y = act(step(torch.nn.functional.interpolate(y, scale_factor=2, mode="nearest")))
+        return self.last(y)
+
+
+LAYERS, HEADS = 2, 4
+
+
+def stepped(config, model, batch, past, opset=18, **options):
+    """One more word behind those of the cache, whose keys and values go in and come out."""
+    shape = (batch, options.get("num_key_value_heads", HEADS), past, 32 // HEADS)
+    kept = [sequence(*shape) * (i + 1) / 4 for i in range(2 * LAYERS)]
+
+    def make():
+        import transformers
+        wishes = getattr(transformers, config)(**(SMALL | options))
+        wishes._attn_implementation = "sdpa"
+        return getattr(transformers, model)(wishes)
+
+    def call(m, ids, *kept):
+        import transformers
+        cache = transformers.DynamicCache()
+        for layer in range(LAYERS):
+            cache.update(kept[2 * layer], kept[2 * layer + 1], layer)
+        y = m(ids, past_key_values=cache, use_cache=True)
+        return (y.logits, *(t for layer in cache.layers for t in (layer.keys, layer.values)))
+
+    return lambda: exported(make, [words(1, batch), *kept], opset, call)
+
+
+GPT = dict(config="GPT2Config", model="GPT2LMHeadModel", n_embd=32, n_layer=LAYERS, n_head=HEADS)
+
 MODELS = {
+    "gpt2-cached": stepped(batch=1, past=16, **GPT), "gpt2-cached-8": stepped(batch=8, past=16, **GPT),
+    "gpt2-128": language(inputs=[words(128)], n_positions=512, use_cache=False, **GPT),
+    "mixtral": language("MixtralConfig", "MixtralForCausalLM", num_key_value_heads=2, num_local_experts=4, num_experts_per_tok=2, use_cache=False,
+                        experts_implementation="batched_mm"),
+    "esrgan": lambda: exported(Recursive, [image(24)]),
     "resnet18": vision("resnet18"), "resnet18-traced": vision("resnet18", opset=13, old=True), "mobilenet-v3": vision("mobilenet_v3_small"),
     "shufflenet": vision("shufflenet_v2_x0_5", opset=21), "squeezenet": vision("squeezenet1_1"), "efficientnet": vision("efficientnet_b0", opset=22),
     "densenet": vision("densenet121", opset=19), "regnet": vision("regnet_y_400mf"), "googlenet": vision("googlenet", init_weights=False, aux_logits=False),
