@@ -428,6 +428,7 @@ static void reports_look_as_agreed(void **state)
         {"slower.txt", {"--compare", "base.db:all", "slower.db:all"}},
         {"same.txt", {"--compare", "base.db:all", "same.db:all"}},
         {"single.txt", {"--compare", "base.db", "single.db"}},
+        {"single.json.txt", {"--compare", "base.db", "single.db", "--format", "json"}},
         {"sessions.txt", {"--compare", "a.db:all", "b.db:all"}},
         {"slower.json.txt", {"--compare", "base.db:all", "slower.db:all", "--format", "json"}},
         {"slower.tables.txt", {"--compare", "base.db:all", "slower.db:all", "-t0"}},

@@ -241,7 +241,8 @@ static void describe_run(struct text_buffer *text, const struct comparison_line 
         confidence(sure, sizeof(sure), result), compare_verdict_names[result->verdict]);
 }
 
-/* Why there is no verdict, and what would bring one. */
+/* --- Why there is no verdict, and what would bring one. --- */
+
 /* How much sessions of this program vary: earlier ones, else those of a side that has some; or NaN. */
 static double session_variation(const struct compare_side sides[ALIGN_SIDES])
 {
@@ -257,22 +258,46 @@ static double session_variation(const struct compare_side sides[ALIGN_SIDES])
     return most;
 }
 
+/* Sessions of each side. */
+struct need {
+    size_t verdict; /* that it takes for any verdict */
+    size_t
+        power; /* with which a change is found in 95 of 100; POWER_SESSIONS_MAX: they vary too much; 0:
+                       not known */
+    double change; /* that one */
+};
+
+static struct need find_need(const struct compare_side sides[ALIGN_SIDES], size_t lines,
+                             const struct compare_gates *gates)
+{
+    const double variation = session_variation(sides);
+    struct need need = {
+        .verdict = compare_sessions_needed(sides[ALIGN_BASE].named_count, gates->alpha),
+        .change = 2 * gates->threshold,
+    };
+
+    if (isnan(variation) || !(need.change > 0) || !(gates->alpha > 0))
+        return need;
+    need.power = power_sessions(variation, need.change, lines ? lines : 1, gates->alpha);
+    if (need.power < POWER_SESSIONS_MAX && need.power < need.verdict)
+        need.power = need.verdict;
+    return need;
+}
+
 /* " With 11 more of each side, 12 in all, a change of 6 % is found in 95 of 100." */
 static void describe_power(struct text_buffer *text, const struct compare_side sides[ALIGN_SIDES],
-                           size_t lines, const struct compare_gates *gates, size_t least)
+                           const struct need *need)
 {
     const size_t counts[] = {sides[ALIGN_BASE].named_count, sides[ALIGN_NEW].named_count};
-    const double variation = session_variation(sides), change = 2 * gates->threshold;
-    size_t sessions, more[ALIGN_SIDES];
+    const size_t sessions = need->power;
+    size_t more[ALIGN_SIDES];
 
-    if (isnan(variation) || !(change > 0) || !(gates->alpha > 0))
+    if (!sessions)
         return;
-    sessions = power_sessions(variation, change, lines ? lines : 1, gates->alpha);
     if (sessions >= POWER_SESSIONS_MAX) {
-        text_buffer_print(text, " For a change of %.3g %% they vary too much.", change * 100);
+        text_buffer_print(text, " For a change of %.3g %% they vary too much.", need->change * 100);
         return;
     }
-    sessions = sessions > least ? sessions : least;
     for (int side = 0; side < ALIGN_SIDES; side++)
         more[side] = sessions > counts[side] ? sessions - counts[side] : 0;
     if (more[ALIGN_BASE] == more[ALIGN_NEW])
@@ -281,14 +306,15 @@ static void describe_power(struct text_buffer *text, const struct compare_side s
         text_buffer_print(text, " With %zu more of the base and %zu of new", more[ALIGN_BASE],
                           more[ALIGN_NEW]);
     text_buffer_print(text, ", %zu of each in all, a change of %.3g %% is found in %.0f of 100.",
-                      sessions, change * 100, POWER_SHARE * 100);
+                      sessions, need->change * 100, POWER_SHARE * 100);
 }
 
 static void describe_need(struct text_buffer *text, const struct compare_side sides[ALIGN_SIDES],
                           size_t lines, const struct compare_gates *gates)
 {
     const struct compare_side *base = &sides[ALIGN_BASE], *new = &sides[ALIGN_NEW];
-    size_t needed = compare_sessions_needed(base->named_count, gates->alpha);
+    const struct need need = find_need(sides, lines, gates);
+    const size_t needed = need.verdict;
 
     if (base->named_count == 1 && new->named_count == 1)
         text_buffer_print(text, "one session a side does not show how much processes differ");
@@ -305,7 +331,7 @@ static void describe_need(struct text_buffer *text, const struct compare_side si
         text_buffer_print(text, ", or have %.0f before the new one%s", ceil(1 / gates->alpha) - 1,
                           plural(new->named_count));
     text_buffer_print(text, ".");
-    describe_power(text, sides, lines, gates, needed);
+    describe_power(text, sides, &need);
 }
 
 static void describe_line(struct text_buffer *text, const struct comparison_line *line,
@@ -369,9 +395,15 @@ static void add_lines(struct sentences *sentences, const struct comparison *comp
                           found - SHOWN_MAX);
 }
 
+static struct out_value sessions_value(size_t sessions)
+{
+    return sessions && sessions < POWER_SESSIONS_MAX ? out_integer(OUT_INT, (int64_t)sessions)
+                                                     : out_number(OUT_REAL, NAN);
+}
+
 /* What people read in sentences, and programs in numbers. */
 static void emit_sentences(const struct report *report, struct sentences *sentences,
-                           const struct comparison *comparison)
+                           const struct comparison *comparison, const struct need *need)
 {
     static const struct out_section section = {.name = "answer"};
     const struct compare_result *run = &comparison->lines.items[0].result;
@@ -397,6 +429,9 @@ static void emit_sentences(const struct report *report, struct sentences *senten
         {"new_p99_ns", NULL, out_number(OUT_NS, run->p99.new_ns)},
         {"p99_low_ns", NULL, out_number(OUT_NS, run->p99.difference_ns.low)},
         {"p99_high_ns", NULL, out_number(OUT_NS, run->p99.difference_ns.high)},
+        {"sessions_for_verdict", NULL, sessions_value(need->verdict)},
+        {"sessions_to_find_change", NULL, sessions_value(need->power)},
+        {"change_to_find", NULL, out_number(OUT_SHARE, need->power ? need->change : NAN)},
     };
     struct out_fact facts[SENTENCES_MAX + sizeof(data) / sizeof(data[0])];
 
@@ -416,18 +451,21 @@ void compare_emit_answer(const struct report *report, const struct compare_side 
 {
     const struct comparison_line *run = &comparison->lines.items[0];
     struct sentences sentences = {.count = 0};
+    struct need need = {0};
 
     for (int side = 0; side < ALIGN_SIDES; side++)
         describe_side(add_sentence(&sentences, side_names[side]), &sides[side]);
     describe_run(add_sentence(&sentences, "one run"), run);
-    if (run->result.verdict == COMPARE_CANNOT_TELL)
+    if (run->result.verdict == COMPARE_CANNOT_TELL) {
+        need = find_need(sides, comparison->lines.count, gates);
         describe_need(add_sentence(&sentences, "cannot tell"), sides, comparison->lines.count,
                       gates);
+    }
     add_lines(&sentences, comparison, ranked, COMPARE_SLOWER, "slower");
     add_lines(&sentences, comparison, ranked, COMPARE_FASTER, "faster");
     add_lines(&sentences, comparison, ranked, COMPARE_UNTESTED, "not tested");
     add_lines(&sentences, comparison, ranked, COMPARE_CANNOT_TELL, "most changed");
-    emit_sentences(report, &sentences, comparison);
+    emit_sentences(report, &sentences, comparison, &need);
 }
 
 void compare_set_regression(const struct comparison *comparison, struct diag *diag)
