@@ -64,7 +64,7 @@ def timm_of(name, size=64, opset=20, **options):
 SMALL = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64, "vocab_size": 99}
 
 
-def language(config, model, opset=18, old=False, inputs=None, pick=lambda y: y[0], **options):
+def language(config, model, opset=18, old=False, inputs=None, pick=lambda y: y[0], call=lambda m, *x: m(*x, return_dict=False), **options):
     """By the names of the classes; the first output."""
     def make():
         import transformers
@@ -72,7 +72,7 @@ def language(config, model, opset=18, old=False, inputs=None, pick=lambda y: y[0
         wishes._attn_implementation = "eager" if old else "sdpa"
         return getattr(transformers, model)(wishes)
 
-    return lambda: exported(make, inputs or [words()], opset, lambda m, *x: pick(m(*x, return_dict=False)), old)
+    return lambda: exported(make, inputs or [words()], opset, lambda m, *x: pick(call(m, *x)), old)
 
 
 class Recurrent(torch.nn.Module):
@@ -159,6 +159,43 @@ class Recursive(torch.nn.Module):
         return self.last(y)
 
 
+class Boxes(torch.nn.Module):
+    """As YOLO has it: blocks whose halves go apart, pools of one size in a row, maps of three sizes, boxes as means over bins."""
+
+    BINS, KINDS = 8, 3
+
+    def __init__(self, width=16):
+        super().__init__()
+        self.down = torch.nn.ModuleList(self.step(3 if i == 0 else width, width, 3, 2) for i in range(4))
+        self.halves = torch.nn.ModuleList(self.step(width // 2, width // 2, 3) for _ in range(4))
+        self.join = torch.nn.ModuleList(self.step(width * 3 // 2, width, 1) for _ in range(4))
+        self.pooled = self.step(width * 4, width, 1)
+        self.mixed = torch.nn.ModuleList(self.step(width * 2, width, 1) for _ in range(2))
+        self.heads = torch.nn.ModuleList(torch.nn.Conv2d(width, 4 * self.BINS + self.KINDS, 1) for _ in range(3))
+
+    @staticmethod
+    def step(inputs, outputs, size, stride=1):
+        return torch.nn.Sequential(torch.nn.Conv2d(inputs, outputs, size, stride, size // 2, bias=False), torch.nn.BatchNorm2d(outputs), torch.nn.SiLU())
+
+    def forward(self, x):
+        maps = []
+        for down, half, join in zip(self.down, self.halves, self.join):
+            x = down(x)
+            parts = list(x.chunk(2, 1))
+            x = join(torch.cat([*parts, parts[1] + half(parts[1])], 1))
+            maps.append(x)
+        pools = [x]
+        for _ in range(3):
+            pools.append(torch.nn.functional.max_pool2d(pools[-1], 5, 1, 2))
+        maps[3] = self.pooled(torch.cat(pools, 1))
+        for at, mixed in ((2, self.mixed[0]), (1, self.mixed[1])):
+            maps[at] = mixed(torch.cat([torch.nn.functional.interpolate(maps[at + 1], scale_factor=2.0), maps[at]], 1))
+        flat = torch.cat([head(y).flatten(2) for head, y in zip(self.heads, maps[1:])], 2)
+        sides, kinds = flat.split([4 * self.BINS, self.KINDS], 1)
+        sides = sides.view(sides.shape[0], 4, self.BINS, -1).softmax(2)
+        return torch.cat([(sides * torch.arange(self.BINS).view(1, 1, -1, 1)).sum(2), kinds.sigmoid()], 1)
+
+
 LAYERS, HEADS = 2, 4
 
 
@@ -185,13 +222,16 @@ def stepped(config, model, batch, past, opset=18, **options):
 
 
 GPT = dict(config="GPT2Config", model="GPT2LMHeadModel", n_embd=32, n_layer=LAYERS, n_head=HEADS)
+T5 = dict(d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4, decoder_start_token_id=0)
 
 MODELS = {
     "gpt2-cached": stepped(batch=1, past=16, **GPT), "gpt2-cached-8": stepped(batch=8, past=16, **GPT),
     "gpt2-128": language(inputs=[words(128)], n_positions=512, use_cache=False, **GPT),
     "mixtral": language("MixtralConfig", "MixtralForCausalLM", num_key_value_heads=2, num_local_experts=4, num_experts_per_tok=2, use_cache=False,
                         experts_implementation="batched_mm"),
-    "esrgan": lambda: exported(Recursive, [image(24)]),
+    "t5": language("T5Config", "T5ForConditionalGeneration", inputs=[words(), words(5)], call=lambda m, x, y: m(
+        input_ids=x, decoder_input_ids=y, use_cache=False, return_dict=False), **T5),
+    "esrgan": lambda: exported(Recursive, [image(24)]), "yolo": lambda: exported(Boxes, [image(64)]),
     "resnet18": vision("resnet18"), "resnet18-traced": vision("resnet18", opset=13, old=True), "mobilenet-v3": vision("mobilenet_v3_small"),
     "shufflenet": vision("shufflenet_v2_x0_5", opset=21), "squeezenet": vision("squeezenet1_1"), "efficientnet": vision("efficientnet_b0", opset=22),
     "densenet": vision("densenet121", opset=19), "regnet": vision("regnet_y_400mf"), "googlenet": vision("googlenet", init_weights=False, aux_logits=False),
