@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/metrics/packed_numbers.h"
+#include "analyze/containers/packed_numbers.h"
 
 enum { PIECE_BYTES = 5 * PACKED_NUMBER_MAX, HAS_HOLDER = 1, HAS_OTHER = 2, FLAG_BITS = 2 };
 enum { LANES = 8 }; /* so many schedules at a time */
