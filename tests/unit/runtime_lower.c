@@ -299,6 +299,58 @@ static void given_numbers_are_checked(void **state)
     refuse(split(INT64_MIN), "split into parts of -9");
 }
 
+static void add_branch(struct node *node, const char *name, const char *op_type)
+{
+    struct graph *branch = build_graph(17);
+
+    build_node(branch, op_type, "k:f32=1", "", "r");
+    build_output(branch, "r");
+    CHECK_OK(node_set_graph(node, name, branch));
+}
+
+/* What makes z, an If of Neg and Abs, where n is 3, or nobody gives it. */
+static void expect_branch(const char *op_type, const char *inputs, bool is_given,
+                          const char *made_by)
+{
+    struct graph *graph = build_graph(17);
+    struct diag diag = {0};
+    struct node *node;
+
+    build_node(graph, "Squeeze", "n:i64 1", "", "m");
+    build_node(graph, op_type, inputs, "", "c");
+    build_node(graph, "Not", "c", "", "d");
+    node = build_node(graph, "If", "d", "", "z");
+    add_branch(node, "then_branch", "Neg");
+    add_branch(node, "else_branch", "Abs");
+    build_output(graph, "z");
+    if (is_given)
+        learn(graph, 3, 1);
+    CHECK_OK(lower_graph(graph, &diag));
+    assert_string_equal(graph_find_value(graph, "z")->producer->op_type, made_by);
+    graph_destroy(&graph);
+}
+
+static void known_conditions_take_their_branch(void **state)
+{
+    static const struct {
+        const char *op_type, *inputs, *made_by;
+    } cases[] = {
+        {"Equal", "m; b:i64=3", "Abs"},          {"Equal", "m; b:i64=4", "Neg"},
+        {"Less", "m; b:i64=4", "Abs"},           {"Less", "m; b:i64=3", "Neg"},
+        {"Greater", "m; b:i64=2", "Abs"},        {"Greater", "b:i64=3; m", "Neg"},
+        {"LessOrEqual", "m; b:i64=3", "Abs"},    {"LessOrEqual", "m; b:i64=2", "Neg"},
+        {"GreaterOrEqual", "m; b:i64=3", "Abs"}, {"GreaterOrEqual", "b:i64=2; m", "Neg"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        expect_branch(cases[i].op_type, cases[i].inputs, true, cases[i].made_by);
+        expect_branch(cases[i].op_type, cases[i].inputs, false, "If");
+    }
+    expect_branch("Equal", "b:i64=2; a:i64=2", false, "Abs");
+    expect_branch("Equal", "m; b:i64 2=3,3", true, "If");
+    expect_branch("Equal", "x:f32; b:f32=3", true, "If");
+}
+
 /* What does not fit what the model says, or is long, is not kept. */
 static void what_is_given_must_fit(void **state)
 {
@@ -354,6 +406,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(learned_models_are_checked),
+        cmocka_unit_test(known_conditions_take_their_branch),
         cmocka_unit_test(maps_are_checked),
         cmocka_unit_test(loops_over_sequences_are_checked),
         cmocka_unit_test(sequences_hold_tensors),

@@ -464,7 +464,7 @@ bool lower_branches(struct lower *l)
         return false;
     for (uint32_t i = 0; i < count; i++)
         has_any = has_any || is_of_sequence(branches[0], i) || is_of_sequence(branches[1], i);
-    if (has_any && lower_truth(l->node->inputs[0], &truth) && may_copy(l, branches[!truth], 1)) {
+    if (lower_truth(l->node->inputs[0], &truth) && may_copy(l, branches[!truth], 1)) {
         take_branch(l, branches[!truth]);
         return true;
     }

@@ -109,7 +109,7 @@ struct value *lower_squeeze(struct lower *l, struct value *x, int64_t axis);
 bool lower_content(const struct value *value, struct tensor_view *out_view);
 
 /** The same also of an input whose content is known while the model is read: value_learn(). How many tensors
- *  there are may stand on it, what is computed may not. */
+ *  there are and which branch is taken may stand on it, what is computed may not. */
 bool lower_given(const struct value *value, struct tensor_view *out_view);
 
 /** What it takes to know how many axes a value has before shapes are inferred; -1: not known. */
@@ -131,7 +131,8 @@ struct lower_parts {
 bool lower_holds_sequence(const struct value *value);
 /** What stands in a sequence; false, with nothing to free, where it is not known. */
 bool lower_find_parts(struct lower *l, struct value *value, struct lower_parts *out_parts);
-/** Whether a condition is known, and what it is: also one that asks whether an optional holds something. */
+/** Whether a condition is known, and what it is: also one that asks whether an optional holds something, or
+ *  compares two known numbers. */
 bool lower_truth(const struct value *value, bool *out_truth);
 /** Replace the node if it is a Loop that carries sequences. Returns false where it is none, or with only_known
  *  where its turns are not known. */

@@ -382,6 +382,50 @@ static bool is_fed(const struct value *x)
     return x && !x->producer && x->is_input && x->dtype == DTYPE_NONE;
 }
 
+/* One whole number or bool that is known, also behind what only moves it. */
+static bool known_number(const struct value *value, int64_t *out_number)
+{
+    struct tensor_view view = {0};
+    int steps = DEPTH_MAX;
+
+    while (value && !lower_given(value, &view) && --steps > 0 && value->producer &&
+           value->producer->domain[0] == '\0' &&
+           lower_is_listed("Identity Reshape Squeeze Unsqueeze", value->producer->op_type))
+        value = node_input(value->producer, 0);
+    if (!view.data || shape_elements(&view.shape) != 1)
+        return false;
+    switch (view.dtype) {
+    case DTYPE_BOOL:
+        *out_number = *(const uint8_t *)view.data != 0;
+        return true;
+    case DTYPE_I32:
+        *out_number = *(const int32_t *)view.data;
+        return true;
+    case DTYPE_I64:
+        memcpy(out_number, view.data, sizeof(*out_number));
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Whether a node that compares two numbers has known ones, and what it says. */
+static bool compares(const struct node *node, bool *out_truth)
+{
+    int64_t a, b;
+
+    if (!node || node->domain[0] != '\0' || node->input_count != 2 ||
+        !lower_is_listed("Equal Greater GreaterOrEqual Less LessOrEqual", node->op_type) ||
+        !known_number(node->inputs[0], &a) || !known_number(node->inputs[1], &b))
+        return false;
+    *out_truth = is_op(node, "Equal")            ? a == b
+                 : is_op(node, "Greater")        ? a > b
+                 : is_op(node, "GreaterOrEqual") ? a >= b
+                 : is_op(node, "Less")           ? a < b
+                                                 : a <= b;
+    return true;
+}
+
 bool lower_truth(const struct value *value, bool *out_truth)
 {
     struct tensor_view view;
@@ -400,6 +444,10 @@ bool lower_truth(const struct value *value, bool *out_truth)
 
             *out_truth = (x != NULL) != is_not;
             return !x || x->producer;
+        }
+        if (compares(node, out_truth)) {
+            *out_truth ^= is_not;
+            return true;
         }
         if (!is_op(node, "Not") && !is_op(node, "Identity"))
             return false;
