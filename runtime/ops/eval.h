@@ -34,6 +34,7 @@ struct eval_options {
     const struct call_watch *watch; /* NULL: nobody */
     uint32_t first_inner;           /* number of the first step inside of the node; where somebody
                                        watches, the node itself is the one before */
+    bool prepares;                  /* large convolutions by kernels that prepare their weights */
 };
 
 /** The same with other kernels than the reference ones. */
