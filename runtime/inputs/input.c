@@ -70,9 +70,18 @@ static int read_value(const char *name, const char *value, struct input_list *li
     return read_text(value, name, list, diag);
 }
 
-static int read_item(char *item, struct input_list *list, struct diag *diag)
+/* Where the name ends. TensorFlow's names end in ":0", and no value begins so. */
+static char *end_of_name(char *item)
 {
     char *colon = item[0] == '/' || item[0] == '.' ? NULL : strchr(item, ':');
+    size_t digits = colon ? strspn(colon + 1, "0123456789") : 0;
+
+    return digits > 0 && colon[1 + digits] == ':' ? colon + 1 + digits : colon;
+}
+
+static int read_item(char *item, struct input_list *list, struct diag *diag)
+{
+    char *colon = end_of_name(item);
 
     if (!colon)
         return read_value("", item, list, diag);

@@ -102,6 +102,29 @@ static void a_shape_is_filled_with_the_value_one(void **state)
     }
 }
 
+static void names_may_end_in_a_number(void **state)
+{
+    static const struct {
+        const char *text, *name, *shape;
+    } cases[] = {
+        {"input_1:0:{2,3}", "input_1:0", "{2,3}"},
+        {"a/b:12:5", "a/b:12", "{1}"},
+        {"x:5", "x", "{1}"},
+        {"x:0:1,2", "x:0", "{2}"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct input_list list = {0};
+        struct diag diag = {0};
+        char text[SHAPE_TEXT_BYTES];
+
+        CHECK_OK(input_parse(cases[i].text, &list, &diag));
+        assert_string_equal(list.items[0].name, cases[i].name);
+        assert_string_equal(shape_text(&list.items[0].tensor.shape, text), cases[i].shape);
+        input_list_deinit(&list);
+    }
+}
+
 /* JSON */
 
 static int parse_json(const char *text, struct input_list *list, struct diag *diag)
@@ -660,6 +683,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_gives_shape_and_numbers),
+        cmocka_unit_test(names_may_end_in_a_number),
         cmocka_unit_test(ragged_and_broken_text_is_refused),
         cmocka_unit_test(a_shape_is_filled_with_the_value_one),
         cmocka_unit_test(json_gives_named_tensors),
