@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "runtime/graph/element.h"
 #include "runtime/onnx/model.h"
+#include "runtime/ops/lower/lower.h"
 #include "runtime/passes/pass.h"
 #include "runtime/session/session.h"
 
@@ -59,6 +60,8 @@ static int infer_shapes(struct graph *graph, const struct session_config *config
             rc = input_tensor(graph, config->inputs, i, config->seed, &contents[i], diag);
     }
     if (rc == 0)
+        rc = shape_infer_for(graph, contents, eval_node_as_run, diag);
+    while (rc == 0 && (rc = lower_decided(graph, diag)) > 0) /* whose branches may decide others */
         rc = shape_infer_for(graph, contents, eval_node_as_run, diag);
     for (uint32_t i = 0; contents && i < graph->input_count; i++)
         free(contents[i].data);

@@ -124,6 +124,29 @@ static int lower_carriers_of(struct graph *graph, struct diag *diag)
     return rc;
 }
 
+int lower_decided(struct graph *graph, struct diag *diag)
+{
+    int taken = 0, rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < graph->node_count; i++) {
+        struct lower l = {
+            .graph = graph, .node = graph->nodes[i], .diag = diag, .first = graph->node_count};
+
+        if (!node_graph(l.node, "then_branch") || !lower_branches(&l))
+            continue;
+        rc = l.rc;
+        graph_detach_node(l.node);
+        taken++;
+    }
+    if (taken == 0)
+        return rc;
+    graph_remove_detached(graph);
+    lower_prune(graph);
+    if (rc == 0)
+        rc = graph_sort(graph, diag);
+    return rc < 0 ? rc : taken;
+}
+
 /* Models of trees alone import no standard operators, as XGBoost's do. */
 static int import_standard(struct graph *graph)
 {

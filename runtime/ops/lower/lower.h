@@ -14,6 +14,10 @@
  *  sentence that names the node and what of it is not supported, -EINVAL or -ENOMEM. */
 int lower_graph(struct graph *graph, struct diag *diag);
 
+/** Replace each If whose condition is known by its branch: also of what follows from shapes, once these are
+ *  inferred, which those of the branches then are not. Returns how many, or as lower_graph(). */
+int lower_decided(struct graph *graph, struct diag *diag);
+
 /** Whether a node may bring a body, though it is no If and no Loop: it becomes one. */
 bool lower_takes_body(const struct node *node);
 

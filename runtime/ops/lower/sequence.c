@@ -428,13 +428,15 @@ static bool compares(const struct node *node, bool *out_truth)
 
 bool lower_truth(const struct value *value, bool *out_truth)
 {
-    struct tensor_view view;
+    struct tensor_view view = {0};
     bool is_not = false;
 
     for (int step = 0; step < DEPTH_MAX && value; step++) {
         const struct node *node = value->producer;
 
-        if (lower_given(value, &view)) {
+        if (!lower_given(value, &view) && value->known && shape_is_known(&value->shape))
+            view = (struct tensor_view){value->dtype, value->shape, value->known};
+        if (view.data) {
             *out_truth = (shape_elements(&view.shape) == 1 && view.dtype == DTYPE_BOOL &&
                           *(const uint8_t *)view.data != 0) != is_not;
             return view.dtype == DTYPE_BOOL && shape_elements(&view.shape) == 1;
