@@ -151,7 +151,7 @@ static int query_all(const struct export *export, struct report_selection *selec
 {
     const struct report_parts parts[] = {
         [EXPORT_LANES] = {&taken->packed, packed_begin, packed_take, SPAN_FRAMES_OPS},
-        [EXPORT_STORE] = {&taken->ordered, ordered_begin, ordered_take},
+        [EXPORT_STORE] = {&taken->ordered, ordered_begin, ordered_take, SPAN_FRAMES_OPS},
         [EXPORT_STACKS] = {&taken->stacks, stacks_begin, stacks_take, SPAN_FRAMES_OPS},
     };
     int rc;

@@ -27,6 +27,7 @@ void ordered_deinit(struct ordered_spans *ordered)
     bytes_deinit(&ordered->rows);
     array_deinit(&ordered->known);
     array_deinit(&ordered->kept);
+    array_deinit(&ordered->frames);
     *ordered = (struct ordered_spans){0};
 }
 
@@ -94,26 +95,64 @@ static int keep(struct ordered_spans *ordered, const struct spans_answer *part, 
     return rc;
 }
 
-int ordered_take(void *user, struct spans_answer *part)
+bool ordered_shows(const struct ordered_spans *ordered, const struct span *frame)
 {
-    struct ordered_spans *ordered = user;
-    size_t put_count = 0;
+    for (size_t i = 0; i < ordered->frames.count; i++) {
+        const struct span *shown = &ordered->frames.items[i];
+
+        if (shown->op == frame->op &&
+            span_is_at(shown, frame->lane, frame->start_ns, frame->dur_ns))
+            return true;
+    }
+    return false;
+}
+
+/* Whether the next one in the order is no span of a part alone. */
+static bool is_frame(const struct ordered_spans *ordered, const struct spans_answer *part,
+                     size_t put_count)
+{
+    return ordered->frame_count < part->frames.count &&
+           part->frames.items[ordered->frame_count].order == ordered->next + put_count;
+}
+
+/* Notes where the spans of a part are in the order. */
+static int note_part(struct ordered_spans *ordered, const struct spans_answer *part)
+{
     int rc = 0;
 
     for (size_t i = 0; i < part->spans.count && rc == 0; i++) {
-        size_t place = part->spans.items[i].order - ordered->next;
+        const struct span *span = &part->spans.items[i];
+        size_t place = span->order - ordered->next;
 
+        if (span->frame) {
+            if (span->is_shown && !ordered_shows(ordered, span))
+                rc = array_push(&ordered->frames, *span);
+            continue;
+        }
         while (ordered->known.count <= place && rc == 0)
             rc = array_push(&ordered->known, SPAN_NONE);
         if (rc == 0)
             ordered->known.items[place] = (uint32_t)(ordered->kept.count + i);
     }
-    while (put_count < ordered->known.count && ordered->known.items[put_count] != SPAN_NONE &&
-           rc == 0) {
-        const struct span *span = find(ordered, part, ordered->known.items[put_count++]);
+    return rc;
+}
 
-        if (span->is_shown)
-            rc = put(ordered, span);
+int ordered_take(void *user, struct spans_answer *part)
+{
+    struct ordered_spans *ordered = user;
+    size_t put_count = 0;
+    int rc = note_part(ordered, part);
+
+    while (put_count < ordered->known.count && rc == 0) {
+        const uint32_t known = ordered->known.items[put_count];
+
+        if (is_frame(ordered, part, put_count))
+            ordered->frame_count++;
+        else if (known == SPAN_NONE)
+            break;
+        else if (find(ordered, part, known)->is_shown)
+            rc = put(ordered, find(ordered, part, known));
+        put_count++;
     }
     ordered->next += (uint32_t)put_count;
     return rc ? rc : keep(ordered, part, put_count);

@@ -27,15 +27,20 @@ struct ordered_spans {
     known;                      /* from `next` on: place in `kept`, behind its end in the part at
                                  hand; SPAN_NONE: in none so far */
     ARRAY_OF(struct span) kept; /* of earlier parts */
-    struct progress *progress;  /* says how far reading them again is; or NULL */
+    ARRAY_OF(struct span)
+    frames;                    /* those that are shown of what is in several parts, each once */
+    size_t frame_count;        /* so many of part->frames have been passed */
+    struct progress *progress; /* says how far reading them again is; or NULL */
 };
 
 /** Forgets what was taken before, and returns 0.
  *
  *  ordered  a struct ordered_spans, as struct span_parts hands it on */
 int ordered_begin(void *ordered, const struct spans_answer *spans);
-/** Returns 0 or -ENOMEM. */
+/** Leaves out spans with `frame`, which are in spans->frames in the end. Returns 0 or -ENOMEM. */
 int ordered_take(void *ordered, struct spans_answer *part);
+/** Whether one of spans->frames is shown. */
+bool ordered_shows(const struct ordered_spans *ordered, const struct span *frame);
 void ordered_deinit(struct ordered_spans *ordered);
 
 struct ordered_reader {

@@ -59,6 +59,18 @@ static int add_span(struct writer *writer, const struct ordered_span *span, stru
     return writer->events.count < COMMIT_ROWS ? 0 : flush_events(writer, diag);
 }
 
+static struct ordered_span ordered_of(const struct span *span)
+{
+    return (struct ordered_span){.start_ns = span->start_ns,
+                                 .dur_ns = span->dur_ns,
+                                 .kern_ns = span->kern_ns,
+                                 .correlation = span->correlation,
+                                 .bytes = span->bytes,
+                                 .op = span->op,
+                                 .lane = span->lane,
+                                 .run = span->run};
+}
+
 /* Those that never ended and stand before this one in the order of the store. */
 static int add_unfinished(struct writer *writer, size_t *next, uint32_t order, struct diag *diag)
 {
@@ -67,14 +79,7 @@ static int add_unfinished(struct writer *writer, size_t *next, uint32_t order, s
 
     for (; *next < spans->unfinished.count && rc == 0; ++*next) {
         const struct span *span = &spans->unfinished.items[*next];
-        const struct ordered_span unfinished = {.start_ns = span->start_ns,
-                                                .dur_ns = span->dur_ns,
-                                                .kern_ns = span->kern_ns,
-                                                .correlation = span->correlation,
-                                                .bytes = span->bytes,
-                                                .op = span->op,
-                                                .lane = span->lane,
-                                                .run = span->run};
+        const struct ordered_span unfinished = ordered_of(span);
 
         if (span->order >= order)
             return 0;
@@ -84,17 +89,41 @@ static int add_unfinished(struct writer *writer, size_t *next, uint32_t order, s
     return rc;
 }
 
+/* The same of those that came in several parts, and before them of those that never ended. */
+static int add_frames(struct writer *writer, size_t *next, size_t *next_unfinished, uint32_t order,
+                      struct diag *diag)
+{
+    const struct spans_answer *spans = writer->spans;
+    int rc = 0;
+
+    for (; *next < spans->frames.count && rc == 0; ++*next) {
+        const struct span *frame = &spans->frames.items[*next];
+        const struct ordered_span row = ordered_of(frame);
+
+        if (frame->order >= order)
+            return 0;
+        rc = add_unfinished(writer, next_unfinished, frame->order, diag);
+        if (rc == 0 && ordered_shows(writer->export->ordered, frame))
+            rc = add_span(writer, &row, diag);
+    }
+    return rc;
+}
+
 static int add_spans(struct writer *writer, struct diag *diag)
 {
     struct ordered_reader reader = ordered_read(writer->export->ordered);
-    size_t next = 0;
+    size_t next = 0, next_frame = 0;
     int rc = 0;
 
     while (rc == 0 && ordered_next(&reader)) {
-        rc = add_unfinished(writer, &next, reader.span.order, diag);
+        rc = add_frames(writer, &next_frame, &next, reader.span.order, diag);
+        if (rc == 0)
+            rc = add_unfinished(writer, &next, reader.span.order, diag);
         if (rc == 0)
             rc = add_span(writer, &reader.span, diag);
     }
+    if (rc == 0)
+        rc = add_frames(writer, &next_frame, &next, UINT32_MAX, diag);
     if (rc == 0)
         rc = add_unfinished(writer, &next, UINT32_MAX, diag);
     return rc ? rc : flush_events(writer, diag);

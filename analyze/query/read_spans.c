@@ -276,6 +276,7 @@ static int begin_parts(struct taking *taking)
     span_bins_clear(&taking->bins);
     frames_restart(&taking->frames);
     taking->answer->unfinished.count = 0;
+    taking->answer->frames.count = 0;
     taking->answer->spans.count = 0;
     taking->answer->clipped_count = 0;
     taking->answer->start_ns = taking->answer->end_ns = 0;
@@ -330,7 +331,7 @@ static int add_row(struct taking *taking, const struct event_row *row)
     if (frames_is_next(&taking->frames, row->rowid)) {
         taking->frames.reached++;
         taking->taken++;
-        return taken == TAKEN_WHOLE ? 0 : SPAN_PARTS_WHOLE;
+        return taken == TAKEN_WHOLE ? array_push(&answer->frames, span) : SPAN_PARTS_WHOLE;
     }
     if (taken == TAKEN_WHOLE) {
         taking->taken++;
@@ -511,6 +512,7 @@ void spans_answer_deinit(struct spans_answer *answer)
 {
     array_deinit(&answer->spans);
     array_deinit(&answer->unfinished);
+    array_deinit(&answer->frames);
     array_deinit(&answer->ops);
     array_deinit(&answer->lanes);
     array_deinit(&answer->runs);

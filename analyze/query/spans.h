@@ -86,8 +86,11 @@ struct session_window {
 struct spans_answer {
     ARRAY_OF(struct span) spans;
     ARRAY_OF(struct span) unfinished; /* of chosen runs; dur_ns, self_ns STORE_NULL */
-    struct op_row_array ops;          /* costs are not filled in */
-    uint8_t *op_kinds;                /* enum span_kind, beside ops */
+    ARRAY_OF(struct span)
+    frames; /* of parts: those with `frame` whose rows have come, in the order of the store; is_shown
+               and what lies where is told by the parts alone */
+    struct op_row_array ops; /* costs are not filled in */
+    uint8_t *op_kinds;       /* enum span_kind, beside ops */
     struct lane_row_array lanes;
     struct span_range *ranges;     /* beside lanes */
     int64_t *own_ns;               /* beside spans, where there are labels or phases, and in flat
