@@ -12,7 +12,7 @@
 #include "tests/support/store_support.h"
 #include "tests/support/temp.h"
 
-enum { SEEDS = 12, ALL = 7, HALF = 4 };
+enum { SEEDS = 12, COPIED_SEEDS = 4, ALL = 7, HALF = 4 };
 
 /* The scene several times over, one after the other. */
 static const char longer_sql[] =
@@ -205,6 +205,51 @@ static void compare(const struct fixture *fixture, uint64_t seed, const char *wh
     }
 }
 
+/* The events of what is exported of a store, in their order; the caller frees it. */
+static char *exported(const struct fixture *fixture, const char *store, const char *chosen)
+{
+    static const char *const rows =
+        "SELECT group_concat(at || ' ' || lane_id || ' ' || op_id || ' ' || ifnull(run, '-') || ' ' ||"
+        " start_ns || ' ' || ifnull(dur_ns, '-') || ' ' || ifnull(kern_ns, '-') || ' ' ||"
+        " ifnull(correlation, '-') || ' ' || ifnull(bytes, '-'), char(10))"
+        " FROM (SELECT rowid AS at, * FROM event ORDER BY rowid)";
+    char arguments[256], *path = temp_path(fixture->dir, "copy.db"), *text;
+
+    snprintf(arguments, sizeof(arguments), "--export sqlite -o copy.db%s", chosen);
+    text = ask(fixture, store, arguments);
+    if (access(path, F_OK) == 0) { /* not where nothing matches */
+        free(text);
+        text = store_support_file_text(path, rows);
+        CHECK_OK(unlink(path));
+    }
+    free(path);
+    return text;
+}
+
+/* Also of events that never end, before, between and behind those that lie around. */
+static void compare_copies(const struct fixture *fixture, uint64_t seed)
+{
+    static const char *const chosen[] = {"", " --time 1ms..3ms", " --label half", " --opr-name all",
+                                         " --opr-name half"};
+    char *stores[2] = {temp_path(fixture->dir, "parts.db"), temp_path(fixture->dir, "whole.db")};
+
+    for (size_t i = 0; i < 2; i++) {
+        store_support_run(stores[i],
+                          "UPDATE event SET dur_ns = NULL WHERE rowid % 97 = 5 OR rowid IN"
+                          " (1, (SELECT max(rowid) - 5 FROM event));");
+        free(stores[i]);
+    }
+    for (size_t i = 0; i < sizeof(chosen) / sizeof(chosen[0]); i++) {
+        char *parts = exported(fixture, "parts.db", chosen[i]);
+        char *whole = exported(fixture, "whole.db", chosen[i]);
+
+        if (!parts || !whole || strcmp(parts, whole) != 0)
+            fail_msg("seed %llu,%s: exports differ", (unsigned long long)seed, chosen[i]);
+        free(parts);
+        free(whole);
+    }
+}
+
 static void parts_say_what_the_whole_says(void **state)
 {
     static const char *const asked[] = {
@@ -237,6 +282,8 @@ static void parts_say_what_the_whole_says(void **state)
         make_store(fixture, seed);
         for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++)
             compare(fixture, seed, asked[i]);
+        if (seed < COPIED_SEEDS)
+            compare_copies(fixture, seed);
         forget(fixture, "parts.db");
         forget(fixture, "whole.db");
         forget(fixture, "base.db");
