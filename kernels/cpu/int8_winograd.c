@@ -67,7 +67,7 @@ static struct sizes sizes_of(const struct kernel_convolve *s)
 static bool has_no_more_than_avx2(void)
 {
 #if defined(__x86_64__)
-    return kernel_best_level() == KERNEL_LEVEL_AVX2;
+    return __builtin_cpu_supports("avx2") && !__builtin_cpu_supports("avx512bw");
 #else
     return false;
 #endif
