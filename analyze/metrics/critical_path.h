@@ -82,7 +82,7 @@ struct critical_path {
 };
 
 /** The path through what `answer` has between two times, which is of one session and not flat.
- *  Returns 0 or -ENOMEM; for critical_path_deinit() after either. */
+ *  Returns 0 or -ENOMEM; for critical_path_deinit() after either. Outside of its file, for tests. */
 int critical_path_make(const struct spans_answer *answer, int64_t start_ns, int64_t end_ns,
                        struct critical_path *out_path);
 void critical_path_deinit(struct critical_path *path);

@@ -189,11 +189,6 @@ int report_check_selection(const struct report *report, struct diag *diag);
  *  time of their own. */
 bool report_bounds_ops(const struct report_kind *kind, const struct analyze_options *options);
 
-/** The spans selected, is_shown set by the filter. Returns 0, REPORT_NOTHING when no span is shown,
- *  or a negative errno. Give *out_answer to spans_answer_deinit() in any case. */
-int report_query_spans(const struct report *report, struct report_selection *selection,
-                       struct spans_answer *out_answer, struct diag *diag);
-
 /** For reports on single spans: select, query, `emit`, footer. `emit` returns 0, REPORT_NOTHING or
  *  a negative errno, as run() does; what it changes in the spans' basis the footer then says. */
 int report_on_spans(const struct report *report,
@@ -209,8 +204,9 @@ struct report_parts {
     enum span_frames_taken frames;                              /* as of struct span_parts */
 };
 
-/** As report_query_spans(), the spans to `parts` and none in *out_answer. What begin() and take()
- *  return below 0 is -ENOMEM. */
+/** The spans selected, is_shown set by the filter, to `parts` and none in *out_answer. What begin() and take()
+ *  return below 0 is -ENOMEM. Returns 0, REPORT_NOTHING when no span is shown, or a negative errno. Give
+ *  *out_answer to spans_answer_deinit() in any case. */
 int report_query_span_parts(const struct report *report, struct report_selection *selection,
                             const struct report_parts *parts, struct spans_answer *out_answer,
                             struct diag *diag);
@@ -222,7 +218,7 @@ int report_on_span_parts(const struct report *report, const struct report_parts 
                          struct diag *diag);
 
 /** The ops selected, with their costs; the filter's patterns on ops are still to be applied. Errors
- *  are those of report_query_spans(). Give *out_answer to ops_answer_deinit() in any case. */
+ *  are those of report_query_span_parts(). Give *out_answer to ops_answer_deinit() in any case. */
 int report_query_ops(const struct report *report, struct report_selection *selection,
                      struct ops_answer *out_answer, struct diag *diag);
 

@@ -141,8 +141,9 @@ static int explain_no_span(const struct spans_answer *spans, size_t count, struc
     return REPORT_NOTHING;
 }
 
-int report_query_spans(const struct report *report, struct report_selection *selection,
-                       struct spans_answer *out_answer, struct diag *diag)
+/* As report_query_span_parts(), all of them in *out_answer. */
+static int all_spans(const struct report *report, struct report_selection *selection,
+                     struct spans_answer *out_answer, struct diag *diag)
 {
     int rc = query_spans(report->source->store, &selection->question, out_answer, diag);
 
@@ -239,7 +240,7 @@ int report_on_spans(const struct report *report,
     int rc = report_select(report, &selection, diag);
 
     if (rc == 0)
-        rc = report_query_spans(report, &selection, &spans, diag);
+        rc = all_spans(report, &selection, &spans, diag);
     if (rc == 0)
         rc = emit(report, &spans, diag);
     if (rc == 0)
