@@ -15,6 +15,14 @@ static bool is_op(const struct node *node, const char *type)
     return node && node->domain[0] == '\0' && strcmp(node->op_type, type) == 0;
 }
 
+/* What is copied, and not a copy. */
+static const struct value *source_of(const struct value *value)
+{
+    for (int step = 0; step < DEPTH_MAX && value && is_op(value->producer, "Identity"); step++)
+        value = node_input(value->producer, 0);
+    return value;
+}
+
 static bool makes_sequence(const struct node *node)
 {
     return node->domain[0] == '\0' &&
@@ -201,10 +209,8 @@ static bool is_from_outside(const struct value *value)
 /* The SplitToSequence that makes it; NULL: something else does. */
 static const struct node *split_of(const struct lower *l)
 {
-    const struct value *value = lower_input(l, 0);
+    const struct value *value = source_of(lower_input(l, 0));
 
-    for (int step = 0; step < DEPTH_MAX && value && is_op(value->producer, "Identity"); step++)
-        value = node_input(value->producer, 0);
     return value && is_op(value->producer, "SplitToSequence") && node_input(value->producer, 0)
                ? value->producer
                : NULL;
@@ -369,10 +375,10 @@ static void lower_joined(struct lower *l)
 }
 
 /* Which optionals are empty is known: only Optional without an input makes one. NULL: this one is. */
-static const struct value *not_copied(const struct value *x)
+static const struct value *unless_empty(const struct value *optional)
 {
-    for (int step = 0; step < DEPTH_MAX && x && is_op(x->producer, "Identity"); step++)
-        x = node_input(x->producer, 0);
+    const struct value *x = source_of(optional);
+
     return x && is_op(x->producer, "Optional") && !node_input(x->producer, 0) ? NULL : x;
 }
 
@@ -442,7 +448,7 @@ bool lower_truth(const struct value *value, bool *out_truth)
             return view.dtype == DTYPE_BOOL && shape_elements(&view.shape) == 1;
         }
         if (is_op(node, "OptionalHasElement")) {
-            const struct value *x = not_copied(node_input(node, 0));
+            const struct value *x = unless_empty(node_input(node, 0));
 
             *out_truth = (x != NULL) != is_not;
             return !x || x->producer;
@@ -461,7 +467,7 @@ bool lower_truth(const struct value *value, bool *out_truth)
 
 static void lower_has(struct lower *l)
 {
-    const struct value *x = not_copied(lower_input(l, 0));
+    const struct value *x = unless_empty(lower_input(l, 0));
     struct value *value;
     bool *data;
 
