@@ -58,8 +58,8 @@ static void lower_stft(struct lower *l)
 
     if (!lower_input(l, 1))
         lower_refuse(l, "input 1 is left out");
-    if (lower_rank(signal) !=
-        3) /* ONNX Runtime takes real numbers without an axis for their one part */
+    /* Of real numbers ONNX Runtime takes those, too, that have no axis for their one part. */
+    if (lower_rank(signal) != 3)
         signal = lower_reshape(l, signal, three, 3);
     length = lower_input(l, 3) ? scalar(l, 3)
              : window          ? dim_of(l, window, 0)
