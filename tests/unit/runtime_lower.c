@@ -351,6 +351,29 @@ static void known_conditions_take_their_branch(void **state)
     expect_branch("Equal", "x:f32; b:f32=3", true, "If");
 }
 
+/* Sizes are whole numbers: fewer bytes are not read as such, but cut as they are in a run. */
+static void sizes_of_other_types_wait_for_the_run(void **state)
+{
+    static const struct {
+        const char *inputs;
+        enum dtype dtype;
+    } cases[] = {{"s:f32 4; n:bool 2", DTYPE_BOOL}, {"s:f32 4; n:u8 2", DTYPE_U8}};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct tensor_view view = {cases[i].dtype, {1, {2}}, (uint8_t[]){1, 1}};
+        struct graph *graph = build_graph(17);
+        struct diag diag = {0};
+
+        build_node(graph, "SplitToSequence", cases[i].inputs, "", "b");
+        build_node(graph, "SequenceAt", "b; at:i64=1", "", "z");
+        build_output(graph, "z");
+        CHECK_OK(value_learn(graph_find_value(graph, "n"), &view));
+        CHECK_OK(lower_graph(graph, &diag));
+        assert_string_equal(graph_find_value(graph, "z")->producer->op_type, "Slice");
+        graph_destroy(&graph);
+    }
+}
+
 /* What does not fit what the model says, or is long, is not kept. */
 static void what_is_given_must_fit(void **state)
 {
@@ -406,6 +429,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(learned_models_are_checked),
+        cmocka_unit_test(sizes_of_other_types_wait_for_the_run),
         cmocka_unit_test(known_conditions_take_their_branch),
         cmocka_unit_test(maps_are_checked),
         cmocka_unit_test(loops_over_sequences_are_checked),

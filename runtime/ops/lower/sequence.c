@@ -122,7 +122,8 @@ static bool split_parts(struct lower *l, const struct node *node, struct lower_p
     if (axis < 0 && x->shape.rank >= 0)
         axis += x->shape.rank;
     length = axis >= 0 && axis < x->shape.rank ? x->shape.dims[axis] : -1;
-    if (node_input(node, 1) && lower_given(node_input(node, 1), &sizes) && sizes.shape.rank == 1) {
+    if (node_input(node, 1) && lower_given(node_input(node, 1), &sizes) && sizes.shape.rank == 1 &&
+        (sizes.dtype == DTYPE_I64 || sizes.dtype == DTYPE_I32)) {
         count = sizes.shape.dims[0];
         for (int64_t i = 0; i < count && i < 256; i++)
             dims[i] = sizes.dtype == DTYPE_I64 ? ((const int64_t *)sizes.data)[i]
