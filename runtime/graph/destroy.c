@@ -23,6 +23,11 @@ void attribute_clear(struct attribute *attribute)
     *attribute = (struct attribute){0};
 }
 
+bool value_may_decide(const struct value *value)
+{
+    return value->dtype == DTYPE_I64 || value->dtype == DTYPE_I32 || value->dtype == DTYPE_BOOL;
+}
+
 int value_learn(struct value *value, const struct tensor_view *content)
 {
     enum { ELEMENTS_MAX = 1024 };

@@ -281,6 +281,9 @@ struct value *graph_find_value(const struct graph *graph, const char *name);
  *  ownership, also of what replaces earlier data. The value must have no producer. */
 void value_set_data(struct value *value, void *data);
 
+/** Whether what an input holds may be learnt: whole numbers of 4 and 8 bytes, and bools. */
+bool value_may_decide(const struct value *value);
+
 /** Let the content of an input be known while the model is read (lower_given()): a copy; nothing where it does not
  *  fit what is declared, or is long. The input's shape is the content's from here on. Returns 0, -ENOMEM. */
 int value_learn(struct value *value, const struct tensor_view *content);

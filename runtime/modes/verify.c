@@ -126,7 +126,7 @@ static const struct port *port_at(const struct port_list *list, uint32_t index)
     return list->count > 0 ? &list->items[index] : &tensor_port;
 }
 
-/* What decides how many tensors a sequence has: numbers and truths, each in a file of its own. One that cannot be
+/* What decides how many tensors a sequence has, and branches: numbers and truths, each in a file of its own. One that cannot be
  * read is told when it is loaded. */
 static int learn_inputs(void *user, struct graph *graph)
 {
@@ -142,9 +142,7 @@ static int learn_inputs(void *user, struct graph *graph)
         struct tensor_view view;
 
         place += port->count;
-        if (!value || port->is_sequence || port->is_optional ||
-            (value->dtype != DTYPE_I64 && value->dtype != DTYPE_I32 &&
-             value->dtype != DTYPE_BOOL) ||
+        if (!value || port->is_sequence || port->is_optional || !value_may_decide(value) ||
             load_file(&set, "input", i, &view) < 0)
             continue;
         rc = value_learn(value, &view);

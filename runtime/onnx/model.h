@@ -44,7 +44,7 @@ struct model_sequences {
     int (*count)(void *user, uint32_t index, const char *name, struct port *port,
                  struct diag *diag);
     /* Called once the graph's inputs are there, before its nodes are: value_learn() of those whose content
-     * is known may tell how many tensors a sequence has. NULL: none is. Returns 0 or -ENOMEM. */
+     * is known may tell how many tensors a sequence has, and which branch an If takes. NULL: none is. Returns 0 or -ENOMEM. */
     int (*learn)(void *user, struct graph *graph);
 };
 

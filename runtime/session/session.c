@@ -162,11 +162,6 @@ static int count_given(void *user, uint32_t index, const char *name, struct port
     return 0;
 }
 
-static bool may_decide(const struct value *value)
-{
-    return value->dtype == DTYPE_I64 || value->dtype == DTYPE_I32 || value->dtype == DTYPE_BOOL;
-}
-
 static int learn_given(void *user, struct graph *graph)
 {
     const struct input_list *list = user;
@@ -175,7 +170,7 @@ static int learn_given(void *user, struct graph *graph)
     for (uint32_t i = 0; list && rc == 0 && i < graph->input_count; i++) {
         struct tensor_view view;
 
-        if (!may_decide(graph->inputs[i]))
+        if (!value_may_decide(graph->inputs[i]))
             continue;
         rc = input_content(graph, list, i, &view);
         if (rc <= 0)

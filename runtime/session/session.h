@@ -52,7 +52,7 @@ struct session_times {
  *         asked for then
  * inputs  what will be given: a sequence `x` among the model's inputs has as many tensors as the entries x[0],
  *         x[1] ... of the list, one where there is none; whole numbers and truths may decide how many tensors
- *         other sequences have
+ *         other sequences have, and which branch an If takes
  */
 int session_load(const char *path, bool shares, bool defers, const struct input_list *inputs,
                  struct session **out_session, struct diag *diag);
