@@ -192,12 +192,7 @@ static inline int height_of(int64_t left)
     ISA_TARGET_##isa static void rows_##isa(float *y, const struct tile *t, int rows)              \
     {                                                                                              \
         switch (rows) {                                                                            \
-            CASE(isa, 1)                                                                           \
-            CASE(isa, 2)                                                                           \
-            CASE(isa, 3)                                                                           \
-            CASE(isa, 4)                                                                           \
-            CASE(isa, 5)                                                                           \
-            CASE(isa, 6)                                                                           \
+            EACH_HEIGHT(CASE, isa)                                                                 \
         }                                                                                          \
     }                                                                                              \
                                                                                                    \

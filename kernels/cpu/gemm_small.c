@@ -165,12 +165,7 @@ ISA_BODY void finish(const struct task *t, float *y, const float *sums, int64_t 
                                             bool is_wide)                                          \
     {                                                                                              \
         switch (rows) {                                                                            \
-            CASE(isa, 1)                                                                           \
-            CASE(isa, 2)                                                                           \
-            CASE(isa, 3)                                                                           \
-            CASE(isa, 4)                                                                           \
-            CASE(isa, 5)                                                                           \
-            CASE(isa, 6)                                                                           \
+            EACH_HEIGHT(CASE, isa)                                                                 \
         }                                                                                          \
     }                                                                                              \
                                                                                                    \

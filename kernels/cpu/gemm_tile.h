@@ -26,4 +26,13 @@ enum {
         DO(5)                                                                                      \
     }
 
+/* The cases of a switch over the rows: each height has code of its own. */
+#define EACH_HEIGHT(CASE, isa)                                                                     \
+    CASE(isa, 1)                                                                                   \
+    CASE(isa, 2)                                                                                   \
+    CASE(isa, 3)                                                                                   \
+    CASE(isa, 4)                                                                                   \
+    CASE(isa, 5)                                                                                   \
+    CASE(isa, 6)
+
 #endif
