@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The test helpers themselves: children, waiting, temporary directories, places. */
+/* The test helpers themselves: children, waiting, temporary directories, places, turns. */
 #include <math.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include "tests/support/child.h"
 #include "tests/support/place.h"
 #include "tests/support/temp.h"
+#include "tests/support/turns.h"
 #include "tests/support/wait.h"
 
 static void run_collects_output_and_status(void **state)
@@ -161,6 +163,40 @@ static void median_is_the_middle(void **state)
     CHECK_NEAR(bench_median(&figure), 5, 0);
 }
 
+/* Of a product each pair is walked once, each of both on all ways; all of it where one asks. */
+static void ways_are_taken_in_turn(void **state)
+{
+    enum { ROWS = 4, COLUMNS = 6, WAYS = 4 };
+    size_t of_row[ROWS][WAYS] = {0}, of_column[COLUMNS][WAYS] = {0}, all = 0;
+
+    unsetenv("OPTRACE_TEST_ALL");
+    for (size_t row = 0; row < ROWS; row++) {
+        for (size_t column = 0; column < COLUMNS; column++) {
+            size_t taken = 0;
+
+            for (size_t way = 0; way < WAYS; way++) {
+                bool takes = turns_take(row + column, way, WAYS);
+
+                taken += takes;
+                of_row[row][way] += takes;
+                of_column[column][way] += takes;
+            }
+            CHECK_U64(taken, 1);
+        }
+    }
+    for (size_t way = 0; way < WAYS; way++) {
+        for (size_t row = 0; row < ROWS; row++)
+            assert_true(of_row[row][way] > 0);
+        for (size_t column = 0; column < COLUMNS; column++)
+            assert_true(of_column[column][way] > 0);
+    }
+    setenv("OPTRACE_TEST_ALL", "1", 1);
+    for (size_t way = 0; way < WAYS; way++)
+        all += turns_take(1, way, WAYS);
+    CHECK_U64(all, WAYS);
+    unsetenv("OPTRACE_TEST_ALL");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -174,6 +210,7 @@ int main(void)
         cmocka_unit_test(places_are_found),
         cmocka_unit_test(figures_are_json_lines),
         cmocka_unit_test(median_is_the_middle),
+        cmocka_unit_test(ways_are_taken_in_turn),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Products of choices, of which a test walks a part: each pair still meets, but over the ways of a
+ * third (traces, sizes, seeds) in turn, not all on all of them.
+ *
+ *     for (size_t i = 0; i < REPORTS; i++)
+ *         for (size_t k = 0; k < CHOICES; k++)
+ *             for (size_t trace = 0; trace < TRACES; trace++)
+ *                 if (turns_take(i + k, trace, TRACES))
+ *                     check(reports[i], choices[k], traces[trace]);
+ *
+ * By the sum of both places each report and each choice meets all traces. OPTRACE_TEST_ALL=1 in the
+ * environment walks the whole product. Scripts have the same in tests/flow/turns.py.
+ */
+#ifndef OPTRACE_TESTS_SUPPORT_TURNS_H
+#define OPTRACE_TESTS_SUPPORT_TURNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/** Whether whoever runs the test wants all of it. */
+bool turns_all(void);
+
+/** Whether it is the turn of `way`, which is below `ways`. One of them is, whatever `turn` is. */
+bool turns_take(size_t turn, size_t way, size_t ways);
+
+#endif
