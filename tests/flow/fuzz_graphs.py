@@ -12,7 +12,7 @@ import tempfile
 ROOT = pathlib.Path(os.environ["OPTRACE_SOURCE_ROOT"])
 BUILD = pathlib.Path(os.environ["OPTRACE_BUILD_ROOT"])
 SCRIPT = ROOT / "scripts" / "fuzz-graphs"
-SECONDS = float(os.environ.get("FUZZ_SECONDS", "60")) / 4
+SECONDS = float(os.environ.get("FUZZ_SECONDS", "20")) / 4
 
 # Differs where there is a Tanh, breaks on a Softmax, and is content with all else.
 STAND_IN = """#!/bin/sh
