@@ -3,18 +3,18 @@
  * Every version of every kernel against its reference: random cases with odd sizes, guard bytes
  * around the outputs, one and two threads.
  *
- *     kernels [--op NAME] [--seed N] [--cases N] [--bench] [--cuda]
+ *     kernels [--op NAME] [--seed N] [--cases N] [--stop] [--bench] [--cuda]
  *     kernels --search SECONDS [--op NAME] [--seed N] [--isa A,B] [--findings N] [--kernels]
  *     kernels --replay FILE | --again LINE
  *
  * A failure prints operation, version, case, seed and the worst element; --op NAME --seed N
- * --cases 1 runs that case alone. --bench times the same cases and prints, as JSON lines, how much
- * faster than the reference a version is. --search tries sizes that networks do not have as well,
- * in processes of their own (scripts/search-kernels); --replay runs what it found before. --cuda
- * checks the kernels of GPUs in place of the CPU's, on the emulated device, whose memory may be the
- * host's: CUDA_DOUBLE_STREAMS=eager, and its libcuda.so.1 is the first that is found. With
- * OPTRACE_GPU=1 on the machine's GPU: all buffers are pinned memory, which it reads where it is, and
- * each launch is waited for.
+ * --cases 1 runs that case alone; --stop leaves out what would come behind it. --bench times the
+ * same cases and prints, as JSON lines, how much faster than the reference a version is. --search
+ * tries sizes that networks do not have as well, in processes of their own (scripts/search-kernels);
+ * --replay runs what it found before. --cuda checks the kernels of GPUs in place of the CPU's, on
+ * the emulated device, whose memory may be the host's: CUDA_DOUBLE_STREAMS=eager, and its
+ * libcuda.so.1 is the first that is found. With OPTRACE_GPU=1 on the machine's GPU: all buffers are
+ * pinned memory, which it reads where it is, and each launch is waited for.
  */
 #include <math.h>
 #include <stdarg.h>
@@ -275,7 +275,7 @@ struct run {
     const char *op; /* NULL: all */
     uint64_t seed;
     int cases;
-    bool bench;
+    bool bench, stops;
     int failures;
 };
 
@@ -366,18 +366,18 @@ void test_case(struct test *test, const struct test_op *op, const struct kernel_
 static void run_version(struct run *run, const struct test_op *op, const struct kernel_table *table)
 {
     struct test test = {.bench = run->bench, .version = ""};
+    int cases = 0;
 
-    for (int i = 0; i < run->cases; i++) {
-        test.seed = run->seed + (uint64_t)i;
+    while (cases < run->cases && !(run->stops && run->failures + test.failures)) {
+        test.seed = run->seed + (uint64_t)cases++;
         test_case(&test, op, table);
     }
     if (run->bench)
         printf("{\"bench\":\"kernels\",\"figure\":\"%s\",\"version\":\"%s\",\"cases\":%d,"
                "\"value\":%.2f,\"unit\":\"times the reference\"}\n",
-               op->name, test.version, run->cases, test.seconds[TEST_REF] / test.seconds[TEST_NEW]);
+               op->name, test.version, cases, test.seconds[TEST_REF] / test.seconds[TEST_NEW]);
     else
-        printf("%-18s %-9s %d cases, %d failed\n", op->name, test.version, run->cases,
-               test.failures);
+        printf("%-18s %-9s %d cases, %d failed\n", op->name, test.version, cases, test.failures);
     run->failures += test.failures;
 }
 
@@ -500,7 +500,7 @@ static int run_all(struct run *run)
 static int usage(void)
 {
     fprintf(stderr,
-            "usage: kernels [--op NAME] [--seed N] [--cases N] [--bench] [--cuda]\n"
+            "usage: kernels [--op NAME] [--seed N] [--cases N] [--stop] [--bench] [--cuda]\n"
             "       kernels --search SECONDS [--op NAME] [--seed N] [--isa A,B] [--kernels]\n"
             "       kernels --replay FILE | --again LINE\n");
     return 2;
@@ -518,6 +518,8 @@ int main(int argc, char **argv)
 
         if (strcmp(argv[i], "--bench") == 0)
             run.bench = true;
+        else if (strcmp(argv[i], "--stop") == 0)
+            run.stops = true;
         else if (strcmp(argv[i], "--cuda") == 0)
             is_cuda = true;
         else if (strcmp(argv[i], "--kernels") == 0)
