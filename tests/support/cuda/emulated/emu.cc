@@ -11,15 +11,15 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
-#if defined(__SANITIZE_ADDRESS__)
+/* This file is not instrumented: it tells a sanitizer of its switches, and what a barrier orders. */
+#if defined(EMU_ASAN)
 #include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #define ASAN(x) x
 #else
 #define ASAN(x)
 #endif
-#if defined(                                                                                       \
-    EMU_TSAN) /* this file is not instrumented, it tells the detector what a barrier orders */
+#if defined(EMU_TSAN)
 #include <sanitizer/tsan_interface.h>
 #define TSAN(x) x
 #else
@@ -132,7 +132,7 @@ static void prepare(fiber *f, void (*entry)())
 
 static fiber *current;
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(EMU_ASAN)
 static void host_stack()
 {
     static thread_local char *low;
