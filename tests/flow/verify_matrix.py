@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """scripts/verify-matrix: what it runs and when it fails, with a stand-in for load_and_run; then the
-models of tests/graphs/cases, and the cases of $OPTRACE_SHARED where there are some."""
+models of tests/graphs/cases, and the cases of $OPTRACE_SHARED where there are some, in turn."""
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
+
+import turns
 
 ROOT = pathlib.Path(os.environ["OPTRACE_SOURCE_ROOT"])
 SHARED = pathlib.Path(os.environ.get("OPTRACE_SHARED", ROOT.parent / "shared"))
@@ -71,6 +73,14 @@ def check_script(folder):
     expect("AVX2 " in done.stdout and "FAILED: 0 of 1" in done.stdout, "commands and answers", done)
     done = case(".", "--list", "--match", "bf16")
     expect(done.returncode == 0 and len(done.stdout.splitlines()) == 5 * 6, "--list", done)
+    done = case(".", "--list", "--in-turn")
+    lines = done.stdout.splitlines()
+    expect(done.returncode == 0 and len(lines) == 5 * 8, "--in-turn", done)
+    for name in ("good", "bad", "old", "silent", "unwritten"):
+        own = [line for line in lines if f"/{name}/" in line]
+        for word in ("=AVX2", "=SSE41", "--cpu-default", "--multithread 2"):
+            expect(len(own) == 8 and 0 < sum(word in line for line in own) < 8, f"{word} in turn", done)
+        expect(sum("=" in line.split()[0] for line in own) < 8, "no limit in turn", done)
     done = case("nowhere")
     expect(done.returncode == 1 and "no case here" in done.stderr, "no case", done)
 
@@ -81,7 +91,7 @@ def main():
     folders = [ROOT / "tests" / "graphs" / "cases"]
     if (SHARED / "cases" / "runtime").is_dir():
         folders.append(SHARED / "cases" / "runtime")
-    done = run(*folders)
+    done = run(*folders, *([] if turns.turns_all() else ["--in-turn"]))
     print(done.stdout[-5000:] + done.stderr)
     return done.returncode
 
