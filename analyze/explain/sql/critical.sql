@@ -33,35 +33,36 @@ part AS MATERIALIZED (
       FROM own_piece p JOIN span s USING (event_id), bounds
      WHERE p.ns > 0 AND p.time_ns < until_ns AND p.time_ns + p.ns > from_ns),
 bit AS MATERIALIZED (
-    SELECT event_id, lane_id, time_ns AS from_ns, coalesce(lead(time_ns) OVER (
-               PARTITION BY event_id, until_ns ORDER BY time_ns), until_ns) AS until_ns
-      FROM (SELECT event_id, lane_id, from_ns AS time_ns, until_ns FROM part
-            UNION SELECT p.event_id, p.lane_id, c.time_ns, p.until_ns FROM (
-                   SELECT lane_id, time_ns, is_cut, max(iif(is_cut, NULL, time_ns)) OVER (
-                              PARTITION BY lane_id ORDER BY time_ns, is_cut DESC
-                              ROWS UNBOUNDED PRECEDING) AS from_ns
-                     FROM (SELECT lane_id, from_ns AS time_ns, 0 AS is_cut FROM part
-                           UNION ALL SELECT launch_lane, min(start_ns, launch_until_ns), 1
-                             FROM seen_on_device WHERE launch_lane IS NOT NULL)) c
-              JOIN part p ON p.lane_id = c.lane_id AND p.from_ns = c.from_ns
-                   AND p.until_ns > c.time_ns
-             WHERE c.is_cut)),
+    SELECT event_id, lane_id, time_ns AS from_ns,
+           lead(time_ns, 1, until_ns) OVER (PARTITION BY event_id, until_ns ORDER BY time_ns) AS until_ns
+      FROM (SELECT DISTINCT lane_id, time_ns, max(event_id) OVER around AS event_id,
+                   max(until_ns) OVER around AS until_ns
+              FROM (SELECT *, sum(NOT is_cut) OVER (
+                               PARTITION BY lane_id ORDER BY time_ns, is_cut DESC
+                               ROWS UNBOUNDED PRECEDING) AS nth
+                      FROM (SELECT event_id, lane_id, from_ns AS time_ns, until_ns, 0 AS is_cut
+                              FROM part
+                            UNION ALL SELECT NULL, launch_lane, min(start_ns, launch_until_ns),
+                                   NULL, 1 FROM seen_on_device WHERE launch_lane IS NOT NULL))
+            WINDOW around AS (PARTITION BY lane_id, nth))
+     WHERE time_ns < until_ns),
 /* and where they wait for a device: what was launched last on the stream that they name, */
+awaiting AS MATERIALIZED (
+    SELECT s.event_id, (SELECT i.event_id FROM issued_op i
+                         WHERE i.lane_id = coalesce(w.lane_id, p.lane_id)
+                           AND i.issued_ns < s.start_ns
+                         ORDER BY i.issued_ns DESC, i.start_ns DESC LIMIT 1) AS awaited_id
+      FROM span s JOIN launching l ON l.event_id = s.event_id
+      JOIN every_span p ON p.side = 'device' AND p.type = 'phase' AND p.name = 'Stream Sync'
+           AND p.session_id = s.session_id AND p.run IS s.run
+           AND p.correlation = s.correlation
+      LEFT JOIN lane w ON w.session_id = p.session_id AND w.kind <> 'thread'
+           AND w.name IN (SELECT value FROM json_each(p.params, '$.wait_on_lanes'))
+     WHERE s.side = 'host' AND s.name GLOB '*Synchronize*'),
 named AS MATERIALIZED (
     SELECT b.event_id, b.from_ns, b.until_ns, d.event_id AS awaited_id, d.lane_id, d.start_ns,
            d.part_until_ns AS awaited_ns
-      FROM bit b JOIN (
-           SELECT s.event_id, (SELECT i.event_id FROM issued_op i
-                                WHERE i.lane_id = coalesce(w.lane_id, p.lane_id)
-                                  AND i.issued_ns < s.start_ns
-                                ORDER BY i.issued_ns DESC, i.start_ns DESC LIMIT 1) AS awaited_id
-             FROM span s JOIN launching l ON l.event_id = s.event_id
-             JOIN every_span p ON p.side = 'device' AND p.type = 'phase' AND p.name = 'Stream Sync'
-                  AND p.session_id = s.session_id AND p.run IS s.run
-                  AND p.correlation = s.correlation
-             LEFT JOIN lane w ON w.session_id = p.session_id AND w.kind <> 'thread'
-                  AND w.name IN (SELECT value FROM json_each(p.params, '$.wait_on_lanes'))
-            WHERE s.side = 'host' AND s.name GLOB '*Synchronize*') n USING (event_id)
+      FROM bit b JOIN awaiting n USING (event_id)
       LEFT JOIN seen_on_device d ON d.event_id = n.awaited_id
            AND d.part_until_ns - b.until_ns <= 100000),
 on_device AS MATERIALIZED (
@@ -91,7 +92,7 @@ back AS (
                               ORDER BY d.part_until_ns DESC, d.part_from_ns DESC, d.lane_id DESC,
                                        d.start_ns DESC, d.end_ns, d.event_id) AS nth
       FROM bit b JOIN waiting w USING (event_id) JOIN on_device d
-        ON b.event_id NOT IN (SELECT event_id FROM named) AND d.part_until_ns > b.from_ns AND d.part_until_ns <= b.until_ns
+        ON b.event_id NOT IN (SELECT event_id FROM awaiting) AND d.part_until_ns > b.from_ns AND d.part_until_ns <= b.until_ns
            AND (d.launch_id IS NULL OR d.launch_id = b.event_id
                 OR d.launch_from_ns < w.start_ns)
     UNION ALL
@@ -133,24 +134,25 @@ launch_of AS MATERIALIZED (
     SELECT launched, launch FROM (
            SELECT launched, max(place) OVER (PARTITION BY lane_id ORDER BY time_ns, launched
                                              ROWS UNBOUNDED PRECEDING) AS launch
-             FROM (SELECT lane_id, until_ns AS time_ns, place, NULL AS launched
-                     FROM piece WHERE side = 1
-                   UNION ALL SELECT launch_lane, launch_ns, NULL, place
-                     FROM piece WHERE side = 0 AND launch_lane IS NOT NULL))
+             FROM (SELECT iif(side = 1, lane_id, launch_lane) AS lane_id,
+                          iif(side = 1, until_ns, launch_ns) AS time_ns,
+                          iif(side = 1, place, NULL) AS place,
+                          iif(side = 1, NULL, place) AS launched
+                     FROM lined WHERE side = 1 OR launch_lane IS NOT NULL))
      WHERE launched IS NOT NULL),
 /* Back from the end: a piece waited for what ended last of the piece before it on its lane and of
  * `other`, one of another lane. */
 walk(n, place, event_id, lane_id, side, from_ns, until_ns, before, before_ns, launch, other) AS (
-    SELECT -1, NULL, NULL, NULL, NULL, NULL, NULL, (SELECT place FROM piece
+    SELECT -1, NULL, NULL, NULL, NULL, NULL, NULL, (SELECT place FROM lined
             ORDER BY until_ns DESC, from_ns DESC, place DESC LIMIT 1), NULL, NULL, NULL
     UNION ALL
     SELECT n + 1, p.place, p.event_id, p.lane_id, p.side, p.from_ns, p.until_ns, p.before,
            p.before_ns,
            (SELECT l.launch FROM launch_of l WHERE l.launched = p.place),
            CASE WHEN p.awaited_id IS NOT NULL
-                THEN (SELECT d.place FROM piece d WHERE d.side = 0 AND d.event_id = p.awaited_id)
+                THEN (SELECT d.place FROM lined d WHERE d.side = 0 AND d.event_id = p.awaited_id)
                 WHEN p.before IS NULL OR (p.side = 1 AND p.from_ns > p.before_ns)
-                THEN (SELECT x.place FROM piece x WHERE x.lane_id <> p.lane_id AND NOT x.is_wait
+                THEN (SELECT x.place FROM lined x WHERE x.lane_id <> p.lane_id AND NOT x.is_wait
                          AND x.until_ns <= p.from_ns
                          AND (p.before IS NULL
                               OR x.until_ns > p.from_ns - (p.from_ns - p.before_ns) / 10)
@@ -158,7 +160,7 @@ walk(n, place, event_id, lane_id, side, from_ns, until_ns, before, before_ns, la
                        ORDER BY x.until_ns DESC, x.from_ns DESC, x.place DESC LIMIT 1) END
       FROM walk w JOIN piece p ON p.place = CASE
            WHEN coalesce(w.launch, w.other) IS NULL THEN w.before WHEN w.before IS NULL OR (
-                SELECT until_ns FROM piece x WHERE x.place = coalesce(w.launch, w.other))
+                SELECT until_ns FROM lined x WHERE x.place = coalesce(w.launch, w.other))
                 >= w.before_ns
            THEN coalesce(w.launch, w.other) ELSE w.before END),
 held AS (
