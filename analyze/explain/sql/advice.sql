@@ -72,12 +72,13 @@ happened AS (
     SELECT 0, 'launching', start_ns, end_ns, 0, 1, 0, 0, 0, 0 FROM span
      WHERE event_id IN (SELECT launch_id FROM span WHERE is_shown AND computes)),
 moment AS (
-    SELECT session_id, area, start_ns AS time_ns, wall, recorded, copying, gap, 0 AS computing
-      FROM happened
-    UNION ALL SELECT session_id, area, end_ns, -wall, -recorded, -copying, -gap, 0 FROM happened
-    UNION ALL SELECT session_id, area, start_ns + kern_ns, 0, 0, 0, 0, 1 FROM happened
-               WHERE computing
-    UNION ALL SELECT session_id, area, end_ns, 0, 0, 0, 0, -1 FROM happened WHERE computing),
+    SELECT session_id, area, CASE WHEN opens = 1 THEN start_ns WHEN computes = 1 THEN start_ns + kern_ns
+                                  ELSE end_ns END AS time_ns,
+           wall * opens AS wall, recorded * opens AS recorded, copying * opens AS copying,
+           gap * opens AS gap, computes AS computing
+      FROM happened JOIN (SELECT 1 AS opens, 0 AS computes UNION ALL SELECT -1, 0
+                          UNION ALL SELECT 0, 1 UNION ALL SELECT 0, -1)
+        ON computes = 0 OR computing),
 state AS (
     SELECT session_id, area, lead(time_ns) OVER o - time_ns AS ns, sum(wall) OVER o AS wall,
            sum(recorded) OVER o AS recorded, sum(copying) OVER o AS copying,
