@@ -85,51 +85,62 @@ const cJSON *report_json_table(const cJSON *report, const cJSON *row)
     cJSON_ArrayForEach(member, report)
     {
         const cJSON *rows = cJSON_GetObjectItem(member, "rows");
-        bool has_all = cJSON_GetArraySize(rows) > 0;
+        bool has_columns = cJSON_GetArraySize(rows) > 0;
 
-        cJSON_ArrayForEach(value, row) has_all =
-            has_all && cJSON_HasObjectItem(rows->child, value->string);
-        if (has_all)
+        cJSON_ArrayForEach(value, row) has_columns =
+            has_columns && cJSON_HasObjectItem(rows->child, value->string);
+        if (has_columns)
             return rows;
     }
     return NULL;
 }
 
+static bool has_all(const cJSON *row, const cJSON *wanted)
+{
+    const cJSON *value;
+
+    cJSON_ArrayForEach(value, wanted)
+    {
+        const cJSON *other = cJSON_GetObjectItemCaseSensitive(row, value->string);
+
+        if (!report_json_is_same(other, value))
+            return false;
+    }
+    return true;
+}
+
 bool report_json_has_row(const cJSON *rows, const cJSON *wanted)
 {
-    const cJSON *row, *value;
+    const cJSON *row;
 
     cJSON_ArrayForEach(row, rows)
     {
-        bool same = true;
-
-        cJSON_ArrayForEach(value, wanted)
-        {
-            const cJSON *other = cJSON_GetObjectItemCaseSensitive(row, value->string);
-
-            same &= report_json_is_same(other, value);
-        }
-        if (same)
+        if (has_all(row, wanted))
             return true;
     }
     return false;
 }
 
+static void fail_without_row(const char *what, const cJSON *table, const cJSON *row,
+                             const char *sql)
+{
+    char *text = cJSON_PrintUnformatted(row), *all = cJSON_PrintUnformatted(table);
+
+    fail_msg("%s: no line as %s in %s:\n%s", what, text, all, sql);
+}
+
 void report_json_check(const char *what, const cJSON *table, const cJSON *answer, const char *sql)
 {
-    const cJSON *row;
+    const cJSON *row, *likely = table ? table->child : NULL; /* most come in the same order */
 
     if (cJSON_GetArraySize(table) != cJSON_GetArraySize(answer))
         fail_msg("%s: %d lines, by SQL %d:\n%s", what, cJSON_GetArraySize(table),
                  cJSON_GetArraySize(answer), sql);
     cJSON_ArrayForEach(row, answer)
     {
-        char *text = cJSON_PrintUnformatted(row), *all = cJSON_PrintUnformatted(table);
-
         assert_true(cJSON_GetArraySize(row) >= 2);
-        if (!report_json_has_row(table, row))
-            fail_msg("%s: no line as %s in %s:\n%s", what, text, all, sql);
-        cJSON_free(text);
-        cJSON_free(all);
+        if (!has_all(likely, row) && !report_json_has_row(table, row))
+            fail_without_row(what, table, row, sql);
+        likely = likely->next;
     }
 }
