@@ -3,6 +3,7 @@
 #include "tests/support/optraced.h"
 
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <sqlite3.h>
 
@@ -60,21 +61,49 @@ void optraced_deinit(struct optraced *daemon)
     free(daemon->store);
 }
 
-/* The only value of the only row, by `take`, before the statement is gone. */
-static void ask(const struct optraced *daemon, const char *sql,
-                void (*take)(sqlite3_stmt *row, void *out), void *out)
-{
-    sqlite3_stmt *row = NULL;
-    sqlite3 *db = NULL;
+/* A query on the store of a daemon. */
+struct question {
+    const struct optraced *daemon;
+    const char *sql;
+    sqlite3 *db;
+    sqlite3_stmt *row;
+};
 
-    if (sqlite3_open_v2(daemon->store, &db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
-        fail_msg("%s: %s", daemon->store, sqlite3_errmsg(db));
-    sqlite3_busy_timeout(db, (int)WAIT_MS);
-    if (sqlite3_prepare_v2(db, sql, -1, &row, NULL) != SQLITE_OK || sqlite3_step(row) != SQLITE_ROW)
-        fail_msg("%s: %s", sql, sqlite3_errmsg(db));
-    take(row, out);
-    sqlite3_finalize(row);
-    sqlite3_close(db);
+static void question_open(struct question *question)
+{
+    const char *store = question->daemon->store;
+
+    if (sqlite3_open_v2(store, &question->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", store, sqlite3_errmsg(question->db));
+    sqlite3_busy_timeout(question->db, (int)WAIT_MS);
+    if (sqlite3_prepare_v2(question->db, question->sql, -1, &question->row, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", question->sql, sqlite3_errmsg(question->db));
+}
+
+static void question_close(struct question *question)
+{
+    sqlite3_finalize(question->row);
+    sqlite3_close(question->db);
+}
+
+/* The only value of the only row, by `take`, which copies it. */
+static void question_ask(struct question *question, void (*take)(sqlite3_stmt *row, void *out),
+                         void *out)
+{
+    if (sqlite3_step(question->row) != SQLITE_ROW)
+        fail_msg("%s: %s", question->sql, sqlite3_errmsg(question->db));
+    take(question->row, out);
+    sqlite3_reset(question->row);
+}
+
+static void ask_once(const struct optraced *daemon, const char *sql,
+                     void (*take)(sqlite3_stmt *row, void *out), void *out)
+{
+    struct question question = {.daemon = daemon, .sql = sql};
+
+    question_open(&question);
+    question_ask(&question, take, out);
+    question_close(&question);
 }
 
 static void take_int(sqlite3_stmt *row, void *out)
@@ -95,7 +124,7 @@ int64_t optraced_query(const struct optraced *daemon, const char *sql)
 {
     int64_t number;
 
-    ask(daemon, sql, take_int, &number);
+    ask_once(daemon, sql, take_int, &number);
     return number;
 }
 
@@ -103,30 +132,50 @@ char *optraced_query_text(const struct optraced *daemon, const char *sql)
 {
     char *text;
 
-    ask(daemon, sql, take_text, &text);
+    ask_once(daemon, sql, take_text, &text);
     return text;
 }
 
 struct wanted {
-    const struct optraced *daemon;
-    const char *sql;
+    struct question question;
+    ino_t file; /* that it is asked of */
     int64_t number;
 };
 
+static ino_t store_file(const struct optraced *daemon)
+{
+    struct stat status;
+
+    return stat(daemon->store, &status) < 0 ? 0 : status.st_ino;
+}
+
+/* The question stays open, since to open it is to read the whole schema, a hundred times what asking
+ * takes; unless the daemon has begun another store. */
 static bool has_wanted(void *context)
 {
-    const struct wanted *wanted = context;
+    struct wanted *wanted = context;
+    ino_t file = store_file(wanted->question.daemon);
+    int64_t number;
 
-    return optraced_query(wanted->daemon, wanted->sql) == wanted->number;
+    if (file != wanted->file) {
+        question_close(&wanted->question);
+        question_open(&wanted->question);
+        wanted->file = file;
+    }
+    question_ask(&wanted->question, take_int, &number);
+    return number == wanted->number;
 }
 
 void optraced_wait_for(const struct optraced *daemon, const char *sql, int64_t number)
 {
-    struct wanted wanted = {daemon, sql, number};
+    struct wanted wanted = {.question = {.daemon = daemon, .sql = sql}, .number = number};
 
+    wanted.file = store_file(daemon);
+    question_open(&wanted.question);
     if (!wait_until(has_wanted, &wanted, WAIT_MS))
         fail_msg("%s: %lld, not %lld", sql, (long long)optraced_query(daemon, sql),
                  (long long)number);
+    question_close(&wanted.question);
 }
 
 unsigned optraced_count_log(struct optraced *daemon, const char *text)
