@@ -63,7 +63,7 @@ static void kill_and_look(struct optraced *daemon, struct crash_position *positi
     optraced_start(daemon, NULL);
     crash_program_start(&program, daemon, 1 + crash_random(3), 0, crash_random(2) ? 1000 : 100);
     pid = program.child.pid;
-    crash_random_pause(LIFE_US_MAX);
+    crash_spread_pause(LIFE_US_MAX);
     kill_both(daemon, &program);
     optraced_start(daemon, NULL);
     optraced_wait_for(daemon, "SELECT count(*) FROM session WHERE end_ns IS NULL", 0);
@@ -130,7 +130,7 @@ static uint64_t kill_both_managed(struct service_manager *manager, struct crash_
     service_manager_start(manager);
     crash_program_start(&program, &manager->daemon, thread_count, 0, crash_random(2) ? 1000 : 100);
     wait_until_kept(manager, thread_count);
-    crash_random_pause(LIFE_US_MAX / 4);
+    crash_spread_pause(LIFE_US_MAX / 4);
     kill_both(&manager->daemon, &program);
     service_manager_start(manager);
     optraced_wait_for(&manager->daemon, "SELECT count(*) FROM session WHERE end_reason = 'died'",

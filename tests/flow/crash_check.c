@@ -13,13 +13,16 @@
 #include "tests/support/check.h"
 #include "tests/support/place.h"
 #include "tests/support/temp.h"
+#include "tests/support/turns.h"
 #include "tests/support/wait.h"
 
 unsigned crash_rounds(unsigned standard)
 {
     const char *text = getenv("OPTRACE_CRASH_ROUNDS");
 
-    return text && atoi(text) > 0 ? (unsigned)atoi(text) : standard;
+    if (text && atoi(text) > 0)
+        return (unsigned)atoi(text);
+    return turns_all() ? standard : (standard + 3) / 4;
 }
 
 void crash_choose_scenario(void)
@@ -48,6 +51,16 @@ void crash_random_pause(unsigned limit_us)
     usleep(crash_random(limit_us + 1));
 }
 
+/* Steps by the golden ratio: wherever they end, they have left no large part out. */
+void crash_spread_pause(unsigned limit_us)
+{
+    static double part = -1;
+
+    part = part < 0 ? crash_random(1u << 20) / (double)(1u << 20) : part + 0.6180339887498949;
+    part -= (unsigned)part;
+    usleep((useconds_t)(part * limit_us));
+}
+
 /* --- The program --- */
 
 static bool is_ready(void *context)
@@ -73,15 +86,17 @@ static void map_notes(struct crash_program *program)
 void crash_program_start(struct crash_program *program, const struct optraced *daemon,
                          uint32_t thread_count, uint64_t event_count, unsigned pause_us)
 {
+    static unsigned programs; /* several of them may be there at once */
     char *path = place_program("tests/flow/crash_producer");
-    char threads[16], events[32], pause[16], socket[300];
+    char threads[16], events[32], pause[16], socket[300], notes[32];
     const char *argv[] = {path, NULL, threads, events, pause, NULL};
     /* Rings with room for the whole test: on a busy machine, a daemon that is killed every few
      * milliseconds hardly gets to commit. */
     const char *environment[] = {socket, "OPTRACE_RING_RECORDS=2097152", NULL};
     struct child_options options = {.environment = environment};
 
-    *program = (struct crash_program){.notes_path = temp_path(daemon->dir, "notes")};
+    snprintf(notes, sizeof(notes), "notes%u", programs++);
+    *program = (struct crash_program){.notes_path = temp_path(daemon->dir, notes)};
     map_notes(program);
     argv[1] = program->notes_path;
     snprintf(threads, sizeof(threads), "%u", thread_count);
@@ -99,6 +114,8 @@ void crash_program_deinit(struct crash_program *program)
     child_deinit(&program->child);
     if (program->notes)
         munmap((void *)program->notes, sizeof(struct crash_notes));
+    if (program->notes_path)
+        unlink(program->notes_path);
     free(program->notes_path);
     *program = (struct crash_program){0};
 }

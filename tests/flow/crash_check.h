@@ -61,7 +61,8 @@ uint64_t crash_check_start(const struct optraced *daemon, const struct crash_pro
 /** PRAGMA integrity_check must say ok. */
 void crash_check_integrity(const struct optraced *daemon);
 
-/** How many rounds: $OPTRACE_CRASH_ROUNDS, else `standard`. */
+/** How many rounds: $OPTRACE_CRASH_ROUNDS, else `standard` with OPTRACE_TEST_ALL=1, else a quarter of
+ *  it: each run is another sample. */
 unsigned crash_rounds(unsigned standard);
 
 /** Run only the scenario that $OPTRACE_TEST_FILTER names, where it does. Before cmocka's. */
@@ -73,5 +74,9 @@ unsigned crash_random(unsigned limit);
 
 /** Sleep for a random time of up to this. */
 void crash_random_pause(unsigned limit_us);
+
+/** The same, spread evenly over all the calls: few of them come at all times. For the moment that a
+ *  round is about. */
+void crash_spread_pause(unsigned limit_us);
 
 #endif

@@ -65,7 +65,7 @@ static uint64_t run_rounds(unsigned rounds, unsigned pause_us, void (*run)(struc
 
 static void kill_at_work(struct optraced *daemon)
 {
-    crash_random_pause(LIFE_US_MAX);
+    crash_spread_pause(LIFE_US_MAX);
     optraced_kill(daemon);
     if (crash_random(2))
         crash_check_integrity(daemon); /* else the daemon recovers it by itself */
@@ -88,7 +88,7 @@ static void kill_at_end(struct optraced *daemon)
 {
     crash_random_pause(2 * LIFE_US_MAX);
     kill(daemon->child.pid, SIGTERM);
-    crash_random_pause(20000);
+    crash_spread_pause(20000);
     killed_before_end += child_kill(&daemon->child, SIGKILL) == 128 + SIGKILL;
     optraced_start(daemon, NULL);
     crash_check_integrity(daemon);
@@ -112,7 +112,7 @@ static void daemons_killed_while_they_make_a_store_leave_a_sound_one(void **stat
 
         optraced_init(&daemon);
         optraced_spawn(&daemon, NULL);
-        crash_random_pause(10000);
+        crash_spread_pause(10000);
         child_kill(&daemon.child, SIGKILL);
         optraced_start(&daemon, NULL);
         crash_check_integrity(&daemon);

@@ -244,7 +244,7 @@ static void daemons_killed_while_they_drop_leave_a_sound_store(void **state)
     crash_program_start(&program, &daemon, 2, 0, 0);
     for (unsigned i = 0; i < rounds; i++) {
         optraced_wait_for(&daemon, "SELECT count(*) > 0 FROM dropped", 1);
-        crash_random_pause(LIFE_US_MAX);
+        crash_spread_pause(LIFE_US_MAX);
         optraced_kill(&daemon);
         if (crash_random(2))
             crash_check_integrity(&daemon); /* else the daemon recovers it by itself */
