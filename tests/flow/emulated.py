@@ -4,6 +4,8 @@ import os
 import pathlib
 import subprocess
 
+import turns
+
 BUILD = pathlib.Path(os.environ["OPTRACE_BUILD_ROOT"])
 EMULATED = BUILD / "tests" / "support" / "cuda" / "emulated"
 
@@ -25,6 +27,18 @@ def left_of(path):
 def is_clean(left):
     """Whether all was given back to the device."""
     return all(count == 0 for what, count in left.items() if what.startswith("left "))
+
+
+def calls_that_matter(path):
+    """Numbers of the calls that are to fail, each in a run of its own, of a run that wrote CUDA_DOUBLE_CALLS to this
+    path: of each function behind each other one the first and the last; with OPTRACE_TEST_ALL=1 all."""
+    names = pathlib.Path(path).read_text().splitlines()
+    places = {}
+    for number, pair in enumerate(zip(["", *names], names), 1):
+        places.setdefault(pair, []).append(number)
+    if turns.turns_all():
+        return range(1, len(names) + 1)
+    return sorted({number for found in places.values() for number in (found[0], found[-1])})
 
 
 def infer(library, model, *flags, before=(), **environment):

@@ -13,7 +13,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 import emulated
-from emulated import BUILD, is_clean, left_of
+from emulated import BUILD, calls_that_matter, is_clean, left_of
 
 failures = []
 
@@ -258,9 +258,9 @@ def fail_each(model, flags, folder):
     kernels, others end it with a sentence; nothing is left behind."""
     path = folder / "left"
     words = ("--verify", model, "--no-trace", *flags)
-    run(model, *words, CUDA_DOUBLE_LEFT=str(path))
-    calls, seen = left_of(path)["calls"], {}
-    for number in range(1, calls + 1):
+    run(model, *words, CUDA_DOUBLE_CALLS=str(folder / "calls"))
+    seen = {}
+    for number in calls_that_matter(folder / "calls"):
         path.unlink(missing_ok=True)
         done = run(model, *words, CUDA_DOUBLE_LEFT=str(path), CUDA_DOUBLE_FAIL=f"#{number}=14")
         left = left_of(path)

@@ -15,7 +15,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 import emulated
-from emulated import BUILD, EMULATED, is_clean, left_of
+from emulated import BUILD, EMULATED, calls_that_matter, is_clean, left_of
 
 ROOT = pathlib.Path(os.environ["OPTRACE_SOURCE_ROOT"])
 CASES = ROOT / "tests" / "graphs" / "cases"
@@ -135,16 +135,16 @@ def check_errors(folder):
                f"{words}: {done.returncode} {done.stderr}")
 
 
-def fail_each(folder, model, flags, step, answer):
+def fail_each(folder, model, flags, answer):
     """Calls in turn fail: one sentence, and nothing is left. Only what is asked for a name, or
     comes after all was done, may fail unseen."""
     path = folder / "left"
     words = ("--no-trace", "--iter", "1", "--warmup-iter", "0", *flags)
-    run(model, *words, CUDA_DOUBLE_LEFT=str(path))
+    run(model, *words, CUDA_DOUBLE_LEFT=str(path), CUDA_DOUBLE_CALLS=str(folder / "calls"))
     calls = left_of(path)["calls"]
     expect(calls > 40, f"{model.name} {flags}: {calls} calls")
     told = set()
-    for number in range(1, calls + 1, step):
+    for number in calls_that_matter(folder / "calls"):
         path.unlink(missing_ok=True)
         done = run(model, *words, CUDA_DOUBLE_LEFT=str(path), CUDA_DOUBLE_FAIL=f"#{number}={answer}")
         left = left_of(path)
@@ -170,9 +170,9 @@ def check_each_failure(folder):
     profile = ("--profile", folder / "profile.json")
     told = set()
     for flags in ((), ("--record-comp-seq",), profile, ("--streams", "3"), ("--streams", "3", "--record-comp-seq")):
-        told |= fail_each(folder, LINEAR, flags, 1, 999)
-    told |= fail_each(folder, LINEAR, (), 1, 2)
-    fail_each(folder, ATTENTION, (), 7, 999)
+        told |= fail_each(folder, LINEAR, flags, 999)
+    told |= fail_each(folder, LINEAR, (), 2)
+    fail_each(folder, ATTENTION, (), 999)
     for name in ("cuMemAlloc_v2", "cuMemHostAlloc", "cuLaunchKernel", "cuStreamEndCapture", "cuEventElapsedTime",
                  "cuStreamWaitEvent"):
         expect(name in told, f"{name} is among what failed: {told}")

@@ -26,6 +26,7 @@
  *                        number, over all functions that can fail
  *   CUDA_DOUBLE_BUG      the number of a mistake that the kernels make: BUG in their source
  *   CUDA_DOUBLE_LEFT     a file that is written at exit: what was never given back, and calls
+ *   CUDA_DOUBLE_CALLS    one of the function of each call, by number, a line each
  */
 #include "tests/support/cuda/emulated/device.hpp"
 #include "tests/support/cuda/emulated/emu.hpp"
@@ -54,6 +55,7 @@ int sticky;
 static long calls, fail_at, launched;
 static const char *failed = "";
 static int fail_with;
+static FILE *calls_file;
 
 int before(const char *function)
 {
@@ -61,6 +63,8 @@ int before(const char *function)
 
     if (sticky)
         return sticky;
+    if (calls_file)
+        fprintf(calls_file, "%s\n", function);
     if (++calls == fail_at) {
         failed = function;
         return fail_with;
@@ -147,6 +151,8 @@ int cuInit(unsigned)
     read_failures();
     if (getenv("CUDA_DOUBLE_LEFT"))
         atexit(write_left);
+    if (getenv("CUDA_DOUBLE_CALLS"))
+        calls_file = fopen(getenv("CUDA_DOUBLE_CALLS"), "w");
     if (memory_reserve())
         return OUT_OF_MEMORY;
     return before("cuInit");
