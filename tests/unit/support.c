@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The test helpers themselves: children, waiting, temporary directories, places, turns. */
+/* The test helpers themselves: children, waiting, temporary directories, places, turns, scenarios at once.
+ */
 #include <math.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/support/at_once.h"
 #include "tests/support/bench.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
@@ -197,6 +199,88 @@ static void ways_are_taken_in_turn(void **state)
     unsetenv("OPTRACE_TEST_ALL");
 }
 
+/* --- Scenarios side by side --- */
+
+static char *meeting; /* a directory */
+
+static void arrive(const char *own, const char *other)
+{
+    char *path = temp_path(meeting, other);
+
+    free(temp_write(meeting, own, "", 0));
+    assert_true(wait_for_path(path, WAIT_MS));
+    free(path);
+}
+
+static void first_meets_second(void **state)
+{
+    arrive("first", "second");
+}
+
+static void second_meets_first(void **state)
+{
+    arrive("second", "first");
+}
+
+static void one_that_fails(void **state)
+{
+    assert_int_equal(1, 2);
+}
+
+static void one_that_is_killed(void **state)
+{
+    raise(SIGKILL);
+}
+
+static void one_that_is_well(void **state)
+{
+}
+
+static int run_those_that_meet(void *context)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(first_meets_second),
+        cmocka_unit_test(second_meets_first),
+    };
+
+    return AT_ONCE_RUN(tests, 2);
+}
+
+static int run_those_that_fail(void *context)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_that_fails),
+        cmocka_unit_test(one_that_is_well),
+        cmocka_unit_test(one_that_is_killed),
+        cmocka_unit_test(one_that_is_well),
+    };
+
+    return AT_ONCE_RUN(tests, 3);
+}
+
+static void scenarios_run_at_once(void **state)
+{
+    struct child child;
+
+    meeting = temp_create();
+    child_start_function(&child, run_those_that_meet, NULL);
+    assert_int_equal(child_wait(&child, WAIT_MS), 0);
+    child_deinit(&child);
+    temp_destroy(&meeting);
+}
+
+static void scenarios_that_fail_are_counted_and_shown(void **state)
+{
+    struct child child;
+
+    child_start_function(&child, run_those_that_fail, NULL);
+    assert_int_equal(child_wait(&child, WAIT_MS), 2);
+    CHECK_CONTAINS(child.out, "[  FAILED  ] one_that_fails");
+    CHECK_CONTAINS(child.out, "one_that_is_killed: ended by signal 9");
+    CHECK_CONTAINS(child.out, "[       OK ] one_that_is_well");
+    child_deinit(&child);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +295,8 @@ int main(void)
         cmocka_unit_test(figures_are_json_lines),
         cmocka_unit_test(median_is_the_middle),
         cmocka_unit_test(ways_are_taken_in_turn),
+        cmocka_unit_test(scenarios_run_at_once),
+        cmocka_unit_test(scenarios_that_fail_are_counted_and_shown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
