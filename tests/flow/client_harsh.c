@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include "tests/flow/crash_check.h"
+#include "tests/support/at_once.h"
 #include "tests/support/check.h"
 #include "tests/support/place.h"
 #include "tests/support/wait.h"
@@ -224,13 +225,13 @@ static void random_programs_and_killed_daemons_lose_nothing_silently(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_programs_and_killed_daemons_lose_nothing_silently),
+        cmocka_unit_test(random_programs_lose_nothing_silently),
         cmocka_unit_test(sockets_in_our_place_are_left_alone),
         cmocka_unit_test(files_in_our_place_are_left_alone),
         cmocka_unit_test(standard_streams_stay_free),
         cmocka_unit_test(what_an_idle_thread_left_is_said_to_be_unknown),
-        cmocka_unit_test(random_programs_lose_nothing_silently),
-        cmocka_unit_test(random_programs_and_killed_daemons_lose_nothing_silently),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return AT_ONCE_RUN(tests, 3);
 }

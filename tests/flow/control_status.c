@@ -8,6 +8,7 @@
 #include <cjson/cJSON.h>
 
 #include "base/clock.h"
+#include "tests/support/at_once.h"
 #include "tests/support/check.h"
 #include "tests/support/optraced.h"
 #include "tests/support/place.h"
@@ -437,6 +438,7 @@ static void a_visit_is_no_session(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(other_listeners_are_told_apart),
         cmocka_unit_test(rows_are_there_and_right),
         cmocka_unit_test(paces_are_told_to_those_who_know_them),
         cmocka_unit_test(names_steer_no_terminal),
@@ -444,10 +446,9 @@ int main(void)
         cmocka_unit_test(refusals_say_why),
         cmocka_unit_test(many_clients_are_all_listed),
         cmocka_unit_test(without_daemon_it_says_so),
-        cmocka_unit_test(other_listeners_are_told_apart),
         cmocka_unit_test(a_visit_is_no_session),
     };
 
     signal(SIGPIPE, SIG_IGN);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return AT_ONCE_RUN(tests, 4);
 }

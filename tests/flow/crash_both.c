@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include "tests/flow/crash_check.h"
+#include "tests/support/at_once.h"
 #include "tests/support/check.h"
 #include "tests/support/service_manager.h"
 
@@ -171,5 +172,5 @@ int main(void)
     };
 
     crash_choose_scenario();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return AT_ONCE_RUN(tests, 2);
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "tests/flow/crash_check.h"
+#include "tests/support/at_once.h"
 #include "tests/support/check.h"
 
 enum {
@@ -131,5 +132,5 @@ int main(void)
     };
 
     crash_choose_scenario();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return AT_ONCE_RUN(tests, 3);
 }

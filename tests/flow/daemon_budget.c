@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "tests/flow/crash_check.h"
+#include "tests/support/at_once.h"
 #include "tests/support/check.h"
 #include "tests/support/raw_client.h"
 
@@ -272,12 +273,12 @@ static void daemons_killed_while_they_drop_leave_a_sound_store(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_store_stays_within_its_budget),
-        cmocka_unit_test(a_large_store_shrinks_in_use),
         cmocka_unit_test(events_are_dropped_when_they_are_old),
         cmocka_unit_test(sessions_are_dropped_when_they_are_old),
+        cmocka_unit_test(a_store_stays_within_its_budget),
+        cmocka_unit_test(a_large_store_shrinks_in_use),
         cmocka_unit_test(daemons_killed_while_they_drop_leave_a_sound_store),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return AT_ONCE_RUN(tests, 3);
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "tests/support/at_once.h"
 #include "tests/support/check.h"
 #include "tests/support/optraced.h"
 #include "tests/support/raw_client.h"
@@ -474,5 +475,5 @@ int main(void)
         cmocka_unit_test(an_old_connection_takes_nothing_along),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return AT_ONCE_RUN(tests, 4);
 }

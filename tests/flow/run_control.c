@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "client/optrace.h"
+#include "tests/support/at_once.h"
 #include "tests/support/check.h"
 #include "tests/support/optraced.h"
 #include "tests/support/place.h"
@@ -145,5 +146,5 @@ int main(void)
         cmocka_unit_test(a_program_that_looks_is_reached),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return AT_ONCE_RUN(tests, 6);
 }
