@@ -12,6 +12,8 @@ import sys
 import tempfile
 import unicodedata
 
+from turns import turns_take
+
 ROOT = pathlib.Path(os.environ["OPTRACE_SOURCE_ROOT"])
 PROGRAM = pathlib.Path(os.environ["OPTRACE_BUILD_ROOT"]) / "analyze" / "profile_analyze"
 SHARED = pathlib.Path(os.environ.get("OPTRACE_SHARED", ROOT.parent / "shared"))
@@ -120,13 +122,16 @@ def compare_names(narrow, wide):
         at += 1
 
 
-def check(store, session, report):
-    """Returns what is wrong, and how many tables there were."""
-    asked = [store, "--session", session, "--report", report]
+def top_of(store, report):
+    """All lines, where the report can be asked for them."""
     if report in BREAKS_LINES:
-        asked += ["-t", "3"] if report == "ops" else []
-    elif run(*asked, "-t0", "--width", SCREEN).returncode != 2:
-        asked += ["-t0"]
+        return ["-t", "3"] if report == "ops" else []
+    return [] if run(store, "--session", 1, "--report", report, "-t0").returncode == 2 else ["-t0"]
+
+
+def check(store, session, report, top, compares):
+    """Returns what is wrong, and how many tables there were. Where it compares, names are held against wide ones."""
+    asked = [store, "--session", session, "--report", report, *top]
     narrow = run(*asked, "--width", SCREEN)
     if narrow.returncode not in (0, 1):
         return [f"status {narrow.returncode}: {narrow.stderr}"], 0
@@ -138,7 +143,7 @@ def check(store, session, report):
     for head, _ in tables if report not in NO_TABLE else []:
         lacking = [title for title in COLUMNS.get((report, head[0]), ["?"]) if title not in head]
         wrong += [f"lacks {lacking} in {head}"] if lacking else []
-    if tables and report not in BREAKS_LINES:
+    if tables and compares and report not in BREAKS_LINES:
         wide = read_tables(run(*asked, "--width", 0).stdout)
         if len(wide) != len(tables):
             wrong.append(f"{len(tables)} tables, {len(wide)} when wide")
@@ -158,11 +163,13 @@ def main():
         reports = re.findall(r"^  ([a-z]+)  ", run("--help", "reports").stdout, re.MULTILINE)
         if len(reports) < 20:
             sys.exit(f"--help reports has {reports}")
-        jobs = [(number, report) for number in range(1, len(files) + 1) for report in reports]
+        tops = {report: top_of(store, report) for report in reports}
+        jobs = [(number, report, tops[report], turns_take(number + place, 0, 2))
+                for number in range(1, len(files) + 1) for place, report in enumerate(reports)]
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             answers = list(pool.map(lambda job: check(store, *job), jobs))
     failures = 0
-    for (number, report), (wrong, _) in zip(jobs, answers):
+    for (number, report, *_), (wrong, _) in zip(jobs, answers):
         for what in wrong[:5]:
             print(f"{files[number - 1].name}, {report}: {what}")
         failures += len(wrong)
