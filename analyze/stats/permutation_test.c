@@ -25,7 +25,9 @@
 /* Values of one kind: shares less their mean, in rows of `sessions`. */
 struct table {
     double *values;
+    double *columns; /* the same, a row for each session: what is added up lies together */
     double *squares; /* of each line: their sum */
+    double *sums;    /* of each line: of the new sessions */
 };
 
 struct test {
@@ -80,6 +82,25 @@ size_t permutation_places(size_t base_count, size_t new_count, const size_t *in_
 
 /* --- Tables. --- */
 
+static int allocate_table(const struct test *test, struct table *table)
+{
+    size_t cells = test->count * test->sessions;
+
+    table->values = malloc(cells * sizeof(double));
+    table->columns = malloc(cells * sizeof(double));
+    table->squares = malloc(test->count * sizeof(double));
+    table->sums = malloc(test->count * sizeof(double));
+    return table->values && table->columns && table->squares && table->sums ? 0 : -ENOMEM;
+}
+
+static void free_table(struct table *table)
+{
+    free(table->values);
+    free(table->columns);
+    free(table->squares);
+    free(table->sums);
+}
+
 static void center(const struct test *test, const struct table *table)
 {
     for (size_t line = 0; line < test->count; line++) {
@@ -92,6 +113,7 @@ static void center(const struct test *test, const struct table *table)
             if (fabs(row[i]) <= SAME * fabs(mean))
                 row[i] = 0; /* or rounding of a mean would be all that there is */
             squares += row[i] * row[i];
+            table->columns[i * test->count + line] = row[i];
         }
         table->squares[line] = squares;
     }
@@ -101,9 +123,7 @@ static int make_plain(struct test *test)
 {
     struct table *table = &test->plain;
 
-    table->values = malloc(test->count * test->sessions * sizeof(double));
-    table->squares = malloc(test->count * sizeof(double));
-    if (!table->values || !table->squares)
+    if (allocate_table(test, table) < 0)
         return -ENOMEM;
     for (size_t line = 0; line < test->count; line++) {
         const struct permutation_line *from = &test->lines[line];
@@ -130,10 +150,8 @@ static int make_levelled(struct test *test)
         ops += test->lines[line].is_op;
     if (ops < LEVEL_OPS_MIN)
         return 0;
-    table->values = malloc(test->count * test->sessions * sizeof(double));
-    table->squares = malloc(test->count * sizeof(double));
     column = malloc(ops * sizeof(*column));
-    rc = table->values && table->squares && column ? 0 : -ENOMEM;
+    rc = column ? allocate_table(test, table) : -ENOMEM;
     for (size_t i = 0; i < test->sessions && rc == 0; i++) {
         double level;
 
@@ -159,12 +177,8 @@ static int make_ranked(struct test *test)
 {
     struct table *table = &test->ranked;
     size_t *ranks = malloc(test->sessions * sizeof(*ranks));
-    int rc = 0;
+    int rc = ranks ? allocate_table(test, table) : -ENOMEM;
 
-    table->values = malloc(test->count * test->sessions * sizeof(double));
-    table->squares = malloc(test->count * sizeof(double));
-    if (!ranks || !table->values || !table->squares)
-        rc = -ENOMEM;
     for (size_t line = 0; line < test->count && rc == 0; line++) {
         bool is_level = test->levelled.values && test->lines[line].is_op;
         const struct table *of = is_level ? &test->levelled : &test->plain;
@@ -183,14 +197,26 @@ static int make_ranked(struct test *test)
 
 /* --- How striking lines are. --- */
 
-static double sum_of_new(const struct test *test, const struct table *table, size_t line)
+/* Four sessions at a time, so that sums are not written for each; they are added in their order. */
+static void sum_new(const struct test *test, const struct table *table)
 {
-    const double *row = table->values + line * test->sessions;
-    double sum = 0;
+    const double *row[4];
+    double *sums = table->sums;
+    size_t count = 0;
 
-    for (size_t i = 0; i < test->sessions; i++)
-        sum += test->is_new[i] ? row[i] : 0;
-    return sum;
+    memset(sums, 0, test->count * sizeof(double));
+    for (size_t i = 0; i < test->sessions; i++) {
+        if (!test->is_new[i])
+            continue;
+        row[count++] = table->columns + i * test->count;
+        for (size_t line = 0; line < test->count && count == 4; line++)
+            sums[line] = sums[line] + row[0][line] + row[1][line] + row[2][line] + row[3][line];
+        count %= 4;
+    }
+    for (size_t i = 0; i < count; i++) {
+        for (size_t line = 0; line < test->count; line++)
+            sums[line] += row[i][line];
+    }
 }
 
 /* The middle one of values, which it puts out of order (Hoare's quickselect). */
@@ -229,9 +255,10 @@ static double deal(const struct test *test, const struct table *table)
     double degrees = base + new > 2 ? base + new - 2 : 1;
     size_t ops = 0;
 
+    sum_new(test, table);
     for (size_t line = 0; line < test->count; line++) {
         /* All values together have the mean 0: the other side's sum is -sum. */
-        double sum = sum_of_new(test, table, line), squares = table->squares[line];
+        double sum = table->sums[line], squares = table->squares[line];
         double within = fmax(0, squares - sum * sum * each);
 
         test->distances[line] = fabs(sum) <= SAME * sqrt(squares) ? 0 : fabs(sum) * each;
@@ -261,13 +288,14 @@ static double striking_ranks(const struct test *test, size_t line)
     double base = (double)test->base, new = (double)test->new, all = base + new;
     double variance = all > 1 ? base * new / all / (all - 1) * test->ranked.squares[line] : 0;
 
-    return variance > 0 ? fabs(sum_of_new(test, &test->ranked, line)) / sqrt(variance) : 0;
+    return variance > 0 ? fabs(test->ranked.sums[line]) / sqrt(variance) : 0;
 }
 
 static void measure(const struct test *test, double *out_values)
 {
     double prior = deal(test, &test->plain);
 
+    sum_new(test, &test->ranked);
     for (size_t line = 0; line < test->count; line++)
         out_values[line] = fmax(striking(test, line, prior), striking_ranks(test, line));
     if (!test->levelled.values)
@@ -452,12 +480,9 @@ int permutation_test(struct permutation_line *lines, size_t count, size_t base_c
         sort_lines(&test);
         find_p(&test, go_through(&test, in_time));
     }
-    free(test.plain.values);
-    free(test.plain.squares);
-    free(test.levelled.values);
-    free(test.levelled.squares);
-    free(test.ranked.values);
-    free(test.ranked.squares);
+    free_table(&test.plain);
+    free_table(&test.levelled);
+    free_table(&test.ranked);
     free(test.observed);
     free(test.drawn);
     free(test.distances);
