@@ -308,15 +308,16 @@ static void add_branch(struct node *node, const char *name, const char *op_type)
     CHECK_OK(node_set_graph(node, name, branch));
 }
 
-/* What makes z, an If of Neg and Abs, where n is 3, or nobody gives it. */
-static void expect_branch(const char *op_type, const char *inputs, bool is_given,
-                          const char *made_by)
+/* What makes z, an If of Neg and Abs that `mover` leads n to, where n is 3, or nobody gives it. */
+static void expect_moved(const char *mover, const char *moved, const char *attributes,
+                         const char *op_type, const char *inputs, bool is_given,
+                         const char *made_by)
 {
     struct graph *graph = build_graph(17);
     struct diag diag = {0};
     struct node *node;
 
-    build_node(graph, "Squeeze", "n:i64 1", "", "m");
+    build_node(graph, mover, moved, attributes, "m");
     build_node(graph, op_type, inputs, "", "c");
     build_node(graph, "Not", "c", "", "d");
     node = build_node(graph, "If", "d", "", "z");
@@ -328,6 +329,12 @@ static void expect_branch(const char *op_type, const char *inputs, bool is_given
     CHECK_OK(lower_graph(graph, &diag));
     assert_string_equal(graph_find_value(graph, "z")->producer->op_type, made_by);
     graph_destroy(&graph);
+}
+
+static void expect_branch(const char *op_type, const char *inputs, bool is_given,
+                          const char *made_by)
+{
+    expect_moved("Squeeze", "n:i64 1", "", op_type, inputs, is_given, made_by);
 }
 
 static void known_conditions_take_their_branch(void **state)
@@ -348,6 +355,14 @@ static void known_conditions_take_their_branch(void **state)
     }
     expect_branch("Equal", "b:i64=2; a:i64=2", false, "Abs");
     expect_branch("Equal", "m; b:i64 2=3,3", true, "If");
+    expect_moved("Gather", "n:i64 1; at:i64=0", "", "Equal", "m; b:i64=3", true, "Abs");
+    expect_moved("Gather", "n:i64 1; at:i64 1=-1", "", "Equal", "m; b:i64=3", true, "Abs");
+    expect_moved("Gather", "n:i64 1; at:i64=1", "", "Equal", "m; b:i64=3", true, "If");
+    expect_moved("Gather", "n:i64 1; at:i64", "", "Equal", "m; b:i64=3", true, "If");
+    expect_moved("Gather", "n:i64 1; at:i64=0", "", "Equal", "m; b:i64=3", false, "If");
+    expect_moved("Cast", "n:i64 1", "to=7", "Equal", "m; b:i64=3", true, "Abs");
+    expect_moved("Cast", "n:i64 1", "to=1", "Equal", "m; b:f32=3", true, "If");
+    expect_moved("Neg", "n:i64 1", "", "Equal", "m; b:i64=3", true, "If");
     expect_branch("Equal", "x:f32; b:f32=3", true, "If");
 }
 

@@ -389,15 +389,27 @@ static bool is_fed(const struct value *x)
     return x && !x->producer && x->is_input && x->dtype == DTYPE_NONE;
 }
 
+/* Whether what a node makes of one whole number is that number, of any shape. */
+static bool moves_number(const struct node *node)
+{
+    int64_t at;
+
+    if (!node || node->domain[0] != '\0')
+        return false;
+    if (is_op(node, "Cast"))
+        return node_int(node, "to", DTYPE_NONE) == DTYPE_I64;
+    if (is_op(node, "Gather")) /* of one there is no other */
+        return find_number(node_input(node, 1), 1, &at) && (at == 0 || at == -1);
+    return lower_is_listed("Identity Reshape Squeeze Unsqueeze", node->op_type);
+}
+
 /* One whole number or bool that is known, also behind what only moves it. */
 static bool known_number(const struct value *value, int64_t *out_number)
 {
     struct tensor_view view = {0};
     int steps = DEPTH_MAX;
 
-    while (value && !lower_given(value, &view) && --steps > 0 && value->producer &&
-           value->producer->domain[0] == '\0' &&
-           lower_is_listed("Identity Reshape Squeeze Unsqueeze", value->producer->op_type))
+    while (value && !lower_given(value, &view) && --steps > 0 && moves_number(value->producer))
         value = node_input(value->producer, 0);
     if (!view.data || shape_elements(&view.shape) != 1)
         return false;
