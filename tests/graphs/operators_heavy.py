@@ -83,6 +83,8 @@ def image(b, dtype=None, dims=None):
     dims = b.rng.choice([1, 2, 2, 2, 2, 3]) if dims is None else dims
     channels = b.rng.choice([1, 2, 3, 4, 6, 8, 12, 16, 24, 32])
     spatial = [b.rng.randint(2, 20 if dims < 3 else 7) for _ in range(dims)]
+    if dims > 1 and b.rng.random() < 0.1:
+        spatial[-1] = 1  # a sequence that stands as an image of one column
     return b.fresh(F32 if dtype is None else dtype[0], [b.rng.choice([1, 1, 2, 3]), channels, *spatial])
 
 

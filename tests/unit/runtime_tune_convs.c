@@ -33,7 +33,8 @@ static struct value *add_weights(struct graph *graph, int rank, const int64_t *d
     return value;
 }
 
-/* One convolution, forward or transposed, maybe followed by a second one and an activation. */
+/* One convolution, forward or transposed, maybe followed by a second one and an activation; some of a
+ * sequence that stands as an image of one column. */
 static struct graph *make_graph(void)
 {
     static const int channels[] = {1, 1, 2, 3, 8, 16};
@@ -49,6 +50,8 @@ static struct graph *make_graph(void)
         w[2 + i] = pick(1, 3);
         x.dims[2 + i] = pick(4, 9);
     }
+    for (int i = rank - 1; i > 0 && pick(0, 2) == 0; i--)
+        w[2 + i] = x.dims[2 + i] = 1;
     input = graph_add_value(graph, "x", DTYPE_F32, &x, NULL);
     y = graph_add_value(graph, "y", DTYPE_NONE, &(struct shape){.rank = -1}, NULL);
     assert_true(input && y && graph_add_input(graph, input) == 0);

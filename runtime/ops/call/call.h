@@ -339,6 +339,10 @@ int call_bind_product_any(const struct call_request *request, struct call *call,
 int call_window(const struct call_request *request, uint32_t x, const int64_t *kernel,
                 struct kernel_window *out_window);
 
+/** The same for a convolution: innermost is an axis that has more than one element, where one does. */
+int call_conv_window(const struct call_request *request, uint32_t x, const int64_t *kernel,
+                     struct kernel_window *out_window);
+
 /** A list attribute with one entry per spatial axis (pads: two), or the fallback everywhere.
  *  -ENOTSUP where one is below `lowest` or beyond int32. */
 int call_axis_ints(const struct call_request *request, const char *name, size_t count,

@@ -70,7 +70,7 @@ static int take_geometry(const struct call_request *request, const struct roles 
     s->batch = x->dims[0];
     s->channels = x->dims[1];
     s->filters = w->dims[0];
-    return call_window(request, (uint32_t)roles->x, w->dims + 2, &s->window);
+    return call_conv_window(request, (uint32_t)roles->x, w->dims + 2, &s->window);
 }
 
 /* One number, or one per filter where `out_per_filter` is not NULL. */

@@ -96,6 +96,37 @@ int call_window(const struct call_request *request, uint32_t x_index, const int6
     return rc;
 }
 
+/* An innermost axis of one, as where sequences are images of one column, changes no address: the axis
+ * before it takes its place, along which kernels take many elements at once. */
+static void skip_innermost_of_one(struct kernel_window *window)
+{
+    enum { INNERMOST = KERNEL_SPATIAL - 1 };
+    int64_t *const axes[] = {window->in,       window->out,       window->kernel, window->stride,
+                             window->dilation, window->pad_begin, window->pad_end};
+
+    for (int step = 0; step < INNERMOST; step++) {
+        if (window->in[INNERMOST] != 1 || window->out[INNERMOST] != 1 ||
+            window->kernel[INNERMOST] != 1 || window->pad_begin[INNERMOST] != 0)
+            return;
+        for (size_t i = 0; i < sizeof(axes) / sizeof(axes[0]); i++) {
+            int64_t innermost = axes[i][INNERMOST];
+
+            memmove(axes[i] + 1, axes[i], INNERMOST * sizeof(axes[i][0]));
+            axes[i][0] = innermost;
+        }
+    }
+}
+
+int call_conv_window(const struct call_request *request, uint32_t x_index, const int64_t *kernel,
+                     struct kernel_window *out_window)
+{
+    int rc = call_window(request, x_index, kernel, out_window);
+
+    if (rc == 0)
+        skip_innermost_of_one(out_window);
+    return rc;
+}
+
 int call_conv_shape(const struct call_request *request, struct kernel_conv *out_shape)
 {
     const struct tensor_view *x = call_input(request, 0), *w = call_input(request, 1);
@@ -121,7 +152,7 @@ int call_conv_shape(const struct call_request *request, struct kernel_conv *out_
     shape.channels = x->shape.dims[1];
     shape.filters = y->dims[1];
     shape.rank = x->shape.rank - 2;
-    rc = call_window(request, 0, w->shape.dims + 2, &shape.window);
+    rc = call_conv_window(request, 0, w->shape.dims + 2, &shape.window);
     if (rc == 0)
         *out_shape = shape;
     return rc;
