@@ -15,13 +15,22 @@ static bool is_listed(const struct kernel_conv_versions *versions, const char *n
 }
 
 /* NULL: the first of oneDNN's list. A name that this CPU does not have is on no list. */
-static const char *prefer(const struct kernel_conv *shape, char name[KERNEL_CONV_VERSION_BYTES])
+static const char *prefer(const struct kernel_conv *shape, bool has_bias, bool has_residual,
+                          char name[KERNEL_CONV_VERSION_BYTES])
 {
     const char *own = conv_winograd_prefer(shape, name);
 
     if (!own)
         own = conv_spread_prefer(shape, name);
+    if (!own)
+        own = conv_padded_prefer(shape, has_bias, has_residual, name);
     return own ? own : conv_dnnl_prefer(shape);
+}
+
+static const char *prefer_for(const struct conv_request *request,
+                              char name[KERNEL_CONV_VERSION_BYTES])
+{
+    return prefer(request->shape, request->bias != NULL, request->has_residual, name);
 }
 
 static int create(const struct conv_request *request, const char *version,
@@ -31,6 +40,8 @@ static int create(const struct conv_request *request, const char *version,
 
     if (rc == -ENOTSUP && version)
         rc = conv_spread_create(request, version, out_plan);
+    if (rc == -ENOTSUP && version)
+        rc = conv_padded_create(request, version, out_plan);
     return rc == -ENOTSUP ? conv_dnnl_create(request, version, out_plan) : rc;
 }
 
@@ -39,13 +50,14 @@ int kernel_conv_plan_list(const struct kernel_conv *shape, bool has_bias, bool h
 {
     struct kernel_conv_versions all = {0};
     char name[KERNEL_CONV_VERSION_BYTES];
-    const char *preferred = prefer(shape, name);
+    const char *preferred = prefer(shape, has_bias, has_residual, name);
 
     *out_versions = (struct kernel_conv_versions){0};
     conv_dnnl_list(shape, has_bias, has_residual, with_slow, &all);
     conv_winograd_list(shape, &all);
     if (!has_residual)
         conv_spread_list(shape, &all);
+    conv_padded_list(shape, has_bias, has_residual, &all);
     for (int i = 0; preferred && i < all.count; i++)
         if (strcmp(all.items[i].name, preferred) == 0)
             out_versions->items[out_versions->count++] = all.items[i];
@@ -59,7 +71,7 @@ static int create_f32(const struct conv_request *request, const char *version,
                       struct kernel_conv_plan **out_plan)
 {
     char name[KERNEL_CONV_VERSION_BYTES];
-    const char *preferred = version ? NULL : prefer(request->shape, name);
+    const char *preferred = version ? NULL : prefer_for(request, name);
     int rc = preferred ? create(request, preferred, out_plan) : -ENOTSUP;
 
     return rc == -ENOTSUP ? create(request, version, out_plan) : rc;
@@ -76,7 +88,7 @@ static int create_stored(const struct conv_request *request, const char *version
                          struct kernel_conv_plan **out_plan)
 {
     char name[KERNEL_CONV_VERSION_BYTES];
-    const char *preferred = version ? version : prefer(request->shape, name);
+    const char *preferred = version ? version : prefer_for(request, name);
     int rc;
 
     if (!is_of_dnnl(preferred))

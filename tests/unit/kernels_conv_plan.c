@@ -29,6 +29,9 @@ static const struct sample padded[] = {
     {"far pads", 4, 20, {3, 3}, {1, 1}, {1, 1}, {20, 20}, {20, 20}, true, CLIP, true},
     {"rows below", 8, 8, {2, 9}, {2, 3}, {1, 1}, {0, 1}, {3, 1}, true, RELU, true},
     {"large stride", 8, 16, {1, 6}, {2, 2}, {4, 1}, {4, 0}, {4, 1}, true, RELU, true},
+    {"wide window", 8, 8, {6, 40}, {3, 39}, {1, 1}, {1, 19}, {1, 19}, true, RELU, false},
+    {"wide, by 2", 16, 24, {7, 60}, {2, 31}, {2, 2}, {0, 15}, {3, 14}, false, NONE, false},
+    {"wide, beyond", 8, 8, {1, 9}, {1, 11}, {1, 1}, {0, 30}, {2, 30}, true, CLIP, true},
     {"columns", 8, 16, {6, 5}, {3, 1}, {1, 1}, {1, 2}, {1, 2}, true, RELU, false},
 };
 
