@@ -22,7 +22,7 @@ unsigned crash_rounds(unsigned standard)
 
     if (text && atoi(text) > 0)
         return (unsigned)atoi(text);
-    return turns_all() ? standard : (standard + 3) / 4;
+    return turns_rounds(standard);
 }
 
 void crash_choose_scenario(void)

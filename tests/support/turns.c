@@ -2,7 +2,12 @@
 /* Ways that are taken in turn. */
 #include "tests/support/turns.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
+
+#include "base/clock.h"
 
 bool turns_all(void)
 {
@@ -14,4 +19,19 @@ bool turns_all(void)
 bool turns_take(size_t turn, size_t way, size_t ways)
 {
     return turns_all() || turn % ways == way;
+}
+
+unsigned turns_rounds(unsigned all)
+{
+    return turns_all() ? all : (all + 3) / 4;
+}
+
+uint64_t turns_seed(void)
+{
+    const char *given = getenv("OPTRACE_TEST_SEED");
+    const uint64_t seed = (given ? strtoull(given, NULL, 10) : ot_clock_ns(CLOCK_REALTIME)) | 1;
+
+    printf("OPTRACE_TEST_SEED=%" PRIu64 "\n", seed);
+    fflush(stdout);
+    return seed;
 }

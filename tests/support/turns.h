@@ -11,17 +11,27 @@
  *
  * By the sum of both places each report and each choice meets all traces. OPTRACE_TEST_ALL=1 in the
  * environment walks the whole product. Scripts have the same in tests/flow/turns.py.
+ *
+ * Rounds that each draw something else at random are of that kind: a run does some of them, from a
+ * seed of its own, so that many runs do many.
  */
 #ifndef OPTRACE_TESTS_SUPPORT_TURNS_H
 #define OPTRACE_TESTS_SUPPORT_TURNS_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /** Whether whoever runs the test wants all of it. */
 bool turns_all(void);
 
 /** Whether it is the turn of `way`, which is below `ways`. One of them is, whatever `turn` is. */
 bool turns_take(size_t turn, size_t way, size_t ways);
+
+/** Of so many rounds at random those that this run does: a quarter, or all. */
+unsigned turns_rounds(unsigned all);
+
+/** Where this run begins to draw, above 0: $OPTRACE_TEST_SEED, else by the clock; printed. */
+uint64_t turns_seed(void);
 
 #endif

@@ -14,12 +14,13 @@
 #include "tests/support/store_crash.h"
 #include "tests/support/store_support.h"
 #include "tests/support/temp.h"
+#include "tests/support/turns.h"
 #include "tests/support/wait.h"
 
 enum {
     OPS = 10,
     TRANSACTION_EVENTS_MAX = 3000,
-    ROUNDS = 120, /* half of them dying at a write */
+    ROUNDS = 120, /* half of them dying at a write; turns_rounds() */
     ROUNDS_PER_FILE = 10,
 };
 
@@ -28,7 +29,7 @@ static char *path;
 /* In memory that the test and its children share: how much the child knows to be committed. */
 static volatile uint64_t *committed;
 
-static uint64_t seed = 88172645463325252u;
+static uint64_t seed;
 
 static uint64_t random_u64(void)
 {
@@ -139,7 +140,10 @@ static bool has_moved_on(void *context)
 
 static void nothing_committed_is_lost_or_torn(void **state)
 {
-    for (int round = 0; round < ROUNDS; round++) {
+    const unsigned rounds = turns_rounds(ROUNDS);
+
+    seed = turns_seed();
+    for (unsigned round = 0; round < rounds; round++) {
         uint64_t before;
         struct death death = {.seed = random_u64() | 1};
         struct child child;
