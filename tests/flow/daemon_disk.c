@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/exit_status.h"
+#include "tests/support/at_once.h"
 #include "tests/support/check.h"
 #include "tests/support/optraced.h"
 #include "tests/support/raw_client.h"
@@ -403,5 +404,5 @@ int main(void)
         cmocka_unit_test(what_dead_programs_leave_is_bounded),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return AT_ONCE_RUN(tests, 3);
 }

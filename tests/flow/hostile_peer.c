@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "tests/flow/hostile_scene.h"
+#include "tests/support/at_once.h"
 #include "tests/support/check.h"
 #include "tests/support/wait.h"
 
@@ -616,5 +617,5 @@ int main(void)
     };
 
     signal(SIGPIPE, SIG_IGN);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return AT_ONCE_RUN(tests, 3);
 }

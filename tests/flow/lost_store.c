@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/exit_status.h"
+#include "tests/support/at_once.h"
 #include "tests/support/check.h"
 #include "tests/support/optraced.h"
 #include "tests/support/raw_client.h"
@@ -179,5 +180,5 @@ int main(void)
         cmocka_unit_test(another_file_in_its_place_ends_it),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return AT_ONCE_RUN(tests, 5);
 }

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/support/at_once.h"
 #include "tests/support/check.h"
 #include "tests/support/optraced.h"
 #include "tests/support/place.h"
@@ -549,5 +550,5 @@ int main(void)
         CASE(two_commands_do_not_share_a_file),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return AT_ONCE_RUN(tests, 4);
 }

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "tests/flow/user_scene.h"
+#include "tests/support/at_once.h"
 #include "tests/support/check.h"
 #include "tests/support/optraced.h"
 #include "tests/support/place.h"
@@ -463,5 +464,5 @@ int main(void)
 
     cannot_be_others = user_scene_init();
     signal(SIGPIPE, SIG_IGN);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return AT_ONCE_RUN(tests, 3);
 }
