@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The reports on devices against numbers computed from the recordings themselves, by the formulas in
 the comments: Kineto traces with json, an Nsight Systems export with sqlite3. Skipped without them."""
+import bisect
 import collections
+import functools
 import gzip
+import itertools
 import json
 import math
 import os
@@ -24,6 +27,7 @@ Span = collections.namedtuple("Span", "kind name device stream start end bytes c
                               defaults=(None,) * 6)
 
 
+@functools.cache
 def report(path, name, *options):
     command = [str(PROGRAM), str(path), "--report", name, "--format", "json", *options]
     if name != "overview":
@@ -69,6 +73,7 @@ def ns(value):
     return int(whole) * 1000 + int((rest + "000")[:3])
 
 
+@functools.cache
 def read_kineto(name):
     """Device spans, launches by correlation, host ops."""
     with gzip.open(TRACES / "kineto-gpu" / f"{name}.json.gz", "rt") as file:
@@ -366,6 +371,24 @@ def check_collectives(path):
     return sum(line[0] for line in sums.values())
 
 
+def reach_of(spans):
+    """A function: how far those of a thread reach that had begun by a time."""
+    threads = collections.defaultdict(list)
+    for span in spans:
+        threads[span.thread].append((span.start, span.end))
+    ends = {}
+    for thread, found in threads.items():
+        found.sort()
+        ends[thread] = [start for start, _ in found], list(itertools.accumulate((end for _, end in found), max))
+
+    def reach(thread, time):
+        starts, until = ends.get(thread, ((), ()))
+        place = bisect.bisect_right(starts, time)
+        return until[place - 1] if place else -math.inf
+
+    return reach
+
+
 def check_labels(path):
     """Calls of ops in any label, on the label's thread; and what autograd ran on another thread while
     a label was open whose thread was in no op."""
@@ -379,18 +402,15 @@ def check_labels(path):
         start = ns(event["ts"])
         span = Span(None, event["name"], None, None, start, start + ns(event["dur"]), thread=event["tid"])
         {"user_annotation": labels, "cpu_op": ops, "cuda_runtime": calls}[event["cat"]].append(span)
-    scopes, others = list(labels), 0
+    scopes, others, busy = list(labels), 0, reach_of(ops + calls)
     for op in ops:
         around = [label for label in labels if label.start <= op.start and label.end >= op.end
                   and label.thread != op.thread] if autograd.match(op.name) else []
-        if any(not any(other.thread == label.thread and other.start <= op.start < other.end
-                       for other in ops + calls) for label in around):
+        if any(busy(label.thread, op.start) <= op.start for label in around):
             scopes.append(op)
             others += 1
-    counts = collections.Counter(
-        op.name for op in ops
-        if any(scope.thread == op.thread and scope.start <= op.start and op.end <= scope.end
-               for scope in scopes))
+    reach = reach_of(scopes)
+    counts = collections.Counter(op.name for op in ops if reach(op.thread, op.start) >= op.end)
     got = collections.Counter()
     for row in report(path, "ops", "--label", ".*", "--show-host")["host"]["rows"]:
         got[row["name"]] += row["calls"] if row["type"] == "cpu_op" else 0
