@@ -113,6 +113,20 @@ void onnx_sample_init(struct onnx_sample *s)
     s->graph.n_output = 1;
 }
 
+static void init_condition(struct onnx_control_sample *c)
+{
+    onnx__value_info_proto__init(&c->condition);
+    onnx__type_proto__init(&c->type);
+    onnx__type_proto__tensor__init(&c->tensor_type);
+    onnx__tensor_shape_proto__init(&c->shape);
+    c->condition.name = "c";
+    c->condition.type = &c->type;
+    c->type.tensor_type = &c->tensor_type;
+    c->tensor_type.has_elem_type = 1;
+    c->tensor_type.elem_type = 9;
+    c->tensor_type.shape = &c->shape;
+}
+
 void onnx_control_sample_init(struct onnx_control_sample *c)
 {
     struct onnx_sample *s = &c->outer;
@@ -133,15 +147,10 @@ void onnx_control_sample_init(struct onnx_control_sample *c)
     s->graph.n_node = 1;
     s->nodes[1].op_type = "If";
     s->nodes[1].n_attribute = 2;
-    onnx__tensor_proto__init(&c->condition);
-    s->names[1][0] = c->condition.name = "c";
-    c->condition.has_data_type = 1;
-    c->condition.data_type = 9;
-    c->one = 1;
-    c->condition.int32_data = &c->one;
-    c->condition.n_int32_data = 1;
-    s->initialisers[1] = &c->condition;
-    s->graph.n_initializer = 2;
+    s->names[1][0] = "c";
+    init_condition(c);
+    s->inputs[1] = &c->condition;
+    s->graph.n_input = 2;
 }
 
 uint8_t *onnx_sample_pack(const struct onnx_sample *s, size_t *out_size)

@@ -40,13 +40,15 @@ struct onnx_sample {
 
 void onnx_sample_init(struct onnx_sample *sample);
 
-/** y = If(true) of two branches that both are the sample's graph. Like a sample unfit for copying.
- */
+/** y = If(c) of two branches that both are the sample's graph; c is an input, or none were left of
+ *  the If. Like a sample unfit for copying. */
 struct onnx_control_sample {
     struct onnx_sample outer, inner;
     Onnx__AttributeProto other;
-    Onnx__TensorProto condition;
-    int32_t one;
+    Onnx__ValueInfoProto condition;
+    Onnx__TypeProto type;
+    Onnx__TypeProto__Tensor tensor_type;
+    Onnx__TensorShapeProto shape;
     uint8_t branch[1000];
 };
 
