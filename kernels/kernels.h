@@ -252,14 +252,6 @@ COMMON_KERNELS(KERNEL_DECLARE);
     } name
 #define KERNEL_ENTRY_OF(name, versions) KERNEL_ENTRY(name##_fn, name)
 
-struct kernel_table {
-    KERNEL_ENTRY(unary_f32_fn, unary_f32[KERNEL_UNARY_COUNT]);
-    KERNEL_ENTRY(binary_fn, binary[KERNEL_BINARY_COUNT][KERNEL_DTYPES]); /* fn NULL: no such */
-    KERNEL_ENTRY(pool_f32_fn, max_pool_f32);
-    KERNEL_ENTRY(pool_f32_fn, average_pool_f32);
-    ALL_KERNELS(KERNEL_ENTRY_OF);
-};
-
 /** How much of this CPU a table may use. Each level holds the ones before it. */
 enum kernel_level {
     KERNEL_LEVEL_REF,
@@ -267,6 +259,15 @@ enum kernel_level {
     KERNEL_LEVEL_AVX2,     /* and FMA, F16C */
     KERNEL_LEVEL_AVX512,   /* F, BW, DQ, VL */
     KERNEL_LEVELS,
+};
+
+struct kernel_table {
+    enum kernel_level level; /* of which no entry is above */
+    KERNEL_ENTRY(unary_f32_fn, unary_f32[KERNEL_UNARY_COUNT]);
+    KERNEL_ENTRY(binary_fn, binary[KERNEL_BINARY_COUNT][KERNEL_DTYPES]); /* fn NULL: no such */
+    KERNEL_ENTRY(pool_f32_fn, max_pool_f32);
+    KERNEL_ENTRY(pool_f32_fn, average_pool_f32);
+    ALL_KERNELS(KERNEL_ENTRY_OF);
 };
 
 /** The best level that this CPU has. */

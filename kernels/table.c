@@ -110,7 +110,7 @@ enum kernel_level kernel_best_level(void)
 
 void kernel_table_init(struct kernel_table *table, enum kernel_level level)
 {
-    *table = (struct kernel_table){0};
+    *table = (struct kernel_table){.level = level};
     init_ref(table);
     if (level >= KERNEL_LEVEL_PORTABLE) {
         USE_VERSIONS(portable);

@@ -8,17 +8,19 @@
 
 #include "runtime/ops/call/call.h"
 
-/* Whether a Conv is worth it: preparing takes some microseconds, and reads each weight once. */
+/* Whether a convolution is worth it: preparing takes some microseconds, and reads each weight once. */
 static bool is_large_conv(const struct node *node, const struct tensor_view *inputs,
                           const struct tensor_view *outputs)
 {
     enum { PRODUCTS_MIN = 1 << 18 };
     const struct shape *w = node->input_count < 2 ? NULL : &inputs[1].shape;
+    const bool is_transposed = strcmp(node->op_type, "ConvTranspose") == 0;
+    const struct shape *windows = is_transposed ? &inputs[0].shape : &outputs[0].shape;
 
-    return w && node->domain[0] == '\0' && strcmp(node->op_type, "Conv") == 0 &&
+    return w && node->domain[0] == '\0' && (is_transposed || strcmp(node->op_type, "Conv") == 0) &&
            node->fused.residual_input < 0 && node->input_count <= 3 && w->rank > 2 &&
            w->dims[0] > 0 && inputs[0].dtype == DTYPE_F32 && inputs[1].dtype == DTYPE_F32 &&
-           shape_elements(&outputs[0].shape) > PRODUCTS_MIN / (shape_elements(w) / w->dims[0] + 1);
+           shape_elements(windows) > PRODUCTS_MIN / (shape_elements(w) / w->dims[0] + 1);
 }
 
 /* Returns as call_bind_conv_plan(). */
@@ -50,7 +52,7 @@ int eval_node_with(const struct graph *graph, const struct node *node,
     struct call call = {0};
     int rc = 1;
 
-    if (options->prepares && is_large_conv(node, inputs, outputs))
+    if (options->kernels->level > KERNEL_LEVEL_REF && is_large_conv(node, inputs, outputs))
         rc = bind_prepared(&request, &call);
     if (rc != 0)
         rc = call_bind_any(&request, call_bind, &call);
@@ -85,7 +87,7 @@ static int eval_at(enum kernel_level level, const struct graph *graph, const str
                    const struct tensor_view *inputs, struct tensor_view *outputs, struct diag *diag)
 {
     struct kernel_table kernels;
-    struct eval_options options = {.kernels = &kernels, .prepares = level > KERNEL_LEVEL_REF};
+    struct eval_options options = {.kernels = &kernels};
 
     kernel_table_init(&kernels, level);
     return eval_node_with(graph, node, inputs, outputs, &options, diag);

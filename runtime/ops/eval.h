@@ -34,10 +34,10 @@ struct eval_options {
     const struct call_watch *watch; /* NULL: nobody */
     uint32_t first_inner;           /* number of the first step inside of the node; where somebody
                                        watches, the node itself is the one before */
-    bool prepares;                  /* large convolutions by kernels that prepare their weights */
 };
 
-/** The same with other kernels than the reference ones. */
+/** The same with other kernels than the reference ones; large convolutions by those that prepare their
+ *  weights then. */
 int eval_node_with(const struct graph *graph, const struct node *node,
                    const struct tensor_view *inputs, struct tensor_view *outputs,
                    const struct eval_options *options, struct diag *diag);

@@ -9,6 +9,7 @@
 #include "runtime/exec/exec.h"
 #include "runtime/ops/eval.h"
 #include "runtime/ops/shape/shape.h"
+#include "tests/support/exec_check.h"
 #include "tests/support/graph_build.h"
 
 /* A body's input, whose type is what it is fed. */
@@ -108,6 +109,42 @@ static void a_condition_may_change_between_runs(void **state)
     assert_true(run(exec, x, 1) == -5.0f);
     exec_destroy(&exec);
     graph_destroy(&graph);
+}
+
+/* A convolution in a branch has kernels that prepare its weights; they give what the reference does. */
+static void check_branches(const char *op_type)
+{
+    static const char ends[] = "x:f32 1,16,24,24; w:f32 16,16,3,3; b:f32 16";
+    struct graph *graph = build_graph(13), *bodies[2];
+    struct node *node;
+    struct diag diag = {0};
+
+    build_node(graph, op_type, ends, "pads=[1,1,1,1]", "plain");
+    build_node(graph, "Greater", "s:f32; t:f32", "", "c");
+    node = build_node(graph, "If", "c", "", "y");
+    for (int i = 0; i < 2; i++) {
+        bodies[i] = build_graph(13);
+        body_input(bodies[i], "x");
+        body_input(bodies[i], "w");
+        body_input(bodies[i], "b");
+        build_node(bodies[i], op_type, "x; w; b", "pads=[1,1,1,1]", "r");
+        build_output(bodies[i], "r");
+        CHECK_OK(graph_sort(bodies[i], &diag));
+        CHECK_OK(node_capture(node, bodies[i], graph_find_value(graph, "x")));
+        CHECK_OK(node_capture(node, bodies[i], graph_find_value(graph, "w")));
+        CHECK_OK(node_capture(node, bodies[i], graph_find_value(graph, "b")));
+        CHECK_OK(node_set_graph(node, i ? "else_branch" : "then_branch", bodies[i]));
+    }
+    build_output(graph, "y");
+    CHECK_OK(shape_infer(graph, eval_node, &diag));
+    exec_check_graph(graph, 1, 1, op_type);
+    graph_destroy(&graph);
+}
+
+static void convolutions_in_branches(void **state)
+{
+    check_branches("Conv");
+    check_branches("ConvTranspose");
 }
 
 static void branches_may_differ_in_shape(void **state)
@@ -327,6 +364,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_condition_may_change_between_runs),
+        cmocka_unit_test(convolutions_in_branches),
         cmocka_unit_test(branches_may_differ_in_shape),
         cmocka_unit_test(the_other_branch_may_be_unsupported),
         cmocka_unit_test(bodies_must_fit),

@@ -44,7 +44,8 @@ static int run_now(struct infer *infer)
     if (rc == 0 && !(inputs = input_views(node)))
         rc = -ENOMEM;
     if (rc == 0) {
-        kernel_table_init(&kernels, KERNEL_LEVEL_REF);
+        kernel_table_init(&kernels,
+                          kernel_best_level()); /* how many there are is what the run finds */
         rc = control_run(node, inputs, outputs, &options, infer->diag);
     }
     for (uint32_t i = 0; outputs && i < node->output_count; i++) {
