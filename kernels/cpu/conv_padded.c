@@ -90,21 +90,26 @@ static int64_t reach_behind(const struct kernel_window *w)
            w->pad_begin[2];
 }
 
+static bool is_possible(const struct kernel_conv *shape)
+{
+    enum { BLOCK = 3 }; /* in which the kernel goes along a row (2.6.3) */
+    const struct kernel_window *w = &shape->window;
+
+    for (int i = 0; i < KERNEL_SPATIAL; i++)
+        if (w->out[i] < 1 || w->in[i] < 1)
+            return false;
+    return !shape->is_transposed && shape->batch > 0 &&
+           (w->pad_begin[2] > BLOCK || reach_behind(w) > BLOCK);
+}
+
 /* oneDNN's kernel behind it; false: there is nothing to gain. To ask what oneDNN has takes a while: not
  * of the pads that each network has. */
 static bool find_kernel(const struct kernel_conv *shape, bool has_bias, bool has_residual,
                         struct kernel_conv_version *out_kernel)
 {
-    enum { BLOCK = 3 }; /* in which the kernel goes along a row (2.6.3) */
-    const struct kernel_window *w = &shape->window;
     struct kernel_conv inner;
 
-    for (int i = 0; i < KERNEL_SPATIAL; i++)
-        if (w->out[i] < 1 || w->in[i] < 1)
-            return false;
-    if (shape->is_transposed || shape->batch < 1 ||
-        (w->pad_begin[2] <= BLOCK && reach_behind(w) <= BLOCK) ||
-        !strstr(first_of(shape, has_bias, has_residual).name, "gemm:"))
+    if (!is_possible(shape) || !strstr(first_of(shape, has_bias, has_residual).name, "gemm:"))
         return false;
     make_inner(shape, &inner);
     *out_kernel = first_of(&inner, has_bias, has_residual);
@@ -224,24 +229,25 @@ int conv_padded_create(const struct conv_request *request, const char *version,
 {
     static const struct conv_plan_type type = {destroy, run, place};
     struct conv_request inner_request = *request;
-    struct kernel_conv_version kernel;
+    char kernel[KERNEL_CONV_VERSION_BYTES];
     struct kernel_conv inner;
     struct padded_plan *plan;
     int rc;
 
-    if (strncmp(version, prefix, strlen(prefix)) != 0 ||
-        !find_kernel(request->shape, request->bias != NULL, request->has_residual, &kernel) ||
-        strcmp(version + strlen(prefix), kernel.name + strlen("dnnl:")) != 0)
+    if (strncmp(version, prefix, strlen(prefix)) != 0 || !is_possible(request->shape))
+        return -ENOTSUP;
+    snprintf(kernel, sizeof(kernel), "dnnl:%s", version + strlen(prefix));
+    if (!is_direct(kernel))
         return -ENOTSUP;
     plan = calloc(1, sizeof(*plan));
     if (!plan)
         return -ENOMEM;
     plan->base.type = &type;
-    name_of(&kernel, plan->base.version);
+    snprintf(plan->base.version, sizeof(plan->base.version), "%s", version);
     make_inner(request->shape, &inner);
     make_lines(request->shape, &inner, &plan->lines);
     inner_request.shape = &inner;
-    rc = conv_dnnl_create(&inner_request, kernel.name, &plan->inner);
+    rc = conv_dnnl_create(&inner_request, kernel, &plan->inner);
     if (rc < 0) {
         destroy(&plan->base);
         return rc;
