@@ -114,26 +114,25 @@ static void a_condition_may_change_between_runs(void **state)
 /* A convolution in a branch has kernels that prepare its weights; they give what the reference does. */
 static void check_branches(const char *op_type)
 {
-    static const char ends[] = "x:f32 1,16,24,24; w:f32 16,16,3,3; b:f32 16";
-    struct graph *graph = build_graph(13), *bodies[2];
+    static const char *const names[] = {"x", "w", "b"};
+    struct graph *graph = build_graph(13), *body;
     struct node *node;
     struct diag diag = {0};
 
-    build_node(graph, op_type, ends, "pads=[1,1,1,1]", "plain");
+    build_value(graph, "x:f32 1,16,24,24");
+    build_value(graph, "w:f32 16,16,3,3");
+    build_value(graph, "b:f32 16");
     build_node(graph, "Greater", "s:f32; t:f32", "", "c");
     node = build_node(graph, "If", "c", "", "y");
     for (int i = 0; i < 2; i++) {
-        bodies[i] = build_graph(13);
-        body_input(bodies[i], "x");
-        body_input(bodies[i], "w");
-        body_input(bodies[i], "b");
-        build_node(bodies[i], op_type, "x; w; b", "pads=[1,1,1,1]", "r");
-        build_output(bodies[i], "r");
-        CHECK_OK(graph_sort(bodies[i], &diag));
-        CHECK_OK(node_capture(node, bodies[i], graph_find_value(graph, "x")));
-        CHECK_OK(node_capture(node, bodies[i], graph_find_value(graph, "w")));
-        CHECK_OK(node_capture(node, bodies[i], graph_find_value(graph, "b")));
-        CHECK_OK(node_set_graph(node, i ? "else_branch" : "then_branch", bodies[i]));
+        body = build_graph(13);
+        for (int k = 0; k < 3; k++)
+            body_input(body, names[k]);
+        build_node(body, op_type, "x; w; b", "pads=[1,1,1,1]", "r");
+        build_output(body, "r");
+        for (int k = 0; k < 2; k++)
+            CHECK_OK(node_capture(node, body, graph_find_value(graph, names[k])));
+        give_body(graph, node, i ? "else_branch" : "then_branch", body, names[2]);
     }
     build_output(graph, "y");
     CHECK_OK(shape_infer(graph, eval_node, &diag));
