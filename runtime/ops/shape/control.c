@@ -44,8 +44,8 @@ static int run_now(struct infer *infer)
     if (rc == 0 && !(inputs = input_views(node)))
         rc = -ENOMEM;
     if (rc == 0) {
-        kernel_table_init(&kernels,
-                          kernel_best_level()); /* how many there are is what the run finds */
+        /* Those of the run, which then finds as many numbers. */
+        kernel_table_init(&kernels, kernel_best_level());
         rc = control_run(node, inputs, outputs, &options, infer->diag);
     }
     for (uint32_t i = 0; outputs && i < node->output_count; i++) {
