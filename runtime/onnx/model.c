@@ -382,6 +382,25 @@ static int read_output_port(struct graph *graph, const Onnx__ValueInfoProto *inf
     return rc;
 }
 
+/* An output that is named once more: a value of its own, since each is read at its own place. */
+static int repeat_output(struct graph *graph, const char *name, size_t place,
+                         struct value **value_ptr)
+{
+    struct value *copy;
+    char *label;
+
+    if (asprintf(&label, "%s#%zu", name, place) < 0)
+        return -ENOMEM;
+    copy = graph_add_value(graph, label, DTYPE_NONE, &unknown_shape, NULL);
+    if (!copy) /* perhaps there is such a name */
+        copy = graph_add_value(graph, NULL, DTYPE_NONE, &unknown_shape, NULL);
+    free(label);
+    if (!copy || !graph_add_node(graph, "Identity", "", NULL, value_ptr, 1, &copy, 1))
+        return -ENOMEM;
+    *value_ptr = copy;
+    return 0;
+}
+
 static int read_outputs(struct graph *graph, const Onnx__GraphProto *proto, bool is_body,
                         struct diag *diag)
 {
@@ -397,12 +416,12 @@ static int read_outputs(struct graph *graph, const Onnx__GraphProto *proto, bool
         value = graph_find_value(graph, info->name);
         if (!value && is_body)
             rc = capture_output(graph, info->name, &value);
+        else if (value && value->is_output)
+            rc = repeat_output(graph, info->name, i, &value);
         if (rc < 0)
             return rc;
         if (!value)
             return diag_set(diag, -EINVAL, "nothing computes the graph's output '%s'", info->name);
-        if (value->is_output)
-            return diag_set(diag, -EINVAL, "the graph names the output '%s' twice", info->name);
         if (!is_body)
             rc = read_output_port(graph, info, value, diag);
         else if (graph_add_output(graph, value) < 0)
