@@ -133,16 +133,54 @@ size_t text_show(const char *text, size_t length, char *out_shown, size_t room)
     return used;
 }
 
-int text_put(const char *text, FILE *stream)
+/* How many of the first bytes are shown as they are. */
+static size_t plain_length(const char *text, size_t length)
+{
+    size_t at = 0;
+    uint32_t code;
+
+    while (at < length) {
+        const unsigned char byte = (unsigned char)text[at];
+        size_t size = 1;
+
+        if (byte >= 0x80) {
+            size = text_decode(text + at, length - at, &code);
+            if (size == 0 || text_is_steering(code))
+                break;
+        } else if (byte < 0x20 || byte == 0x7f) {
+            break;
+        }
+        at += size;
+    }
+    return at;
+}
+
+int text_put_some(const char *text, size_t length, FILE *stream)
 {
     char shown[TEXT_SHOWN_BYTES];
 
-    for (size_t at = 0, length = strlen(text); at < length;) {
-        at += text_show_next(text + at, length - at, shown);
-        if (fputs(shown, stream) == EOF)
+    while (length) {
+        const size_t plain = plain_length(text, length);
+
+        if (plain && fwrite(text, 1, plain, stream) != plain)
             return EOF;
+        text += plain;
+        length -= plain;
+        if (length) {
+            const size_t size = text_show_next(text, length, shown);
+
+            if (fputs(shown, stream) == EOF)
+                return EOF;
+            text += size;
+            length -= size;
+        }
     }
     return 0;
+}
+
+int text_put(const char *text, FILE *stream)
+{
+    return text_put_some(text, strlen(text), stream);
 }
 
 int text_put_page(const char *page, FILE *stream)

@@ -45,6 +45,7 @@ bool text_is_steering(uint32_t code);
 
 /** Write a text to a stream as it may be shown. Returns 0, or EOF as fputs() does. */
 int text_put(const char *text, FILE *stream);
+int text_put_some(const char *text, size_t length, FILE *stream);
 
 /**
  * fprintf() with what stands for each %s as it may be shown; the format is taken as it is. A width

@@ -3,6 +3,8 @@
  * written as it may be shown. */
 #include <assert.h>
 #include <stdarg.h>
+#include <stdio_ext.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
@@ -83,18 +85,16 @@ static void finish_spec(struct spec *spec)
     append(spec, spec->kind);
 }
 
-/* How many columns the text takes, or writes it. */
-static int each_shown(const char *text, size_t length, FILE *stream, size_t *out_columns)
+static size_t shown_columns(const char *text, size_t length)
 {
     char shown[TEXT_SHOWN_BYTES];
+    size_t columns = 0;
 
     for (size_t at = 0; at < length;) {
         at += text_show_next(text + at, length - at, shown);
-        *out_columns += text_columns(shown, strlen(shown));
-        if (stream && fputs(shown, stream) == EOF)
-            return EOF;
+        columns += text_columns(shown, strlen(shown));
     }
-    return 0;
+    return columns;
 }
 
 static int pad(size_t columns, FILE *stream)
@@ -107,17 +107,17 @@ static int pad(size_t columns, FILE *stream)
 
 static int print_text(const struct spec *spec, const char *text, FILE *stream)
 {
-    size_t length, columns = 0, width = spec->width > 0 ? (size_t)spec->width : 0;
+    size_t length, columns, width = spec->width > 0 ? (size_t)spec->width : 0;
     int rc;
 
     if (!text)
         text = "(null)";
     length = spec->precision >= 0 ? strnlen(text, (size_t)spec->precision) : strlen(text);
-    each_shown(text, length, NULL, &columns);
+    columns = width ? shown_columns(text, length) : 0;
     width = width > columns ? width - columns : 0;
     rc = spec->is_left ? 0 : pad(width, stream);
     if (rc == 0)
-        rc = each_shown(text, length, stream, &columns);
+        rc = text_put_some(text, length, stream);
     if (rc == 0 && spec->is_left)
         rc = pad(width, stream);
     return rc;
@@ -171,13 +171,11 @@ static int print_one(struct spec *spec, va_list *args, FILE *stream)
 
 #pragma GCC diagnostic pop
 
-int text_print(FILE *stream, const char *format, ...)
+static int print_pieces(FILE *stream, const char *format, va_list *args)
 {
     struct spec spec;
-    va_list args;
     int rc = 0;
 
-    va_start(args, format);
     while (rc >= 0 && *format != '\0') {
         size_t plain = strcspn(format, "%");
 
@@ -186,9 +184,39 @@ int text_print(FILE *stream, const char *format, ...)
         format += plain;
         if (*format == '\0' || rc < 0)
             break;
-        format = read_spec(format + 1, &spec, &args);
-        rc = print_one(&spec, &args, stream);
+        format = read_spec(format + 1, &spec, args);
+        rc = print_one(&spec, args, stream);
     }
-    va_end(args);
     return rc < 0 ? EOF : 0;
+}
+
+/* In one piece, so that lines of several programs do not mix. */
+static int print_at_once(FILE *stream, FILE *memory, char **text, const size_t *length,
+                         const char *format, va_list *args)
+{
+    int rc = print_pieces(memory, format, args);
+
+    if (fclose(memory) != 0)
+        rc = EOF;
+    else if (rc == 0 && fwrite(*text, 1, *length, stream) != *length)
+        rc = EOF;
+    free(*text);
+    return rc;
+}
+
+int text_print(FILE *stream, const char *format, ...)
+{
+    /* Each piece would be a write() of its own; a buffer not used yet has no size either. */
+    const bool is_unbuffered = __fbufsize(stream) <= 1;
+    char *text = NULL;
+    size_t length = 0;
+    FILE *memory = is_unbuffered ? open_memstream(&text, &length) : NULL;
+    va_list args;
+    int rc;
+
+    va_start(args, format);
+    rc = memory ? print_at_once(stream, memory, &text, &length, format, &args)
+                : print_pieces(stream, format, &args);
+    va_end(args);
+    return rc;
 }

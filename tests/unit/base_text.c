@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/text_buffer.h"
@@ -193,6 +194,55 @@ static void printed_texts_are_harmless(void **state)
     fclose(out);
 }
 
+/* Whatever stands where in a text, each character comes out as it is shown alone. */
+static void texts_are_put_as_their_characters_are_shown(void **state)
+{
+    static const char *const pieces[] = {"a",          "conv2d ", "\x1b",     "\n",
+                                         "\x7f",       "\xff",    "\xe2\x82", "\u20ac",
+                                         "\U0001f600", "\u202e",  "\xc2\x9b", "~"};
+    enum { COUNT = sizeof(pieces) / sizeof(pieces[0]), LENGTH = 6 };
+    unsigned number = 7;
+
+    for (int i = 0; i < 2000; i++) {
+        char from[LENGTH * 8] = "", shown[LENGTH * 8 * TEXT_SHOWN_BYTES], *text = NULL;
+        size_t size;
+        FILE *out = open_memstream(&text, &size);
+
+        for (int k = 0; k < LENGTH; k++) {
+            number = number * 1664525 + 1013904223;
+            strcat(from, pieces[(number >> 16) % COUNT]);
+        }
+        text_show(from, strlen(from), shown, sizeof(shown));
+        assert_int_equal(text_put(from, out), 0);
+        assert_int_equal(text_print(out, "%s", from), 0);
+        fclose(out);
+        CHECK_U64(size, 2 * strlen(shown));
+        assert_memory_equal(text, shown, size / 2);
+        assert_string_equal(text + size / 2, shown);
+        free(text);
+    }
+}
+
+/* What several programs say on one terminal does not mix. */
+static void unbuffered_lines_are_one_write(void **state)
+{
+    char got[256];
+    int ends[2];
+    FILE *out;
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);
+    out = fdopen(ends[0], "w");
+    setvbuf(out, NULL, _IONBF, 0);
+    for (int i = 0; i < 2; i++) { /* the first time it has no buffer at all */
+        assert_int_equal(text_print(out, "%s: line %d of '%s'\n", "program", 7, "a\nb"), 0);
+        assert_int_equal(recv(ends[1], got, sizeof(got), 0), 28);
+        got[28] = '\0';
+        assert_string_equal(got, "program: line 7 of 'a\\x0ab'\n");
+    }
+    fclose(out);
+    close(ends[1]);
+}
+
 static void nearest_is_what_was_meant(void **state)
 {
     static const char *const words[] = {"order-by", "aggregate", "aggregate-by", "top", "type"};
@@ -291,6 +341,8 @@ int main(void)
         cmocka_unit_test(what_steers_terminals_is_written_out),
         cmocka_unit_test(numbers_are_printed_as_printf_does),
         cmocka_unit_test(printed_texts_are_harmless),
+        cmocka_unit_test(texts_are_put_as_their_characters_are_shown),
+        cmocka_unit_test(unbuffered_lines_are_one_write),
         cmocka_unit_test(nearest_is_what_was_meant),
         cmocka_unit_test(words_flow_on_lines_that_fit),
     };
