@@ -4,7 +4,6 @@
  * and takes a microsecond of its own, "outer_frame;inner_frame microseconds".
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,7 +39,20 @@ static int add_frames(struct text_buffer *line, const char *stack)
     return rc < 0 || line->failed ? -ENOMEM : 0;
 }
 
-/* The op's call stack as a line has it, or NULL where it has none. */
+/* A text as it may be shown; the caller frees it, or NULL without memory. */
+static char *show(const char *text)
+{
+    const size_t length = strlen(text), room = length * (TEXT_SHOWN_BYTES - 1) + 1;
+    char *shown = malloc(room), *fitting;
+
+    if (!shown)
+        return NULL;
+    fitting = realloc(shown, text_show(text, length, shown, room) + 1);
+    return fitting ? fitting : shown;
+}
+
+/* The op's call stack as a line has it, written out once for all of them, or NULL where it has
+ * none. */
 static int make_line(const struct op_row *op, char **out_line)
 {
     char *stack = call_stack_of(op->params);
@@ -48,7 +60,10 @@ static int make_line(const struct op_row *op, char **out_line)
     int rc = stack ? add_frames(&line, stack) : 0;
 
     free(stack);
-    *out_line = line.text;
+    *out_line = rc == 0 && line.text ? show(line.text) : NULL;
+    if (rc == 0 && line.text && !*out_line)
+        rc = -ENOMEM;
+    text_buffer_deinit(&line);
     return rc;
 }
 
@@ -188,6 +203,18 @@ static uint64_t weight_of_frame(const struct stack_lines *stacks, size_t row)
     return 0;
 }
 
+/* printf() is slow at millions. */
+static void write_line(const char *line, uint64_t weight, FILE *stream)
+{
+    char end[TEXT_INT_BYTES + 2] = " ";
+    const size_t length = 1 + text_format_uint(end + 1, weight);
+
+    end[length] = '\n';
+    end[length + 1] = '\0';
+    text_put_page(line, stream);
+    text_put_page(end, stream);
+}
+
 static void write_lines(const struct stack_lines *stacks, FILE *stream)
 {
     struct bytes_reader reader = bytes_read(&stacks->rows);
@@ -202,7 +229,7 @@ static void write_lines(const struct stack_lines *stacks, FILE *stream)
         if (!weight)
             weight = weight_of_frame(stacks, i);
         if (weight)
-            text_print(stream, "%s %" PRIu64 "\n", stacks->lines[op], weight);
+            write_line(stacks->lines[op], weight, stream);
         bytes_pass(&reader, at);
         if ((i & 0xfff) == 0)
             progress_share(stacks->progress, "writing events", i, stacks->count);
