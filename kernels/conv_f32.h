@@ -53,8 +53,8 @@ typedef void conv_f32_fn(float *y, const float *x, const float *w, const float *
  * largest sum of the images, because an output is made of neighbours' products that cancel out.
  * What is not finite is in neighbours' results, too.
  *
- * Where weights are f16 or bf16 the plan keeps them so, but for Winograd's, and widens those of one run
- * into its workspace; or, where the processor multiplies bf16, x is rounded to that and products are
+ * Where weights are f16 or bf16 the plan keeps them so and widens those of one run into its workspace,
+ * Winograd's by panels of filters, which it then transforms; or, where the processor multiplies bf16, x is rounded to that and products are
  * summed in f32: then it agrees to what conv_half_fn allows.
  */
 struct kernel_conv_plan;

@@ -77,13 +77,13 @@ static int create_f32(const struct conv_request *request, const char *version,
     return rc == -ENOTSUP ? create(request, version, out_plan) : rc;
 }
 
-static bool is_of_dnnl(const char *version)
+static bool is_of(const char *version, const char *family)
 {
-    return !version || strncmp(version, "dnnl:", strlen("dnnl:")) == 0;
+    return strncmp(version, family, strlen(family)) == 0;
 }
 
-/* The same choice as create_f32(), by oneDNN: nothing of the weights is held as f32. -ENOTSUP where that chooses a
- * kernel of our own. */
+/* The same choice as create_f32(): nothing of the weights is held as f32. -ENOTSUP where that chooses a kernel that
+ * cannot take them so. */
 static int create_stored(const struct conv_request *request, const char *version,
                          struct kernel_conv_plan **out_plan)
 {
@@ -91,7 +91,13 @@ static int create_stored(const struct conv_request *request, const char *version
     const char *preferred = version ? version : prefer_for(request, name);
     int rc;
 
-    if (!is_of_dnnl(preferred))
+    if (preferred && is_of(preferred, "winograd")) {
+        struct conv_request stored = *request;
+
+        stored.w = NULL;
+        return conv_winograd_create(&stored, preferred, out_plan);
+    }
+    if (preferred && !is_of(preferred, "dnnl:"))
         return -ENOTSUP;
     rc = conv_dnnl_create_half(request, preferred, out_plan);
     return rc == -ENOTSUP && preferred && !version ? conv_dnnl_create_half(request, NULL, out_plan)
@@ -118,8 +124,7 @@ static int create_widened(struct conv_request *request, const char *version,
     request->w = w;
     rc = create_f32(request, version, &plan);
     free(w);
-    /* What Winograd makes of weights cancels out too much to be rounded. */
-    if (rc == 0 && strncmp(plan->version, "winograd", strlen("winograd")) != 0)
+    if (rc == 0)
         rc = plan_half_store(&plan->half, dtype, &plan->weights, &plan->weights_bytes,
                              plan->w_bytes, &plan->workspace_bytes);
     if (rc < 0)

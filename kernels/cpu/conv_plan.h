@@ -8,7 +8,7 @@
 
 struct conv_request {
     const struct kernel_conv *shape;
-    const float *w, *bias; /* bias may be NULL */
+    const float *w, *bias; /* bias may be NULL; w is NULL where the plan is to keep stored_w */
     const void *stored_w;  /* as it came, of the type in shape->types */
     bool has_residual;
 };
@@ -58,7 +58,7 @@ int conv_dnnl_create_half(const struct conv_request *request, const char *versio
 int conv_dnnl_create_bf16(const struct conv_request *request, const char *version,
                           struct kernel_conv_plan **out_plan);
 
-/** Our own Winograd convolutions. A name that is none of theirs: -ENOTSUP. */
+/** Our own Winograd convolutions, which can keep weights of half precision. A name that is none of theirs: -ENOTSUP. */
 void conv_winograd_list(const struct kernel_conv *shape, struct kernel_conv_versions *versions);
 int conv_winograd_create(const struct conv_request *request, const char *version,
                          struct kernel_conv_plan **out_plan);

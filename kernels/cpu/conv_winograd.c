@@ -22,7 +22,8 @@ struct winograd_plan {
 enum {
     /* Floats of one block's matrices that stay in a core's second-level cache. */
     CACHED_FLOATS = 200 << 10,
-    LEAST_BLOCK = 24, /* tiles, so that weights are read for many products at once */
+    WIDE_FLOATS = 384 << 10, /* of transformed weights that are held meanwhile */
+    LEAST_BLOCK = 24,        /* tiles, so that weights are read for many products at once */
     MOST_BLOCK = 192,
     LEAST_CHANNELS = 4, /* transforms would outweigh the products, and rounding errors both */
 };
@@ -79,13 +80,14 @@ static void set_geometry(const struct kernel_conv *shape, int m, struct winograd
 
 /* How the work is cut up: blocks that fit into the cache, a worker on each where there are enough
  * of them. */
-static void set_blocks(struct winograd *p)
+static void set_blocks(struct winograd *p, bool is_stored)
 {
+    int64_t least = is_stored ? 2 * LEAST_BLOCK : LEAST_BLOCK; /* each block transforms them */
     int64_t per_tile = winograd_points(p) * (p->channels + p->filters);
     int64_t threads = kernel_threads(), tiles = winograd_tiles(p), fit = CACHED_FLOATS / per_tile;
 
     fit = fit / 12 * 12;
-    fit = fit < LEAST_BLOCK ? LEAST_BLOCK : fit > MOST_BLOCK ? MOST_BLOCK : fit;
+    fit = fit < least ? least : fit > MOST_BLOCK ? MOST_BLOCK : fit;
     p->workers = tiles >= 2 * threads * LEAST_BLOCK ? threads : 1;
     if (p->workers == 1)
         fit *= threads;
@@ -213,7 +215,7 @@ struct run {
     const struct winograd_plan *plan;
     float *y;
     const float *x;
-    float *scratch;
+    float *scratch, *wide; /* wide: the weights of a share, where they are stored */
 };
 
 static struct winograd_block block_of(const struct run *run, int64_t worker)
@@ -230,7 +232,23 @@ static struct winograd_block block_of(const struct run *run, int64_t worker)
 
     b.v = run->scratch + worker * points * (b.v_matrix + b.m_matrix);
     b.m = b.v + points * b.v_matrix;
+    b.wide = run->wide + worker * winograd_wide_count(p, run->plan->kernels->panel);
+    b.shares = p->workers > 1 ? 1 : kernel_threads();
     return b;
+}
+
+static int64_t units_of(const struct winograd *p, const struct winograd_block *b,
+                        const struct winograd_kernels *kernels)
+{
+    return p->stored == KERNEL_F32 ? winograd_units(p, kernels->panel) : b->shares;
+}
+
+/* Whether the stored weights of a group are there together, once they are transformed. */
+static bool holds_all(const struct run *run)
+{
+    const struct winograd *p = &run->plan->winograd;
+
+    return p->together >= winograd_panels(p, run->plan->kernels->panel);
 }
 
 /* A worker's own tiles, a block after the other. */
@@ -250,8 +268,9 @@ static void run_alone(void *argument, int64_t begin, int64_t end)
             for (int64_t i = 0; i < blocks; i++) {
                 b.first = from + count * i / blocks;
                 b.count = from + count * (i + 1) / blocks - b.first;
+                b.is_wide = i > 0 && holds_all(run);
                 kernels->patches(&b, 0, b.count);
-                kernels->products(&b, 0, winograd_units(p, kernels->panel));
+                kernels->products(&b, 0, units_of(p, &b, kernels));
                 kernels->tiles(&b, 0, b.count);
             }
     }
@@ -268,16 +287,18 @@ static void run_together(const struct run *run)
     for (b.group = 0; b.group < p->groups; b.group++)
         for (b.first = 0; b.first < tiles; b.first += b.count) {
             b.count = tiles - b.first < p->block ? tiles - b.first : p->block;
+            b.is_wide = b.first > 0 && holds_all(run);
             team_for(b.count, 1, kernels->patches, &b);
-            team_for(winograd_units(p, kernels->panel), 1, kernels->products, &b);
+            team_for(units_of(p, &b, kernels), 1, kernels->products, &b);
             team_for(b.count, 1, kernels->tiles, &b);
         }
 }
 
 static int run(struct kernel_conv_plan *base, void *y, const void *x, void *workspace)
 {
-    struct run run = {(const struct winograd_plan *)base, y, x, workspace};
+    struct run run = {(const struct winograd_plan *)base, y, x, workspace, NULL};
 
+    run.wide = run.scratch + winograd_scratch_count(&run.plan->winograd);
     if (run.plan->winograd.workers > 1)
         team_for(run.plan->winograd.workers, 1, run_alone, &run);
     else
@@ -293,27 +314,75 @@ static void place(struct kernel_conv_plan *base, float *weights, float *bias)
     p->bias = p->bias ? bias : NULL;
 }
 
+/* Stored weights in the order in which they are transformed, zeros in place of filters that are not there. */
+static void pack(const struct winograd *p, int64_t panel, uint16_t *to, const uint16_t *w)
+{
+    int64_t panels = winograd_panels(p, panel), line = p->channels * 9;
+
+    for (int64_t i = 0; i < p->groups * panels; i++, to += line * panel) {
+        int64_t first = i % panels * panel, left = p->filters - first;
+        const uint16_t *from = w + (i / panels * p->filters + first) * line;
+
+        left = left < panel ? left : panel;
+        for (int64_t at = 0; at < line; at++) {
+            for (int64_t k = 0; k < left; k++)
+                to[at * panel + k] = from[k * line + at];
+            for (int64_t k = left; k < panel; k++)
+                to[at * panel + k] = 0;
+        }
+    }
+}
+
+static size_t weights_count(const struct winograd_plan *plan)
+{
+    const struct winograd *p = &plan->winograd;
+    int64_t panel = plan->kernels->panel;
+
+    return p->stored == KERNEL_F32
+               ? (size_t)winograd_weights_count(p, panel)
+               : (size_t)(p->groups * winograd_panels(p, panel) * panel * p->channels * 9);
+}
+
 static int set_weights(struct winograd_plan *plan, const struct conv_request *request)
 {
     struct winograd *p = &plan->winograd;
-    size_t u_bytes =
-        conv_round_up((size_t)winograd_weights_count(p, plan->kernels->panel) * sizeof(float));
+    size_t w_bytes = conv_round_up(weights_count(plan) * kernel_dtype_bytes(p->stored));
     size_t bias_bytes = request->bias ? (size_t)request->shape->filters * sizeof(float) : 0;
     char *weights;
 
-    plan->base.w_bytes = u_bytes;
-    plan->base.weights_bytes = u_bytes + conv_round_up(bias_bytes);
+    plan->base.w_bytes = w_bytes;
+    plan->base.weights_bytes = w_bytes + conv_round_up(bias_bytes);
     weights = aligned_alloc(64, plan->base.weights_bytes);
     if (!weights)
         return -ENOMEM;
     plan->base.weights = weights;
-    plan->kernels->weights(p, (float *)weights, request->w);
-    p->u = (const float *)weights;
+    p->u = (const float *)(const void *)weights;
+    p->w = (const uint16_t *)(const void *)weights;
+    if (p->stored == KERNEL_F32)
+        plan->kernels->weights(p, (float *)(void *)weights, request->w);
+    else
+        pack(p, plan->kernels->panel, (uint16_t *)(void *)weights, request->stored_w);
     if (request->bias) {
-        memcpy(weights + u_bytes, request->bias, bias_bytes);
-        p->bias = (const float *)(weights + u_bytes);
+        memcpy(weights + w_bytes, request->bias, bias_bytes);
+        p->bias = (const float *)(const void *)(weights + w_bytes);
     }
     return 0;
+}
+
+/* As many panels at a time as stay in a core's cache together, each time that the points of a block come by. */
+static void store_weights(struct winograd_plan *plan, enum kernel_dtype dtype)
+{
+    struct winograd *p = &plan->winograd;
+    int64_t panel = plan->kernels->panel, panels = winograd_panels(p, panel);
+    int64_t fit = WIDE_FLOATS / (winograd_points(p) * winograd_wide_point(p, panel));
+    struct kernel_table table;
+
+    kernel_table_init(&table, kernel_best_level());
+    p->stored = dtype;
+    p->cast = table.cast.fn;
+    p->together = fit < 1 ? 1 : fit < panels ? fit : panels;
+    plan->base.workspace_bytes +=
+        (size_t)(kernel_threads() * winograd_wide_count(p, panel)) * sizeof(float);
 }
 
 int conv_winograd_create(const struct conv_request *request, const char *version,
@@ -338,9 +407,11 @@ int conv_winograd_create(const struct conv_request *request, const char *version
     plan->kernels = best_kernels();
     name_of(m, plan->base.version);
     set_geometry(request->shape, m, &plan->winograd);
-    set_blocks(&plan->winograd);
+    set_blocks(&plan->winograd, !request->w);
     plan->winograd.has_residual = request->has_residual;
     plan->base.workspace_bytes = (size_t)winograd_scratch_count(&plan->winograd) * sizeof(float);
+    if (!request->w)
+        store_weights(plan, request->shape->types.weights);
     if (set_weights(plan, request) < 0) {
         destroy(&plan->base);
         return -ENOMEM;

@@ -11,8 +11,8 @@
 #ifndef OPTRACE_KERNELS_CPU_WINOGRAD_H
 #define OPTRACE_KERNELS_CPU_WINOGRAD_H
 
-#include "kernels/conv_f32.h"
 #include "kernels/cpu/team.h"
+#include "kernels/kernels.h"
 
 enum { WINOGRAD_ROW_UNIT = 32 }; /* floats: rows of matrices are a multiple of it */
 
@@ -30,7 +30,11 @@ struct winograd {
     bool has_residual;
     struct kernel_activation activation;
     const float *bias; /* of all filters, or NULL */
-    const float *u;    /* winograd_weights_fn()'s */
+    const float *u;    /* of weights(); or, where they are kept in half precision: */
+    enum kernel_dtype stored;
+    const uint16_t *w; /* [group][panel][channel][3 x 3][filter of the panel] */
+    int64_t together;  /* panels of it that are transformed at a time, at each run anew */
+    cast_fn *cast;
 };
 
 static inline int64_t winograd_round_up(int64_t count, int64_t unit)
@@ -56,6 +60,9 @@ struct winograd_block {
     float *v, *m; /* matrices [tiles, channels] and [tiles, filters], one for each point */
     int64_t v_matrix, m_matrix; /* floats from one to the next */
     int64_t group, first, count;
+    float *wide;    /* of stored weights: winograd_wide_count() for each share */
+    int64_t shares; /* of the panels, that may run on several threads */
+    bool is_wide;   /* the shares have all of their panels there, of the block before */
 };
 
 struct winograd_kernels {
@@ -67,23 +74,42 @@ struct winograd_kernels {
     void (*weights)(const struct winograd *p, float *u, const float *w);
 
     /* Steps on a winograd_block, each of which a team can share. */
-    team_fn *patches;  /* [0, count): tiles of the block, x to v */
-    team_fn *products; /* [0, winograd_units()): v to m */
-    team_fn *tiles;    /* [0, count): m to y */
+    team_fn *patches; /* [0, count): tiles of the block, x to v */
+    team_fn
+        *products; /* [0, winograd_units()): v to m; in block b with stored weights [0, b.shares) */
+    team_fn *tiles; /* [0, count): m to y */
 };
 
 extern const struct winograd_kernels winograd_kernels_portable, winograd_kernels_avx2,
     winograd_kernels_avx512;
 
+/** Of one group. */
+static inline int64_t winograd_panels(const struct winograd *p, int64_t panel)
+{
+    return winograd_round_up(p->filters, panel) / panel;
+}
+
 /** The panels of all points. */
 static inline int64_t winograd_units(const struct winograd *p, int64_t panel)
 {
-    return winograd_points(p) * (winograd_round_up(p->filters, panel) / panel);
+    return winograd_points(p) * winograd_panels(p, panel);
 }
 
 static inline int64_t winograd_weights_count(const struct winograd *p, int64_t panel)
 {
     return p->groups * winograd_points(p) * p->channels * winograd_round_up(p->filters, panel);
+}
+
+/* The weights of one panel at one point, an odd number of cache lines, as all points are written in turn. */
+static inline int64_t winograd_wide_point(const struct winograd *p, int64_t panel)
+{
+    return winograd_round_up(p->channels * panel, WINOGRAD_ROW_UNIT) + 16;
+}
+
+/* What the panels of stored weights take that are transformed at a time. */
+static inline int64_t winograd_wide_count(const struct winograd *p, int64_t panel)
+{
+    return p->together * winograd_points(p) * winograd_wide_point(p, panel);
 }
 
 /* Matrices begin an odd number of cache lines after each other, so that those of one tile do not

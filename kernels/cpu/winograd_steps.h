@@ -28,6 +28,7 @@ enum {
     SIDE_MAX = 6,
     PANEL = 2 * WINOGRAD_LANES,
     PREFETCH = 2048, /* floats: weights come from memory, and each is used a few times only */
+    WIDENED = 8,     /* channels of a panel at a time */
 };
 ISA_BODY lanes load(const float *from, int64_t count)
 {
@@ -115,11 +116,25 @@ ISA_BODY void transform_tile(int m, const lanes *v, int v_step, lanes *y, int y_
 
 /* Weights: [group][point][panel of filters][channel][filter of the panel] */
 
+/* 3 x 3 weights of some filters and one channel to all points. */
+ISA_BODY void transform_square(int m, const lanes *g, float *u, int64_t u_step)
+{
+    lanes half[3 * SIDE_MAX], out[SIDE_MAX];
+    int side = m + 2;
+
+    for (int j = 0; j < 3; j++)
+        transform_weights(m, g + j, 3, half + j, 3);
+    for (int i = 0; i < side; i++) {
+        transform_weights(m, half + (int64_t)3 * i, 1, out, 1);
+        for (int j = 0; j < side; j++)
+            *(lanes *)(u + (i * side + j) * u_step) = out[j];
+    }
+}
+
 ISA_BODY void weights_of_lanes(const struct winograd *p, int m, float *u, const float *w,
                                int64_t filters, int64_t u_step)
 {
-    lanes g[9], half[3 * SIDE_MAX], out[SIDE_MAX];
-    int side = m + 2;
+    lanes g[9];
 
     for (int i = 0; i < 9; i++) {
         float column[WINOGRAD_LANES] = {0};
@@ -128,13 +143,7 @@ ISA_BODY void weights_of_lanes(const struct winograd *p, int m, float *u, const 
             column[k] = w[k * p->channels * 9 + i];
         g[i] = *(const lanes *)column;
     }
-    for (int j = 0; j < 3; j++)
-        transform_weights(m, g + j, 3, half + j, 3);
-    for (int i = 0; i < side; i++) {
-        transform_weights(m, half + (int64_t)3 * i, 1, out, 1);
-        for (int j = 0; j < side; j++)
-            *(lanes *)(u + (i * side + j) * u_step) = out[j];
-    }
+    transform_square(m, g, u, u_step);
 }
 
 struct weights_part {
@@ -163,6 +172,27 @@ ISA_BODY void weights_body(const struct weights_part *part, int m, int64_t begin
                 weights_of_lanes(p, m, u + c * PANEL + k,
                                  left ? part->w + (filter * p->channels + c) * 9 : part->w, left,
                                  u_step);
+            }
+    }
+}
+
+/* Stored weights: a panel of them, in half precision, to all points of one. */
+ISA_BODY void widen_body(const struct winograd *p, int m, float *u, const uint16_t *stored)
+{
+    float wide[WIDENED * 9 * PANEL];
+    int64_t u_step = winograd_wide_point(p, PANEL), part;
+
+    for (int64_t first = 0; first < p->channels; first += part) {
+        part = p->channels - first < WIDENED ? p->channels - first : WIDENED;
+        p->cast(wide, KERNEL_F32, stored + first * 9 * PANEL, p->stored,
+                (size_t)(part * 9 * PANEL));
+        for (int64_t c = 0; c < part; c++)
+            for (int64_t k = 0; k < PANEL; k += WINOGRAD_LANES) {
+                lanes g[9];
+
+                for (int i = 0; i < 9; i++)
+                    g[i] = *(const lanes *)(wide + (c * 9 + i) * PANEL + k);
+                transform_square(m, g, u + (first + c) * PANEL + k, u_step);
             }
     }
 }
@@ -306,13 +336,55 @@ ISA_BODY void multiply_any(const struct product *q, int rows)
     }
 }
 
-/* Units are the panels of all points. */
+/* All tiles of the block at one point by one panel, whose weights q has. */
+ISA_BODY void multiply_panel(const struct winograd_block *b, struct product *q, int64_t point,
+                             int64_t panel)
+{
+    int64_t groups = (b->count + WINOGRAD_ROWS - 1) / WINOGRAD_ROWS, done = 0; /* of even sizes */
+
+    for (int64_t i = 0; i < groups; i++) {
+        int64_t next = b->count * (i + 1) / groups;
+
+        q->v = b->v + point * b->v_matrix + done * q->v_row;
+        q->m = b->m + point * b->m_matrix + done * q->m_row + panel * PANEL;
+        multiply_any(q, (int)(next - done));
+        done = next;
+    }
+}
+
+/* Panels [begin, end) whose weights are stored: those of some at a time, to which the points are near. */
+ISA_BODY void products_stored(const struct winograd_block *b, struct product *q, float *wide,
+                              int64_t begin, int64_t end)
+{
+    const struct winograd *p = b->p;
+    int64_t first = b->group * winograd_panels(p, PANEL), panel_count = p->channels * 9 * PANEL;
+    int64_t point_count = winograd_wide_point(p, PANEL), points = winograd_points(p), together;
+
+    for (; begin < end; begin += together) {
+        together = end - begin < p->together ? end - begin : p->together;
+        for (int64_t i = 0; i < together && !b->is_wide; i++) {
+            const uint16_t *from = p->w + (first + begin + i) * panel_count;
+            float *to = wide + i * points * point_count;
+
+            if (p->m == 2)
+                widen_body(p, 2, to, from);
+            else
+                widen_body(p, 4, to, from);
+        }
+        for (int64_t point = 0; point < points; point++)
+            for (int64_t i = 0; i < together; i++) {
+                q->u = wide + (i * points + point) * point_count;
+                multiply_panel(b, q, point, begin + i);
+            }
+    }
+}
+
+/* Units are the panels of all points; where weights are stored, shares of the panels. */
 TARGET static void products(void *block, int64_t begin, int64_t end)
 {
     const struct winograd_block *b = block;
     const struct winograd *p = b->p;
-    int64_t panels = winograd_round_up(p->filters, PANEL) / PANEL;
-    int64_t groups = (b->count + WINOGRAD_ROWS - 1) / WINOGRAD_ROWS; /* of even sizes */
+    int64_t panels = winograd_panels(p, PANEL);
     int64_t u_group = b->group * winograd_points(p) * panels * p->channels * PANEL;
     struct product q = {
         .v_row = winograd_round_up(p->channels, WINOGRAD_ROW_UNIT),
@@ -321,17 +393,13 @@ TARGET static void products(void *block, int64_t begin, int64_t end)
     };
 
     for (int64_t unit = begin; unit < end; unit++) {
-        int64_t point = unit / panels, column = unit % panels * PANEL, done = 0;
-
-        q.u = p->u + u_group + unit * p->channels * PANEL;
-        for (int64_t i = 0; i < groups; i++) {
-            int64_t next = b->count * (i + 1) / groups;
-
-            q.v = b->v + point * b->v_matrix + done * q.v_row;
-            q.m = b->m + point * b->m_matrix + done * q.m_row + column;
-            multiply_any(&q, (int)(next - done));
-            done = next;
+        if (p->stored != KERNEL_F32) {
+            products_stored(b, &q, b->wide + unit * winograd_wide_count(p, PANEL),
+                            panels * unit / b->shares, panels * (unit + 1) / b->shares);
+            continue;
         }
+        q.u = p->u + u_group + unit * p->channels * PANEL;
+        multiply_panel(b, &q, unit / panels, unit % panels);
     }
 }
 
@@ -445,7 +513,7 @@ TARGET static void tiles(void *argument, int64_t begin, int64_t end)
 
 static void all_weights(const struct winograd *p, float *u, const float *w)
 {
-    struct weights_part part = {p, u, w, winograd_round_up(p->filters, PANEL) / PANEL};
+    struct weights_part part = {p, u, w, winograd_panels(p, PANEL)};
 
     team_for(p->groups * part.panels, 1, weights, &part);
 }

@@ -147,8 +147,13 @@ static struct kernel_conv random_image(struct test *test)
     int64_t kernel = test_range(test, 1, 3), stride = kernel == 3 ? test_range(test, 1, 2) : 1;
     struct kernel_window *w = &s.window;
 
-    if (is_deep)
+    if (is_deep) {
         s.filters = s.channels = s.groups = 8 * test_range(test, 1, 4);
+    } else if (test_chance(test, 4)) {
+        s.groups = test_range(test, 2, 3);
+        s.filters *= s.groups;
+        s.channels *= s.groups;
+    }
     *w = (struct kernel_window){.kernel = {1, kernel, kernel},
                                 .stride = {1, stride, stride},
                                 .dilation = {1, 1, 1},
@@ -161,6 +166,25 @@ static struct kernel_conv random_image(struct test *test)
     if (test_chance(test, 3))
         s.activation = relu;
     return s;
+}
+
+/* Any of the kernels now and then; NULL: the first. */
+static const char *some_version(struct test *test, const struct kernel_conv *s, bool has_bias,
+                                bool has_residual, struct kernel_conv_versions *room)
+{
+    if (test_chance(test, 2) || kernel_conv_plan_list(s, has_bias, has_residual, false, room) < 0)
+        return NULL;
+    return room->items[test_random(test) % (size_t)room->count].name;
+}
+
+/* Transformed weights are four times as many, and in f32. */
+static void check_winograd_bytes(struct test *test, const struct kernel_conv *s, size_t bytes)
+{
+    int64_t filters = (s->filters / s->groups + 31) / 32 * 32 * s->groups;
+    size_t most = (size_t)(filters * (s->channels / s->groups * 9 * 2 + 4)) + 128;
+
+    if (bytes > most)
+        test_fail(test, "%zu bytes of weights, %zu at most", bytes, most);
 }
 
 static void check_conv_plan_half(struct test *test, const struct kernel_table *table)
@@ -179,13 +203,16 @@ static void check_conv_plan_half(struct test *test, const struct kernel_table *t
     void *stored = store(test, weights, s.types.weights, counts[1]), *y, *workspace;
     struct kernel_conv_plan *plan = NULL;
     struct kernel_conv_plan_info info;
-    int rc = kernel_conv_plan_create(&s, stored, bias, residual != NULL, NULL, &plan);
+    struct kernel_conv_versions room;
+    const char *version = some_version(test, &s, bias != NULL, residual != NULL, &room);
+    int rc = kernel_conv_plan_create(&s, stored, bias, residual != NULL, version, &plan);
 
-    test_describe(test, "%lldx%lld to %lld, %lldx%lld, kernel %lld weights %d x %d%s y %d%s",
-                  (long long)s.batch, (long long)s.channels, (long long)s.filters,
-                  (long long)w->in[1], (long long)w->in[2], (long long)w->kernel[1],
-                  (int)s.types.weights, (int)s.types.x, s.types.keeps_x ? " kept" : "",
-                  (int)s.types.y, residual ? ", residual" : "");
+    test_describe(
+        test, "%s %lldx%lld to %lld by %lld, %lldx%lld, kernel %lld weights %d x %d%s y %d%s",
+        version ? version : "", (long long)s.batch, (long long)s.channels, (long long)s.filters,
+        (long long)s.groups, (long long)w->in[1], (long long)w->in[2], (long long)w->kernel[1],
+        (int)s.types.weights, (int)s.types.x, s.types.keeps_x ? " kept" : "", (int)s.types.y,
+        residual ? ", residual" : "");
     if (rc < 0) {
         test_fail(test, "kernel_conv_plan_create: %d", rc);
         return;
@@ -210,8 +237,11 @@ static void check_conv_plan_half(struct test *test, const struct kernel_table *t
                  residual ? sizes_of(test, residual, counts[2]) : NULL, &plain);
     for (size_t i = 0; i < counts[2]; i++)
         largest = fmaxf(largest, allowed[i]);
-    for (size_t i = 0; strncmp(info.version, "winograd", 8) == 0 && i < counts[2]; i++)
-        allowed[i] = 2.0f * largest;
+    if (strncmp(info.version, "winograd", 8) == 0) {
+        check_winograd_bytes(test, &s, info.weights_bytes);
+        for (size_t i = 0; i < counts[2]; i++)
+            allowed[i] = 2.0f * largest;
+    }
     check_result(test, y, info.y, want, allowed, counts[2], (double)counts[1] / (double)s.filters,
                  unit_of(&s.types));
     kernel_conv_plan_destroy(&plan);
