@@ -12,7 +12,8 @@
 
 struct markdown_state {
     size_t section_count;
-    struct out_cells cells; /* of the open table */
+    struct out_cells cells; /* of the open table, or its page */
+    size_t page_count;      /* of it that are written */
 };
 
 static int markdown_open(struct out *out)
@@ -94,14 +95,6 @@ static void markdown_table_begin(struct out *out)
         out_cells_begin(out, &state->cells);
 }
 
-static void markdown_row(struct out *out, const struct out_value *values)
-{
-    struct markdown_state *state = out->state;
-
-    if (!out->section->data_only)
-        out_cells_add(out, &state->cells, values);
-}
-
 static void write_head(struct out *out, const struct out_cells *cells)
 {
     struct text_buffer lines = {0}, head = {0};
@@ -141,16 +134,42 @@ static void write_rows(struct out *out, const struct out_cells *cells)
     }
 }
 
+/* Writes the rows that wait, with a head of their own: tables follow each other by an empty line. */
+static void end_page(struct out *out)
+{
+    struct markdown_state *state = out->state;
+
+    if (state->page_count++)
+        out_write(out, "\n");
+    else
+        start_section(out, out->section);
+    write_head(out, &state->cells);
+    write_rows(out, &state->cells);
+    out_cells_deinit(&state->cells);
+}
+
+static void markdown_row(struct out *out, const struct out_value *values)
+{
+    struct markdown_state *state = out->state;
+
+    if (out->section->data_only)
+        return;
+    if (state->cells.row_count >= out_page_rows(out)) {
+        end_page(out);
+        out_cells_begin(out, &state->cells);
+    }
+    if (!out->error)
+        out_cells_add(out, &state->cells, values);
+}
+
 static void markdown_table_end(struct out *out)
 {
     struct markdown_state *state = out->state;
 
     if (out->section->data_only)
         return;
-    start_section(out, out->section);
-    write_head(out, &state->cells);
-    write_rows(out, &state->cells);
-    out_cells_deinit(&state->cells);
+    end_page(out);
+    state->page_count = 0;
 }
 
 /* A note of several lines holds something to copy, such as a query, from its second line on. */

@@ -47,6 +47,12 @@ struct out {
 /** Keeps the first failure; 0 is none. */
 void out_fail(struct out *out, int error);
 
+/** How many rows of a table wait to be laid out together: options.page_rows, or some 20 MiB. */
+static inline size_t out_page_rows(const struct out *out)
+{
+    return out->options.page_rows ? out->options.page_rows : 1 << 16;
+}
+
 /** Write to the stream; a failure is kept. */
 void out_write(struct out *out, const char *text);
 

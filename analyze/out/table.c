@@ -23,8 +23,6 @@ static const struct rules ascii_rules = {
     "|", {"+", "-", "+", "+"}, {"+", "=", "+", "+"}, {"+", "-", "+", "+"}, {"+", "-", "+", "+"},
 };
 
-enum { PAGE_ROWS = 1 << 16 }; /* some 20 MiB of cells */
-
 static int table_open(struct out *out)
 {
     out->state = calloc(1, sizeof(struct table_state));
@@ -451,9 +449,8 @@ static void end_page(struct out *out)
 static bool is_page_full(const struct out *out)
 {
     const struct table_state *state = out->state;
-    const size_t rows = out->options.page_rows ? out->options.page_rows : PAGE_ROWS;
 
-    return state->shown_count && state->cells.count / state->shown_count >= rows;
+    return state->shown_count && state->cells.count / state->shown_count >= out_page_rows(out);
 }
 
 static void table_row(struct out *out, const struct out_value *values)

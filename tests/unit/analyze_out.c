@@ -549,7 +549,7 @@ static void tables_fit_the_terminal(void **state)
 }
 
 /* Rows of a table whose names grow, by pages of two, as wide as a terminal. */
-static char *print_pages(size_t row_count, size_t width)
+static char *print_pages(enum out_format format, size_t row_count, size_t width)
 {
     static const struct out_column compact[] = {
         {.name = "a", .title = "name", .wrap = 60, .compact = true},
@@ -558,8 +558,12 @@ static char *print_pages(size_t row_count, size_t width)
     };
     static const char *const names[] = {"a", "bb", "ccc", "dd", "e"};
     static const struct out_section section = {.name = "pages", .title = "Many"};
-    struct out_options options = {
-        .report = "test", .ascii = true, .all_notes = true, .width = width, .page_rows = 2};
+    struct out_options options = {.format = format,
+                                  .report = "test",
+                                  .ascii = true,
+                                  .all_notes = true,
+                                  .width = width,
+                                  .page_rows = 2};
     struct diag diag = {0};
     struct out *out;
     char *text = NULL;
@@ -614,22 +618,55 @@ static void long_tables_have_pages(void **state)
                                    "\n"
                                    "Many\n"
                                    "+------+------+\n";
-    char *text = print_pages(5, 0);
+    char *text = print_pages(OUT_FORMAT_TABLE, 5, 0);
 
     (void)state;
     text[sizeof(expected) - 1] = '\0';
     assert_string_equal(text, expected);
     free(text);
-    text = print_pages(2, 0); /* a page that is just full is followed by none */
+    text = print_pages(OUT_FORMAT_TABLE, 2, 0); /* a page that is just full is followed by none */
     CHECK_U64(count_of(text, "name"), 2);
     free(text);
-    text = print_pages(0, 0); /* without rows it has its head */
+    text = print_pages(OUT_FORMAT_TABLE, 0, 0); /* without rows it has its head */
     CHECK_U64(count_of(text, "name"), 2);
     free(text);
-    text = print_pages(5, 12); /* what all leave out is said once of each table */
+    text = print_pages(OUT_FORMAT_TABLE, 5, 12); /* what all leave out is said once of each table */
     CHECK_U64(count_of(text, "name"), 6);
     CHECK_U64(count_of(text, "Left out"), 4);
     free(text);
+}
+
+static void long_tables_of_markdown_have_pages(void **state)
+{
+    static const char expected[] = "### Many\n\n"
+                                   "| name | time |\n"
+                                   "| :--- | ---: |\n"
+                                   "| a | 12 |\n"
+                                   "| bb | 24 |\n"
+                                   "\n"
+                                   "| name | time | odd |\n"
+                                   "| :--- | ---: | ---: |\n"
+                                   "| ccc | 36 | - |\n"
+                                   "| dd | 48 | 0.5 |\n"
+                                   "\n"
+                                   "| name | time | odd |\n"
+                                   "| :--- | ---: | ---: |\n"
+                                   "| e | 60 | 0.5 |\n"
+                                   "\n"
+                                   "### Many\n\n"
+                                   "| name | time |\n";
+    char *text = print_pages(OUT_FORMAT_MARKDOWN, 5, 0);
+
+    (void)state;
+    text[sizeof(expected) - 1] = '\0';
+    assert_string_equal(text, expected);
+    free(text);
+    for (size_t rows = 1; rows <= 2; rows++) { /* one page, which may be just full */
+        text = print_pages(OUT_FORMAT_MARKDOWN, rows, 0);
+        CHECK_U64(count_of(text, "name"), 2);
+        CHECK_U64(count_of(text, "### Many"), 2);
+        free(text);
+    }
 }
 
 static void texts_of_a_list_lose_their_middle(void **state)
@@ -691,6 +728,7 @@ int main(void)
         cmocka_unit_test(compact_columns_stay_on_one_line),
         cmocka_unit_test(tables_fit_the_terminal),
         cmocka_unit_test(long_tables_have_pages),
+        cmocka_unit_test(long_tables_of_markdown_have_pages),
         cmocka_unit_test(texts_of_a_list_lose_their_middle),
         cmocka_unit_test(compact_durations_have_units),
         cmocka_unit_test(full_disk_is_told),
