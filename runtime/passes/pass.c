@@ -19,6 +19,8 @@ int graph_optimise(struct graph *graph, const struct pass_options *options, eval
     if (rc >= 0 && !options->no_inference)
         rc = pass_simplify(graph, diag);
     if (rc >= 0 && !options->no_inference)
+        rc = pass_trim_taps(graph, diag);
+    if (rc >= 0 && !options->no_inference)
         rc = pass_detect(graph, diag);
     if (rc >= 0 && !options->no_inference && options->joins_attention)
         rc = pass_fuse_attention(graph, diag);

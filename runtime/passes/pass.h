@@ -62,6 +62,10 @@ int pass_drop_identities(struct graph *graph, struct diag *diag);
 /** Pow by a constant 2 becomes Mul, which is exact as well; FusedMatMul by weights MatMul. */
 int pass_simplify(struct graph *graph, struct diag *diag);
 
+/** Outer taps of a convolution that meet padding alone, wherever its window stands, go, with the pads that they
+ *  needed. Weights must be constant. */
+int pass_trim_taps(struct graph *graph, struct diag *diag);
+
 /** Layer normalisation and GELU that are spelled out in smaller operators become one of their own,
  *  whatever the operator set. float32 only. */
 int pass_detect(struct graph *graph, struct diag *diag);
