@@ -11,7 +11,7 @@ from onnx import numpy_helper
 
 # What rounding may come to, of the largest number of all outputs; and of an output that is counted in quanta, a few of these: one that
 # falls to the other side within a network moves others behind it.
-SHARES = {"learning": 1e-5, "networks": 2e-5, "optimised": 2e-3}
+SHARES = {"detectors": 2e-5, "learning": 1e-5, "networks": 2e-5, "optimised": 2e-3}
 QUANTA = 4.5
 
 

@@ -51,14 +51,14 @@ def sound(count):
     return torch.randn(1, count, generator=torch.Generator().manual_seed(3))
 
 
-def vision(name, size=64, opset=18, old=False, **options):
+def vision(name, size=64, opset=18, old=False, batch=1, **options):
     import torchvision
-    return lambda: exported(lambda: torchvision.models.get_model(name, weights=None, num_classes=10, **options), [image(size)], opset, old=old)
+    return lambda: exported(lambda: torchvision.models.get_model(name, weights=None, num_classes=10, **options), [image(size, batch)], opset, old=old)
 
 
-def timm_of(name, size=64, opset=20, **options):
+def timm_of(name, size=64, opset=20, batch=1, **options):
     import timm
-    return lambda: exported(lambda: timm.create_model(name, pretrained=False, num_classes=10, **options), [image(size)], opset)
+    return lambda: exported(lambda: timm.create_model(name, pretrained=False, num_classes=10, **options), [image(size, batch)], opset)
 
 
 def mixer():
@@ -205,6 +205,33 @@ class Boxes(torch.nn.Module):
 LAYERS, HEADS = 2, 4
 
 
+def whisper():
+    import transformers
+    config = transformers.WhisperConfig(d_model=32, encoder_layers=2, encoder_attention_heads=4, encoder_ffn_dim=64, max_source_positions=32, vocab_size=99,
+                                        decoder_layers=LAYERS, decoder_attention_heads=HEADS, decoder_ffn_dim=64, pad_token_id=0, bos_token_id=1,
+                                        eos_token_id=2, decoder_start_token_id=1)
+    return transformers.WhisperForConditionalGeneration(config)
+
+
+def whisper_step(batch, past=16, frames=32):
+    """One more word: keys and values of the words so far, and those of the sound, which stay as they are."""
+    lengths = (past, past, frames, frames)
+    kept = [sequence(batch, HEADS, length, 32 // HEADS) * (i + 1) / 4 for i in range(LAYERS) for length in lengths]
+
+    def call(m, ids, sound, *kept):
+        import transformers
+        cache = transformers.EncoderDecoderCache(transformers.DynamicCache(), transformers.DynamicCache())
+        for layer in range(LAYERS):
+            own, other = kept[4 * layer:4 * layer + 2], kept[4 * layer + 2:4 * layer + 4]
+            cache.self_attention_cache.update(*own, layer)
+            cache.cross_attention_cache.update(*other, layer)
+            cache.is_updated[layer] = True
+        y = m(decoder_input_ids=ids, encoder_outputs=(sound,), past_key_values=cache, use_cache=True)
+        return (y.logits, *(t for layer in cache.self_attention_cache.layers for t in (layer.keys, layer.values)))
+
+    return lambda: exported(whisper, [words(1, batch), sequence(batch, frames, 32), *kept], 18, call)
+
+
 def stepped(config, model, batch, past, opset=18, **options):
     """One more word behind those of the cache, whose keys and values go in and come out."""
     shape = (batch, options.get("num_key_value_heads", HEADS), past, 32 // HEADS)
@@ -228,6 +255,8 @@ def stepped(config, model, batch, past, opset=18, **options):
 
 
 GPT = dict(config="GPT2Config", model="GPT2LMHeadModel", n_embd=32, n_layer=LAYERS, n_head=HEADS)
+LLAMA_STEP = dict(config="LlamaConfig", model="LlamaForCausalLM", num_key_value_heads=2)
+LLAMA = dict(use_cache=False, **LLAMA_STEP)
 T5 = dict(d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4, decoder_start_token_id=0)
 
 MODELS = {
@@ -257,7 +286,16 @@ MODELS = {
     "opt": language("OPTConfig", "OPTForCausalLM", ffn_dim=64, word_embed_proj_dim=32, use_cache=False),
     "neox": language("GPTNeoXConfig", "GPTNeoXForCausalLM", use_cache=False),
     "t5-encoder": language("T5Config", "T5EncoderModel", d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4),
-    "whisper-encoder": lambda: exported(whisper, [sequence(1, 80, 64)], 18, lambda m, x: m(x, return_dict=False)[0]),
+    "whisper-encoder": lambda: exported(lambda: whisper().model.encoder, [sequence(1, 80, 64)], 18, lambda m, x: m(x, return_dict=False)[0]),
+    "whisper": lambda: exported(whisper, [sequence(1, 80, 64), words(5)], 18, lambda m, x, y: m(
+        input_features=x, decoder_input_ids=y, use_cache=False, return_dict=False)[0]),
+    "whisper-cached": whisper_step(1), "whisper-cached-8": whisper_step(8),
+    "gpt2-512": language(inputs=[words(512)], n_positions=512, use_cache=False, **GPT), "gpt2-128-8": language(
+        inputs=[words(128, 8)], n_positions=512, use_cache=False, **GPT),
+    "llama-512": language(inputs=[words(512)], **LLAMA), "llama-23-512": language(inputs=[words(512)], opset=23, **LLAMA),
+    "llama-8": language(inputs=[words(12, 8)], **LLAMA), "llama-cached": stepped(batch=1, past=16, **LLAMA_STEP),
+    "llama-cached-8": stepped(batch=8, past=16, **LLAMA_STEP), "bert-8": language("BertConfig", "BertModel", inputs=[words(64, 8)]),
+    "vit-8": timm_of("vit_tiny_patch16_224", img_size=64, batch=8), "resnet18-8": vision("resnet18", batch=8),
     "wav2vec2": language("Wav2Vec2Config", "Wav2Vec2Model", inputs=[sound(4000)], conv_dim=(16,) * 7, num_conv_pos_embeddings=16,
                          num_conv_pos_embedding_groups=4),
     "clip-text": language("CLIPTextConfig", "CLIPTextModel", 20),
@@ -271,10 +309,3 @@ MODELS = {
     "coder": lambda: exported(coder, [image(16)], 20, lambda m, x: m.decode(m.encode(x, return_dict=False)[0].mode(), return_dict=False)[0]),
 }
 
-
-def whisper():
-    import transformers
-    config = transformers.WhisperConfig(d_model=32, encoder_layers=2, encoder_attention_heads=4, encoder_ffn_dim=64, max_source_positions=32, vocab_size=99,
-                                        decoder_layers=1, decoder_attention_heads=4, decoder_ffn_dim=64, pad_token_id=0, bos_token_id=1, eos_token_id=2,
-                                        decoder_start_token_id=1)
-    return transformers.WhisperModel(config).encoder
