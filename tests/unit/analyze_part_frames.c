@@ -536,12 +536,123 @@ static void long_gaps_are_judged_by_what_was_kept(void **state)
     free(scene);
 }
 
+/* Spans one after the other, of which each second one begins so long before the one before it ends,
+ * in an op around all of them. */
+static void put_in_one(const char *path, int64_t overlap_ns)
+{
+    char sql[1024];
+
+    snprintf(sql, sizeof(sql),
+             "DELETE FROM event;"
+             "INSERT INTO event (lane_id, op_id, start_ns, dur_ns)"
+             " WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 799)"
+             " SELECT 1, 3, 1767225600000000000 + i * 50, iif(i %% 2, 50, 50 + %lld) FROM n;"
+             "INSERT INTO event (lane_id, op_id, start_ns, dur_ns)"
+             " SELECT 1, 7, 1767225600000000000, 40000",
+             (long long)overlap_ns);
+    store_support_run(path, sql);
+}
+
+/* What lies in a frame takes longer than it, which only all parts together tell. */
+static void frames_that_hold_more_than_they_last_are_taken_at_once(void **state)
+{
+    struct span_scene *scene = malloc(sizeof(*scene));
+
+    (void)state;
+    assert_non_null(scene);
+    *scene = (struct span_scene){.seed = 7, .run = STORE_NULL};
+    span_scene_fill(scene);
+    for (int64_t overlap_ns = 0; overlap_ns <= 10; overlap_ns += 10) {
+        char *dir = temp_create(), *path = temp_path(dir, "a.db");
+        struct seen seen = {0};
+        struct store *store;
+
+        span_scene_store(path, scene, false);
+        store_support_run(path, scene_sql);
+        put_in_one(path, overlap_ns);
+        store_support_run(path, batches_sql);
+        store = store_support_open(path, STORE_READ);
+        compare(store, NULL, &seen);
+        if (overlap_ns)
+            CHECK_U64(seen.parts, 1);
+        else
+            assert_true(seen.parts > 2 && seen.again > 0);
+        store_close(&store);
+        free(path);
+        temp_destroy(&dir);
+    }
+    free(scene);
+}
+
+/* In how many parts an op around all is there again. */
+static size_t count_again(const char *path)
+{
+    const int64_t session_id = 1;
+    const struct ops_question question = {
+        .session_ids = &session_id, .session_count = 1, .totals = true, .warmups = true};
+    struct gathered gathered = {0};
+    const struct span_parts parts = {&gathered, begin_gaps, take_gaps,
+                                     false,     PART,       SPAN_FRAMES_OPS};
+    struct store *store = store_support_open(path, STORE_READ);
+    struct spans_answer answer;
+    struct diag diag = {0};
+
+    CHECK_OK(query_span_parts(store, &question, &parts, &answer, &diag));
+    CHECK_U64(answer.basis.event_count, 801);
+    spans_answer_deinit(&answer);
+    idle_parts_destroy(&gathered.idle);
+    array_deinit(&gathered.gaps);
+    store_close(&store);
+    return gathered.again_count;
+}
+
+/* Each of the others is looked at as a whole: how long it took, how long one waited in it. */
+static void ops_that_do_work_themselves_are_frames(void **state)
+{
+    static const struct {
+        const char *type, *name;
+        bool is_frame;
+    } ops[] = {
+        {"block", "all", true},
+        {"cpu_op", "c10d::allreduce_", false},
+        {"collective", "AllReduce", false},
+        {"copy", "Memcpy HtoD", false},
+        {"cuda_runtime", "cudaDeviceSynchronize", false},
+    };
+    char *dir = temp_create(), *path = temp_path(dir, "a.db");
+    struct span_scene *scene = malloc(sizeof(*scene));
+
+    (void)state;
+    assert_non_null(scene);
+    *scene = (struct span_scene){.seed = 7, .run = STORE_NULL};
+    span_scene_fill(scene);
+    span_scene_store(path, scene, false);
+    put_in_one(path, 0);
+    store_support_run(path, batches_sql);
+    for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
+        char sql[256];
+        size_t again;
+
+        snprintf(sql, sizeof(sql), "UPDATE op_row SET type = '%s', name = '%s' WHERE op_id = 7",
+                 ops[i].type, ops[i].name);
+        store_support_run(path, sql);
+        again = count_again(path);
+        if (ops[i].is_frame ? again < 2 : again > 0)
+            fail_msg("%s is there again in %zu parts", ops[i].name, again);
+    }
+    free(scene);
+    free(path);
+    temp_destroy(&dir);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_within_frames_are_the_whole),
         cmocka_unit_test(long_gaps_are_judged_by_what_was_kept),
         cmocka_unit_test(a_point_at_the_end_of_a_frame_lies_in_it),
+        cmocka_unit_test(frames_that_hold_more_than_they_last_are_taken_at_once),
+        cmocka_unit_test(ops_that_do_work_themselves_are_frames),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
