@@ -118,7 +118,7 @@ static void lower_mapped(struct lower *l)
 
 /* Whether a value inside of a body is known to be true as long as its condition is; outside of it with
  * body NULL. */
-static bool is_true(const struct node *node, const struct graph *body, const struct value *value)
+static bool is_true(const struct node *node, const struct graph *body, struct value *value)
 {
     struct tensor_view view;
 
@@ -154,7 +154,7 @@ static bool find_length(struct lower *l, const struct value *value, int64_t *out
 static int64_t turns_of(struct lower *l, const struct graph *body)
 {
     const struct node *node = l->node;
-    const struct value *condition = node_input(node, 1);
+    struct value *condition = node_input(node, 1);
     struct tensor_view view;
     int64_t turns;
     bool begins;
@@ -277,8 +277,12 @@ static void collect(struct lower *l, struct graph *body, uint32_t states, const 
     for (uint32_t i = 0; i < states; i++)
         if (!is_added[i])
             inputs[2 + kept++] = l->node->inputs[2 + i];
-    if (!inputs[1] && kept == 0)
-        lower_refuse(l, "it has no condition and no state");
+    if (!inputs[1] && kept == 0) { /* a Loop has a second input */
+        bool *always = lower_data(l, DTYPE_BOOL, &(struct shape){.rank = 0}, &inputs[1]);
+
+        if (always)
+            *always = true;
+    }
     lower_many(l, "Loop", inputs, 2 + kept, outputs, results);
     if (l->rc == 0)
         give_body(l, "body", body, l->made);
