@@ -738,6 +738,7 @@ void trace_close(struct trace **trace_ptr)
         return;
     if (trace->is_open)
         trace_memory_tell(trace->session, trace->arena, optrace_free);
+    exec_remove_observer(trace->session->exec, &(struct exec_observer){.user = trace});
     trace_streams_close(&trace->streams, trace->session->exec);
     free(trace->handed);
     free(trace->inner);
