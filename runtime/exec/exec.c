@@ -497,6 +497,14 @@ int exec_wait(struct exec *exec, struct diag *diag)
 
 /* Inputs, outputs, facts */
 
+bool exec_takes_input(const struct exec *exec, uint32_t index, const struct tensor_view *tensor)
+{
+    const struct value *value = exec->graph->inputs[index];
+
+    return tensor->dtype == value->dtype && shape_equal(&tensor->shape, &value->shape) &&
+           (!value->known || memcmp(value->known, tensor->data, input_bytes(exec, index)) == 0);
+}
+
 int exec_set_input(struct exec *exec, uint32_t index, const struct tensor_view *tensor,
                    struct diag *diag)
 {
@@ -510,7 +518,7 @@ int exec_set_input(struct exec *exec, uint32_t index, const struct tensor_view *
         return diag_set(diag, -EINVAL, "input \"%s\" is %s %s, not %s %s", value->name,
                         dtype_name(value->dtype), shape_text(&value->shape, want),
                         dtype_name(tensor->dtype), shape_text(&tensor->shape, got));
-    if (value->known && memcmp(value->known, tensor->data, input_bytes(exec, index)) != 0)
+    if (!exec_takes_input(exec, index, tensor))
         return diag_set(diag, -EINVAL,
                         "input \"%s\" decides about shapes, and these are for "
                         "another content",

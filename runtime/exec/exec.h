@@ -149,10 +149,14 @@ void exec_remove_observer(struct exec *exec, const struct exec_observer *observe
  * input that was never set is all zero. Waits until queued runs are done.
  *
  * -EINVAL when dtype or shape are not the graph's (diag tells both), there is no such input, or the
- * graph's shapes were inferred from another content (shape_infer_for()).
+ * graph's shapes were inferred from another content (shape_infer_for()), or its nodes chosen by another (value_learn()).
  */
 int exec_set_input(struct exec *exec, uint32_t index, const struct tensor_view *tensor,
                    struct diag *diag);
+
+/** Whether exec_set_input() takes this for an input that there is: its type and shape are the graph's, and what shapes
+ *  and nodes were decided by is as it was. */
+bool exec_takes_input(const struct exec *exec, uint32_t index, const struct tensor_view *tensor);
 
 /** Queue one run. Never waits for a kernel, except while the queue is full (thousands of steps). */
 void exec_dispatch(struct exec *exec);

@@ -25,6 +25,7 @@ struct data_set {
     struct verify_tolerance tolerance; /* widened once the session is prepared */
     struct verify_tolerance told;      /* with the result: the widest of those that were used */
     struct session *session;
+    struct session *kept; /* of the set before, for a set that it fits */
     struct input_list inputs;
     struct verify_printer *printer;
     uint32_t thread; /* number of the one that it runs on */
@@ -270,6 +271,42 @@ static bool has_library_steps(const struct exec *exec)
     return facts.products.steps.by_library + facts.convolutions.steps.by_library > 0;
 }
 
+/* Whether the session of the set before runs this one. What is wrong with it is told by a session of its own. */
+static bool reuse_session(struct data_set *set, const struct session_config *config)
+{
+    struct data_set trial = *set;
+    struct session_config with_trial = *config;
+    struct diag ignored = {0};
+    bool fits;
+
+    if (!set->kept)
+        return false;
+    trial.session = set->kept;
+    trial.diag = &ignored;
+    with_trial.inputs = &trial.inputs;
+    fits =
+        load_inputs(&trial) == 0 && session_set_inputs(trial.session, &with_trial, &ignored) == 1;
+    input_list_deinit(&trial.inputs);
+    if (fits)
+        set->session = set->kept;
+    else
+        session_destroy(&set->kept);
+    set->kept = NULL;
+    return fits;
+}
+
+static int make_session(struct data_set *set, const struct session_config *session_config)
+{
+    const struct verify_config *config = set->config;
+    struct model_sequences sequences = {set, count_parts, learn_inputs};
+    struct model_loading loading = {config->shares, config->passes.half != DTYPE_NONE, &sequences};
+    int rc = session_load_with(config->model_path, &loading, &set->session, set->diag);
+
+    if (rc == 0)
+        rc = load_inputs(set);
+    return rc < 0 ? rc : session_prepare(set->session, session_config, set->diag);
+}
+
 /* On whichever thread; the outputs are in the session afterwards. */
 static int run_session(struct data_set *set)
 {
@@ -278,14 +315,8 @@ static int run_session(struct data_set *set)
     struct session_config session_config = {
         .inputs = &set->inputs, .exec = config->exec, .passes = config->passes};
     bool tells = set->is_first && set->thread == 0;
-    struct model_sequences sequences = {set, count_parts, learn_inputs};
-    struct model_loading loading = {config->shares, config->passes.half != DTYPE_NONE, &sequences};
-    int rc = session_load_with(config->model_path, &loading, &set->session, set->diag);
+    int rc = reuse_session(set, &session_config) ? 0 : make_session(set, &session_config);
 
-    if (rc == 0)
-        rc = load_inputs(set);
-    if (rc == 0)
-        rc = session_prepare(set->session, &session_config, set->diag);
     if (rc < 0)
         return rc;
     verify_tolerance_widen(
@@ -380,6 +411,13 @@ static int verify_set(struct data_set *set, const char *name)
         if (rc < 0 && runners[i].diag.text[0] != '\0')
             diag_set(set->diag, rc, "%s", runners[i].diag.text);
     }
+    /* A session is run by the thread that made it, and what was freed of its graph is not asked again. */
+    if (runners)
+        set->kept = NULL; /* the first runner's, if there was one */
+    if (rc >= 0 && count == 1 && !set->config->frees_graph) {
+        set->kept = runners[0].set.session;
+        runners[0].set.session = NULL;
+    }
     for (uint32_t i = 0; runners && i < count; i++) {
         session_destroy(&runners[i].set.session);
         input_list_deinit(&runners[i].set.inputs);
@@ -456,6 +494,7 @@ int verify(const struct verify_config *config, FILE *out, struct diag *diag)
     set.told = set.tolerance;
     verify_print_begin(&printer, out, config->json);
     rc = run_folder(&set, &all_passed);
+    session_destroy(&set.kept);
     /* A document that broke off is not shown: the sentence on stderr is the answer. */
     if (rc >= 0 && verify_print_end(&printer, all_passed, &set.told) < 0)
         rc = diag_set(diag, -EIO, "cannot write the result");

@@ -472,10 +472,13 @@ static int set_layouts(struct graph *graph, const Onnx__ModelProto *model, struc
     return format_check(text, diag) < 0 ? -EINVAL : graph_set_text(&graph->layouts, text);
 }
 
-/* What was learnt is for how many there are, and for branches: shapes are inferred from what is given then. */
+/* What was learnt is for how many there are, and for branches: shapes are inferred from what is given then. What
+ * decided something stays, so that the graph does not run for anything else. */
 static void forget_inputs(struct graph *graph)
 {
     for (uint32_t i = 0; i < graph->input_count; i++) {
+        if (graph->inputs[i]->decides_nodes)
+            continue;
         free(graph->inputs[i]->known);
         graph->inputs[i]->known = NULL;
     }

@@ -190,6 +190,43 @@ int session_load(const char *path, bool shares, bool defers, const struct input_
                              diag);
 }
 
+static bool takes_inputs(const struct session *session, const struct tensor_view *views)
+{
+    bool takes = true;
+
+    for (uint32_t i = 0; takes && i < session->graph->input_count; i++)
+        takes = exec_takes_input(session->exec, i, &views[i]);
+    return takes;
+}
+
+int session_set_inputs(struct session *session, const struct session_config *config,
+                       struct diag *diag)
+{
+    const struct graph *graph = session->graph;
+    struct tensor_view *views = calloc(graph->input_count + 1, sizeof(*views));
+    struct diag misfit = {0};
+    int rc = views ? 0 : diag_set(diag, -ENOMEM, "no memory for the inputs");
+
+    /* All have their shapes: others are refused, and nothing changes. */
+    if (rc == 0 && input_bind_shapes(session->graph, config->inputs, &misfit) < 0) {
+        free(views);
+        return 0;
+    }
+    for (uint32_t i = 0; rc == 0 && i < graph->input_count; i++)
+        rc = input_tensor(graph, config->inputs, i, config->seed, &views[i], diag);
+    if (rc == 0)
+        rc = takes_inputs(session, views);
+    for (uint32_t i = 0; rc == 1 && i < graph->input_count; i++) {
+        int set = exec_set_input(session->exec, i, &views[i], diag);
+
+        rc = set < 0 ? set : 1;
+    }
+    for (uint32_t i = 0; views && i < graph->input_count; i++)
+        free(views[i].data);
+    free(views);
+    return rc;
+}
+
 void session_destroy(struct session **session_ptr)
 {
     struct session *session = *session_ptr;

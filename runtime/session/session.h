@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One loaded model, ready to run: every thread of --thread, and every data set of --verify whose
- * shapes differ, has its own. */
+ * shapes, or what decides them, differ, has its own. */
 #ifndef OPTRACE_RUNTIME_SESSION_SESSION_H
 #define OPTRACE_RUNTIME_SESSION_SESSION_H
 
@@ -67,6 +67,16 @@ int session_load_with(const char *path, const struct model_loading *loading,
  *  shape_infer() and exec_create(); the session can only be destroyed then. */
 int session_prepare(struct session *session, const struct session_config *config,
                     struct diag *diag);
+
+/**
+ * Other data for a session that is prepared: what of config is `inputs` and `seed`.
+ *
+ * Returns 1 when the next run computes with it; 0, and nothing changed, when there are other shapes, or the data decides
+ * otherwise about sizes or nodes than what it was prepared for: it takes another session then. Or a negative
+ * errno with diag.
+ */
+int session_set_inputs(struct session *session, const struct session_config *config,
+                       struct diag *diag);
 
 /** Accepts NULL; sets *session to NULL. */
 void session_destroy(struct session **session);

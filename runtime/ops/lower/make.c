@@ -341,12 +341,13 @@ bool lower_content(const struct value *value, struct tensor_view *out_view)
     return out_view->data != NULL;
 }
 
-bool lower_given(const struct value *value, struct tensor_view *out_view)
+bool lower_given(struct value *value, struct tensor_view *out_view)
 {
-    const struct value *source = source_of(value);
+    struct value *source = (struct value *)source_of(value);
 
     if (!source || !source->is_input || !source->known)
         return lower_content(value, out_view);
+    source->decides_nodes = true;
     *out_view = (struct tensor_view){source->dtype, source->shape, source->known};
     return true;
 }

@@ -109,8 +109,9 @@ struct value *lower_squeeze(struct lower *l, struct value *x, int64_t axis);
 bool lower_content(const struct value *value, struct tensor_view *out_view);
 
 /** The same also of an input whose content is known while the model is read: value_learn(). How many tensors
- *  there are and which branch is taken may stand on it, what is computed may not. */
-bool lower_given(const struct value *value, struct tensor_view *out_view);
+ *  there are and which branch is taken may stand on it, what is computed may not. The input is marked: the graph
+ *  is for this content (value->decides_nodes). */
+bool lower_given(struct value *value, struct tensor_view *out_view);
 
 /** What it takes to know how many axes a value has before shapes are inferred; -1: not known. */
 int lower_rank(const struct value *value);
@@ -133,7 +134,7 @@ bool lower_holds_sequence(const struct value *value);
 bool lower_find_parts(struct lower *l, struct value *value, struct lower_parts *out_parts);
 /** Whether a condition is known, and what it is: also one that asks whether an optional holds something, or
  *  compares two known numbers. */
-bool lower_truth(const struct value *value, bool *out_truth);
+bool lower_truth(struct value *value, bool *out_truth);
 /** Replace the node if it is a Loop that carries sequences. Returns false where it is none, or with only_known
  *  where its turns are not known. */
 bool lower_carried(struct lower *l, bool only_known);

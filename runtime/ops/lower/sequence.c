@@ -41,7 +41,7 @@ bool lower_holds_sequence(const struct value *value)
 }
 
 /* One whole number that is known, `fallback` where there is no input. */
-static bool find_number(const struct value *value, int64_t fallback, int64_t *out_number)
+static bool find_number(struct value *value, int64_t fallback, int64_t *out_number)
 {
     struct tensor_view view;
 
@@ -94,7 +94,7 @@ static int add_part(struct lower *l, struct lower_parts *parts, size_t at, struc
 }
 
 /* Where a position, which may count from the end, lies among `count`, up to `last`. */
-static bool find_place(struct lower *l, const struct value *value, int64_t fallback, size_t count,
+static bool find_place(struct lower *l, struct value *value, int64_t fallback, size_t count,
                        int64_t last, int64_t *out_at)
 {
     int64_t given;
@@ -404,7 +404,7 @@ static bool moves_number(const struct node *node)
 }
 
 /* One whole number or bool that is known, also behind what only moves it. */
-static bool known_number(const struct value *value, int64_t *out_number)
+static bool known_number(struct value *value, int64_t *out_number)
 {
     struct tensor_view view = {0};
     int steps = DEPTH_MAX;
@@ -445,7 +445,7 @@ static bool compares(const struct node *node, bool *out_truth)
     return true;
 }
 
-bool lower_truth(const struct value *value, bool *out_truth)
+bool lower_truth(struct value *value, bool *out_truth)
 {
     struct tensor_view view = {0};
     bool is_not = false;
