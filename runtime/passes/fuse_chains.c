@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuse chains and trees of element-wise float32 operators into one node that computes them block by
- * block: "FusedElementwise". What it does stands in its attributes:
+ * Fuse chains and trees of element-wise operators on float32, or on one type of half precision, into one node that
+ * computes them block by block in float32: "FusedElementwise". What it does stands in its attributes:
  *
  *     steps       the operators, in order; the last one makes the result
  *     operands    two per step: input i, or input count + s for the result of step s; -1: none
@@ -23,9 +23,22 @@ struct cluster {
 
 /* --- Which nodes. --- */
 
-static bool is_float(const struct value *value)
+static bool is_of(const struct value *value, enum dtype dtype)
 {
-    return value && value->dtype == DTYPE_F32 && shape_elements(&value->shape) >= 0;
+    return value && value->dtype == dtype && shape_elements(&value->shape) >= 0;
+}
+
+/* The one type of a node that a chain may compute, as its result has it. */
+static bool has_type(const struct node *node)
+{
+    enum dtype dtype = node->outputs[0] ? node->outputs[0]->dtype : DTYPE_NONE;
+
+    if ((dtype != DTYPE_F32 && !call_is_half(dtype)) || !is_of(node->outputs[0], dtype))
+        return false;
+    for (uint32_t i = 0; i < node->input_count; i++)
+        if (node->inputs[i] && !is_of(node->inputs[i], dtype))
+            return false;
+    return true;
 }
 
 /* Bounds of a Clip: inputs since operator set 11, attributes before. */
@@ -63,12 +76,9 @@ static bool is_map(const struct graph *graph, const struct node *node)
 static bool is_elementwise(const struct graph *graph, const struct node *node)
 {
     if (!node || node->domain[0] != '\0' || node->fused.activation != ACTIVATION_NONE ||
-        node->fused.residual_input >= 0 || node->output_count != 1 || !is_float(node->outputs[0]) ||
+        node->fused.residual_input >= 0 || node->output_count != 1 || !has_type(node) ||
         !node_input(node, 0))
         return false;
-    for (uint32_t i = 0; i < node->input_count; i++)
-        if (node->inputs[i] && !is_float(node->inputs[i]))
-            return false;
     if (is_clip(graph, node))
         return true;
     for (uint32_t i = 0; i < node->input_count; i++)

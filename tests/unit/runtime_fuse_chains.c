@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chains of element-wise operators become one node: which, and that the numbers stay. */
+#include <math.h>
+
 #include "runtime/exec/exec.h"
 #include "runtime/passes/pass.h"
 #include "tests/support/check.h"
@@ -230,6 +232,56 @@ static void images_keep_their_layout(void **state)
     free(outs[1]);
 }
 
+/* GELU of half precision as GPT-2 has it; on both sides are conversions, which are no part. */
+static struct graph *build_half(const char *dtype, int to)
+{
+    struct graph *graph = build_graph(17);
+    char text[80];
+
+    snprintf(text, sizeof(text), "to=%d", to);
+    build_node(graph, "Cast", "x:f32 5,40", text, "h");
+    snprintf(text, sizeof(text), "h; three:%s =3", dtype);
+    build_node(graph, "Pow", text, "", "p");
+    snprintf(text, sizeof(text), "p; c:%s =0.0447", dtype);
+    build_node(graph, "Mul", text, "", "q");
+    build_node(graph, "Add", "h; q", "", "a");
+    build_node(graph, "Tanh", "a", "", "t");
+    snprintf(text, sizeof(text), "t; one:%s =1", dtype);
+    build_node(graph, "Add", text, "", "o");
+    build_node(graph, "Mul", "h; o", "", "z");
+    build_node(graph, "Cast", "z", "to=1", "y");
+    build_output(graph, "y");
+    infer(graph);
+    return graph;
+}
+
+static void half_precision_is_a_chain_too(void **state)
+{
+    static const struct {
+        const char *dtype;
+        int to;
+        double near;
+    } halves[] = {{"f16", 10, 0x1p-9}, {"bf16", 16, 0x1p-6}};
+
+    for (size_t i = 0; i < sizeof(halves) / sizeof(halves[0]); i++) {
+        struct graph *graph = build_half(halves[i].dtype, halves[i].to);
+        float *before = build_evaluate(graph, 0, 7), *after;
+        struct diag diag = {0};
+
+        assert_int_equal(pass_fuse_chains(graph, &diag), 6);
+        CHECK_OK(graph_check(graph, &diag));
+        assert_int_equal(graph->node_count, 3);
+        assert_string_equal(graph->nodes[1]->op_type, CHAIN_OP_TYPE);
+        after = build_evaluate(graph, 0, 7);
+        for (int64_t k = 0; k < 5 * 40; k++)
+            CHECK_NEAR(after[k], before[k], halves[i].near * (1 + fabs((double)before[k])));
+        exec_check_graph(graph, 7, halves[i].near / 1e-5, halves[i].dtype);
+        free(before);
+        free(after);
+        graph_destroy(&graph);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +293,7 @@ int main(void)
         cmocka_unit_test(long_chains_are_cut),
         cmocka_unit_test(wide_sums_are_cut),
         cmocka_unit_test(images_keep_their_layout),
+        cmocka_unit_test(half_precision_is_a_chain_too),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
