@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tiles of a product of bytes: some rows by some units of columns, summed in registers. Without
  * VNNI the products are made of 16-bit numbers, because the instruction that multiplies bytes
- * saturates. */
+ * saturates; of one row of AVX2's they are made of bytes, of which none is large enough for that. */
 #include "kernels/cpu/int8.h"
 
 #include <string.h>
@@ -146,10 +146,48 @@ void widen_rows(int16_t *out, const struct int8_sides *sides, int rows, bool is_
     }
 }
 
+/* Four bytes of the only row of a tile in the place of its four numbers: twice these halves, rounded down,
+ * and then what is left, 0 or 1. */
+INLINE(AVX2)
+void halve_step(int16_t *out, const uint8_t *a, bool is_signed)
+{
+    const __m128i half = _mm_set1_epi8(is_signed ? 64 : 0);
+    __m128i bytes = _mm_loadu_si128((const void *)a);
+    __m128i rest = _mm_and_si128(bytes, _mm_set1_epi8(1)), parts[2];
+
+    bytes = _mm_xor_si128(bytes, _mm_set1_epi8(is_signed ? INT8_MIN : 0));
+    bytes = _mm_and_si128(_mm_srli_epi16(bytes, 1), _mm_set1_epi8(INT8_MAX));
+    bytes = _mm_sub_epi8(bytes, half);
+    parts[0] = _mm_unpacklo_epi32(bytes, rest);
+    parts[1] = _mm_unpackhi_epi32(bytes, rest);
+    for (int i = 0; i < 2; i++, out += 2 * WIDE_QUAD) {
+        _mm_storel_epi64((void *)out, parts[i]);
+        _mm_storel_epi64((void *)(out + WIDE_QUAD), _mm_unpackhi_epi64(parts[i], parts[i]));
+    }
+}
+
+INLINE(AVX2)
+void halve_row(int16_t *out, const struct int8_sides *sides, bool is_signed)
+{
+    uint8_t rest[INT8_WIDE_STEP] = {0};
+    int64_t p = 0;
+
+    for (; p + INT8_WIDE_STEP <= sides->k; p += INT8_WIDE_STEP)
+        halve_step(out + p * INT8_MAX_ROWS, sides->a + p, is_signed);
+    if (p == sides->k)
+        return;
+    memcpy(rest, sides->a + p, (size_t)(sides->k - p));
+    halve_step(out + p * INT8_MAX_ROWS, rest, is_signed);
+}
+
 __attribute__((target(AVX2))) static void widen_avx2(int16_t *out, const struct int8_sides *sides,
                                                      int rows)
 {
-    if (sides->a_is_signed)
+    if (rows == 1 && sides->a_is_signed)
+        halve_row(out, sides, true);
+    else if (rows == 1)
+        halve_row(out, sides, false);
+    else if (sides->a_is_signed)
         widen_rows(out, sides, rows, true);
     else
         widen_rows(out, sides, rows, false);
@@ -282,6 +320,63 @@ void sum_avx2(int32_t *acc, const struct place *place)
     EACH_ROW(place->rows, STORE_avx2)
 }
 
+/* Pairs of a by those of b, whichever of them is signed. */
+#define PAIRS(a, b, a_is_signed)                                                                   \
+    ((a_is_signed) ? _mm256_maddubs_epi16(b, a) : _mm256_maddubs_epi16(a, b))
+
+/* Four k of one row: products of its halves to `sums`, of its bits to `bits`. */
+INLINE(AVX2)
+void add_halves(__m256i sums[2], __m256i bits[2], const int16_t *wide, const uint8_t *line,
+                bool a_is_signed)
+{
+    const __m256i twos = _mm256_set1_epi16(2);
+    __m256i half_quad = _mm256_broadcastd_epi32(_mm_loadu_si32(wide));
+    __m256i bit_quad = _mm256_broadcastd_epi32(_mm_loadu_si32(wide + 2));
+
+    for (int i = 0; i < 2; i++) {
+        __m256i b = _mm256_loadu_si256((const void *)(line + (int64_t)32 * i));
+        __m256i pairs = PAIRS(half_quad, b, a_is_signed);
+
+        sums[i] = _mm256_add_epi32(sums[i], _mm256_madd_epi16(pairs, twos));
+        bits[i] = _mm256_add_epi16(bits[i], PAIRS(bit_quad, b, a_is_signed));
+    }
+}
+
+/* One row reads as much of b as six do, and would spend its time on widening that. No pair of halves by b
+ * is beyond 16 bits, nor are 64 pairs of bits: so nothing is widened. */
+INLINE(AVX2)
+void sum_row_avx2(int32_t *acc, const struct int8_sides *sides, bool a_is_signed)
+{
+    enum { FITTING = 64 };
+    const __m256i ones = _mm256_set1_epi16(1);
+    const int16_t *wide = sides->wide;
+    const int32_t *offsets = sides->offsets;
+    const uint8_t *b = sides->b + sides->units[0];
+    __m256i sums[1][2];
+
+    if (sides->is_begun) {
+        LOAD_avx2(0)
+    } else {
+        ZERO_avx2(0)
+    }
+    for (int64_t left = (sides->k + INT8_QUAD - 1) / INT8_QUAD, count; left > 0; left -= count) {
+        __m256i bits[2] = {_mm256_setzero_si256(), _mm256_setzero_si256()};
+        int64_t i = 0;
+
+        count = left < FITTING ? left : FITTING;
+        for (; i + 2 <= count; i += 2, wide += 2 * WIDE_QUAD) {
+            add_halves(sums[0], bits, wide, b + offsets[i], a_is_signed);
+            add_halves(sums[0], bits, wide + WIDE_QUAD, b + offsets[i + 1], a_is_signed);
+        }
+        if (i < count)
+            add_halves(sums[0], bits, wide, b + offsets[i], a_is_signed);
+        offsets += count;
+        sums[0][0] = _mm256_add_epi32(sums[0][0], _mm256_madd_epi16(bits[0], ones));
+        sums[0][1] = _mm256_add_epi32(sums[0][1], _mm256_madd_epi16(bits[1], ones));
+    }
+    STORE_avx2(0)
+}
+
 TILE(avx512, AVX512, __m512i, 2)
 TILE(vnni, VNNI, __m512i, 4)
 
@@ -303,17 +398,22 @@ TILE(vnni, VNNI, __m512i, 4)
     case n:                                                                                        \
         UNITS_##name(n) break;
 
+#define ROWS_1_avx2                                                                                \
+    case 1:                                                                                        \
+        if (at->a_is_signed)                                                                       \
+            sum_row_avx2(acc, at, true);                                                           \
+        else                                                                                       \
+            sum_row_avx2(acc, at, false);                                                          \
+        break;
+#define ROWS_1_avx512 ROWS(avx512, 1)
+#define ROWS_1_vnni   ROWS(vnni, 1)
+
 #define SWITCH(name, features)                                                                     \
     __attribute__((target(features))) static void tile_##name(                                     \
         int32_t *acc, const struct int8_sides *at, int rows, int units)                            \
     {                                                                                              \
         switch (rows) {                                                                            \
-            ROWS(name, 1)                                                                          \
-            ROWS(name, 2)                                                                          \
-            ROWS(name, 3)                                                                          \
-            ROWS(name, 4)                                                                          \
-            ROWS(name, 5)                                                                          \
-            ROWS(name, 6)                                                                          \
+            ROWS_1_##name ROWS(name, 2) ROWS(name, 3) ROWS(name, 4) ROWS(name, 5) ROWS(name, 6)    \
         }                                                                                          \
     }
 

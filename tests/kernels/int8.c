@@ -263,6 +263,18 @@ static void run_tile(struct test *test, const struct int8_tile *tile, struct int
     }
 }
 
+/* Bytes, or now and then of all numbers only those whose products are the largest. */
+static uint8_t *any_bytes(struct test *test, size_t count)
+{
+    uint8_t *bytes = test_input_bytes(test, count);
+    uint8_t largest = test_chance(test, 2) ? 0x80 : 0x7f;
+    bool are_large = test_chance(test, 3), are_full = test_chance(test, 2);
+
+    for (size_t i = 0; are_large && i < count; i++)
+        bytes[i] = are_full ? 0xff : bytes[i] % 8 ? largest : bytes[i];
+    return bytes;
+}
+
 static void check_tile(struct test *test, const struct kernel_table *table)
 {
     int64_t k = test_range(test, 1, test_chance(test, 4) ? 3 * INT8_WIDE_K : 300);
@@ -283,8 +295,8 @@ static void check_tile(struct test *test, const struct kernel_table *table)
     (void)table;
     units = units < tile.units ? units : tile.units;
     test_describe(test, "%d rows, %d units, %lld deep", rows, units, (long long)k);
-    a = test_input_bytes(test, (size_t)(rows * line));
-    b = test_input_bytes(test, (size_t)int8_packed_bytes((int64_t)units * INT8_UNIT, k));
+    a = any_bytes(test, (size_t)(rows * line));
+    b = any_bytes(test, (size_t)int8_packed_bytes((int64_t)units * INT8_UNIT, k));
     for (int r = 0; r < rows; r++) {
         for (int u = 0; u < units; u++) {
             sides.a = a + r * line;
