@@ -63,18 +63,31 @@ static struct run take_rows(const struct kernel_einsum *s, const int64_t *y_stri
     return run;
 }
 
-/* All summed axes as one; both operands must have them. */
+/* The summed axis that follows what is taken, the innermost first. -1: none is left. */
+static int next_summed(const struct kernel_einsum *s, const bool *taken)
+{
+    int next = -1;
+
+    for (int i = s->kept; i < s->kept + s->summed; i++)
+        if (s->dims[i] > 1 && !taken[i] && (next < 0 || s->strides[0][i] <= s->strides[0][next]))
+            next = i;
+    return next;
+}
+
+/* All summed axes as one, in whatever order the equation has them; both operands must have them. */
 static bool take_depth(const struct kernel_einsum *s, struct plan *p)
 {
+    bool taken[KERNEL_EINSUM_AXES] = {false};
+
     p->depth = 1;
     p->depth_stride[0] = p->depth_stride[1] = 1;
-    for (int i = s->kept + s->summed - 1; i >= s->kept; i--) {
-        for (int k = 0; k < 2 && s->dims[i] > 1; k++) {
+    for (int i; (i = next_summed(s, taken)) >= 0; taken[i] = true) {
+        for (int k = 0; k < 2; k++) {
             if (s->strides[k][i] == 0 ||
                 (p->depth > 1 && s->strides[k][i] != p->depth_stride[k] * p->depth))
                 return false;
         }
-        for (int k = 0; k < 2 && s->dims[i] > 1 && p->depth == 1; k++)
+        for (int k = 0; k < 2 && p->depth == 1; k++)
             p->depth_stride[k] = s->strides[k][i];
         p->depth *= s->dims[i];
     }

@@ -216,7 +216,7 @@ static void check_einsum_reals(struct test *test, const struct kernel_table *tab
     struct kernel_einsum s = {.dtype = KERNEL_F32,
                               .operands = 2,
                               .kept = (int)test_range(test, 0, 5),
-                              .summed = (int)test_range(test, 0, 2)};
+                              .summed = (int)test_range(test, 0, 3)};
     int axes = s.kept + s.summed;
     int64_t sizes[2] = {1, 1}, count = 1;
     float *x[2], *want, *got;
