@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What a device waited for, and how long.
--- takes: 35
+-- takes: 50
 -- needs: every_span, launching, counted_span, own_piece, event_awaited
 WITH ran AS (
     SELECT *, max(end_ns) OVER (PARTITION BY lane_id ORDER BY start_ns, end_ns DESC, event_id DESC
