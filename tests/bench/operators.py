@@ -41,6 +41,11 @@ class Maker:
         limits = np.iinfo(dtype)
         return self.random.integers(limits.min, limits.max, shape, endpoint=True).astype(dtype)
 
+    def weights(self, *shape, axes=None):
+        """Normal ones as quantisers make them: the largest over `axes` (None: all) becomes 127."""
+        real = self.real(*shape)
+        return np.rint(real / np.abs(real).max(axis=axes, keepdims=True) * 127).astype(np.int8)
+
     def whole(self, high, *shape, dtype=np.int64):
         return self.random.integers(0, high, shape).astype(dtype)
 
@@ -78,6 +83,10 @@ def quantised(m):
         Case("s8 per channel, 64x64x56", "QuantizeLinear", [m.real(64, 64, 56), Const(np.full(64, 0.02, np.float32)), Const(np.zeros(64, s8))], {"axis": 0}),
         Case("u8, 1x64x56x56", "DequantizeLinear", [m.byte(1, 64, 56, 56), *x]),
         Case("s8 per channel, 768x768", "DequantizeLinear", [m.byte(768, 768, dtype=s8), Const(np.full(768, 0.02, np.float32)), Const(np.zeros(768, s8))], {"axis": 1}),
+        Case("u8s8 normal per tensor, 128x768x768", "MatMulInteger", [m.byte(128, 768), Const(m.weights(768, 768)), scalar(120, u8)]),
+        Case("u8s8 normal per channel, 128x768x768", "MatMulInteger", [m.byte(128, 768), Const(m.weights(768, 768, axes=0)), scalar(120, u8)]),
+        Case("u8s8 normal per channel, 3x3 stride 2", "QLinearConv", conv[:3] + [Const(m.weights(64, 64, 3, 3, axes=(1, 2, 3)))] + conv[4:],
+             {"pads": [1] * 4, "strides": [2, 2]}),
         Case("128x768", "DynamicQuantizeLinear", [m.real(128, 768)], outputs=3),
     ]
 
