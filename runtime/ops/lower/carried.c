@@ -8,7 +8,7 @@
 #include "runtime/ops/lower/rules.h"
 
 enum {
-    TURNS_MAX = 64,
+    TURNS_MAX = 512,
     PARTS_MAX = 64, /* that a body reads of one sequence */
     NODES_MAX = 4096,
     GRAPH_NODES_MAX = 1 << 20,
