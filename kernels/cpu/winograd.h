@@ -73,11 +73,11 @@ struct winograd_kernels {
      *  [point][panel][channel][filter of the panel]. Uses the team. */
     void (*weights)(const struct winograd *p, float *u, const float *w);
 
-    /* Steps on a winograd_block, each of which a team can share. */
-    team_fn *patches; /* [0, count): tiles of the block, x to v */
-    team_fn
-        *products; /* [0, winograd_units()): v to m; in block b with stored weights [0, b.shares) */
-    team_fn *tiles; /* [0, count): m to y */
+    /* Steps on a winograd_block, each of which a team can share: patches and tiles over its tiles,
+     * products over winograd_units(), or over the shares of a block whose weights are stored. */
+    team_fn *patches;  /* x to v */
+    team_fn *products; /* v to m */
+    team_fn *tiles;    /* m to y */
 };
 
 extern const struct winograd_kernels winograd_kernels_portable, winograd_kernels_avx2,
