@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """scripts/fuzz-graphs: that it refuses what makes no sense, finds what a stand-in for load_and_run does
-wrong and shrinks it, and finds nothing in some graphs of the real one. All but the first needs the
+wrong and shrinks it, ends in time where a reference does not, and finds nothing in some graphs of the real one. All but the first needs the
 references from PyPI, which it does not install: they are there once the script ran."""
 import os
 import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(os.environ["OPTRACE_SOURCE_ROOT"])
 BUILD = pathlib.Path(os.environ["OPTRACE_BUILD_ROOT"])
@@ -22,8 +23,17 @@ exit 0
 """
 
 
-def run(*words):
-    return subprocess.run([sys.executable, str(SCRIPT), *map(str, words)], capture_output=True, text=True, check=False)
+# For the workers' Python: a reference that never ends.
+SLOW_REFERENCE = """import sys, time
+if sys.prefix != sys.base_prefix:
+    import onnx.reference
+    onnx.reference.ReferenceEvaluator.run = lambda *words, **named: time.sleep(3600)
+"""
+
+
+def run(*words, **environment):
+    return subprocess.run([sys.executable, str(SCRIPT), *map(str, words)], capture_output=True, text=True, check=False,
+                          env={**os.environ, **environment})
 
 
 def expect(condition, what, done):
@@ -54,6 +64,16 @@ def check_finds(folder):
     expect((models[0].parent / "test_data_set_0" / "output_0.pb").exists(), "no data is kept", done)
 
 
+def check_slow_reference(folder):
+    (folder / "slow").mkdir()
+    (folder / "slow" / "sitecustomize.py").write_text(SLOW_REFERENCE)
+    start = time.monotonic()
+    done = run("--seconds", "4", "--seed", "1", "--no-install", "--jobs", "2", "--build", folder / "build", "--keep",
+               folder / "found", PYTHONPATH=str(folder / "slow"))
+    expect(done.returncode == 0 and "\n0 graphs of 0 nodes" in done.stdout, "a slow reference is no loss", done)
+    expect(time.monotonic() - start < 120, "a slow reference is waited for", done)
+
+
 def check_program(folder):
     done = run("--seconds", SECONDS, "--seed", "1", "--no-install", "--jobs", "2", "--build", BUILD, "--keep", folder / "kept")
     print(done.stdout)
@@ -68,6 +88,7 @@ def main():
             print("the references are not installed: scripts/fuzz-graphs does that; skipping")
             sys.exit(77)
         check_finds(folder)
+        check_slow_reference(folder)
         check_program(folder)
 
 

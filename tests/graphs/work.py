@@ -70,6 +70,7 @@ def work(seed, runner, options, known):
     if case is None:
         tell(empty=seed)
         return
+    tell(made=seed)
     chosen = options.flags
     counts = {}
     for flag in flags_of(seed, chosen):
