@@ -167,6 +167,18 @@ static int take_turn(struct walk *walk, const struct turn *turn)
     return 0;
 }
 
+/* Where a session has threads only, nobody knows what a device did. */
+static bool has_side(const struct walk *walk, int side)
+{
+    for (size_t i = 0; i < walk->answer->lanes.count; i++) {
+        const struct lane_row *lane = &walk->answer->lanes.items[i];
+
+        if (lane->session_id == walk->run->session_id && (int)lane->side == side)
+            return true;
+    }
+    return false;
+}
+
 int run_parts_add(const struct spans_answer *answer, const struct run_index *index, uint32_t run,
                   double *parts, double *out_busy_ns)
 {
@@ -174,7 +186,7 @@ int run_parts_add(const struct spans_answer *answer, const struct run_index *ind
     const uint32_t *places = index->places + index->first[run];
     size_t count = index->first[run + 1] - index->first[run];
     int64_t now_ns = walk.run->start_ns;
-    bool has[OP_SIDES] = {false};
+    bool has_ops = false;
     int rc = gather_turns(&walk, places, count);
 
     for (size_t i = 0; i < walk.turns.count && rc == 0; i++) {
@@ -183,14 +195,10 @@ int run_parts_add(const struct spans_answer *answer, const struct run_index *ind
         rc = take_turn(&walk, &walk.turns.items[i]);
     }
     pass_time(&walk, now_ns, walk.run->end_ns);
-    for (size_t i = 0; i < count; i++) {
-        const struct span *span = &answer->spans.items[places[i]];
-
-        if (span->is_shown && answer->op_kinds[span->op] == SPAN_OP)
-            has[answer->lanes.items[span->lane].side] = true;
-    }
+    for (size_t i = 0; i < count && !has_ops; i++)
+        has_ops = answer->op_kinds[answer->spans.items[places[i]].op] == SPAN_OP;
     for (int side = 0; side < OP_SIDES; side++)
-        out_busy_ns[side] = has[side] ? walk.busy_ns[side] : NAN;
+        out_busy_ns[side] = has_ops && has_side(&walk, side) ? walk.busy_ns[side] : NAN;
     array_deinit(&walk.turns);
     array_deinit(&walk.open);
     return rc;

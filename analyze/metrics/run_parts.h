@@ -56,7 +56,8 @@ void run_index_deinit(struct run_index *index);
  *
  * run          place in answer->runs
  * parts        run_part_count(answer->ops.count) sums
- * out_busy_ns  for each side, the time with an op on it that is shown; NaN where the run has none
+ * out_busy_ns  for each side, the time with an op on it that is shown; NaN where the session has no
+ *              such lane, and of a run of which no op at all is there
  *
  * Returns 0 or -ENOMEM.
  */

@@ -155,12 +155,51 @@ static void moments_belong_to_one_span(void **state)
     hand_spans_drop(&answer);
 }
 
+static void run_of_threads(size_t lane_count, size_t span_count, double *out_busy_ns)
+{
+    struct lane_row lanes[] = {{.side = OP_HOST}, {.side = OP_DEVICE}};
+    struct op_row ops[1] = {{.name = "op"}};
+    uint8_t kinds[] = {SPAN_OP};
+    struct run_row run = {.start_ns = 100, .end_ns = 200};
+    struct spans_answer answer = {
+        .ops = {.items = ops, .count = 1},
+        .op_kinds = kinds,
+        .lanes = {.items = lanes, .count = lane_count},
+        .runs = {.items = &run, .count = 1},
+    };
+    const struct span span = {.start_ns = 100, .dur_ns = 10};
+    struct run_index index = {0};
+    double parts[RUN_PARTS + 2] = {0};
+
+    hand_spans_build(&answer, &span, span_count);
+    CHECK_OK(run_index_init(&index, &answer));
+    CHECK_OK(run_parts_add(&answer, &index, 0, parts, out_busy_ns));
+    run_index_deinit(&index);
+    hand_spans_drop(&answer);
+}
+
+/* A device that did nothing in a run was busy for none of it; one that is not there is not known. */
+static void a_device_may_do_nothing(void **state)
+{
+    double busy[OP_SIDES];
+
+    (void)state;
+    run_of_threads(2, 1, busy);
+    assert_float_equal(busy[OP_HOST], 10, 0);
+    assert_float_equal(busy[OP_DEVICE], 0, 0);
+    run_of_threads(1, 1, busy);
+    assert_true(isnan(busy[OP_DEVICE]));
+    run_of_threads(2, 0, busy); /* its events are gone */
+    assert_true(isnan(busy[OP_HOST]) && isnan(busy[OP_DEVICE]));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(parts_add_up_to_the_run, start, stop),
         cmocka_unit_test_setup_teardown(what_is_not_shown_is_a_part_of_its_own, start, stop),
         cmocka_unit_test(moments_belong_to_one_span),
+        cmocka_unit_test(a_device_may_do_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
