@@ -57,10 +57,11 @@ struct device_parts {
 };
 
 /* Adds the spans of a lane that are shown. */
-static int add_lane(const struct spans_answer *spans, uint32_t lane, struct device_use *use,
+static int add_lane(const struct spans_answer *spans, uint32_t lane, struct device_sums *sums,
                     struct point_array *points)
 {
     const struct span_range *range = &spans->ranges[lane];
+    struct device_use *use = &sums->use;
     int rc = array_reserve(points, points->count + range->count * 2);
 
     for (size_t i = range->first; i < range->first + range->count && rc == 0; i++) {
@@ -71,6 +72,8 @@ static int add_lane(const struct spans_answer *spans, uint32_t lane, struct devi
             continue;
         use->span_count++;
         use->sum_ns += span->dur_ns;
+        sums->first_ns = span->start_ns < sums->first_ns ? span->start_ns : sums->first_ns;
+        sums->last_ns = span_end_ns(span) > sums->last_ns ? span_end_ns(span) : sums->last_ns;
         if (!span->dur_ns)
             continue; /* it takes no time, nor is it at once with anything */
         kind = kind_of(spans, span);
@@ -122,10 +125,6 @@ static void sweep(struct point_array *points, struct device_sums *sums)
         if (sum > use->most_at_once)
             use->most_at_once = sum;
     }
-    if (points->items[0].time_ns < sums->first_ns)
-        sums->first_ns = points->items[0].time_ns;
-    if (points->items[points->count - 1].time_ns > sums->last_ns)
-        sums->last_ns = points->items[points->count - 1].time_ns;
 }
 
 static bool is_same_device(const struct spans_answer *spans, uint32_t a, uint32_t b)
@@ -193,7 +192,7 @@ static int measure(const struct spans_answer *spans, struct device_parts *parts,
 
     parts->points.count = 0;
     for (size_t i = 0; i < lane_count && rc == 0; i++)
-        rc = add_lane(spans, lanes[i], &sums->use, &parts->points);
+        rc = add_lane(spans, lanes[i], sums, &parts->points);
     if (rc == 0)
         sweep(&parts->points, sums);
     return rc;

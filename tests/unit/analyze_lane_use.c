@@ -102,7 +102,7 @@ static void launches_have_owners(void **state)
     drop(&answer);
 }
 
-/* Kernels 0-100 and 50-150 at once, a copy 120-200, a collective 300-310. */
+/* Kernels 0-100 and 50-150 at once, a copy 120-200, a collective 300-310; one that took no time at 320. */
 static void devices_are_measured_by_unions(void **state)
 {
     const struct span spans[] = {
@@ -110,10 +110,11 @@ static void devices_are_measured_by_unions(void **state)
         {.start_ns = 50, .dur_ns = 100, .op = KERNEL, .lane = OTHER_STREAM},
         {.start_ns = 120, .dur_ns = 80, .op = COPY, .lane = STREAM},
         {.start_ns = 300, .dur_ns = 10, .op = NCCL, .lane = STREAM},
+        {.start_ns = 320, .dur_ns = 0, .op = COPY, .lane = OTHER_STREAM},
         {.start_ns = 0, .dur_ns = 400, .op = LABEL, .lane = STREAM},
         {.start_ns = 390, .dur_ns = 10, .op = KERNEL, .lane = OTHER_DEVICE},
     };
-    struct spans_answer answer = make(spans, 6);
+    struct spans_answer answer = make(spans, 7);
     struct device_use_array uses = {0};
     const struct device_use *all;
 
@@ -121,7 +122,7 @@ static void devices_are_measured_by_unions(void **state)
     CHECK_U64(uses.count, 4);
     all = &uses.items[0];
     assert_null(all->lane);
-    CHECK_U64(all->span_count, 4);
+    CHECK_U64(all->span_count, 5);
     CHECK_U64((uint64_t)all->busy_ns, 210);
     CHECK_U64((uint64_t)all->compute_ns, 150);
     CHECK_U64((uint64_t)all->transfer_ns, 90);
@@ -131,7 +132,7 @@ static void devices_are_measured_by_unions(void **state)
     CHECK_U64((uint64_t)all->comm_ns, 10);
     CHECK_U64((uint64_t)all->comm_hidden_ns, 0);
     CHECK_U64((uint64_t)all->sum_ns, 290);
-    CHECK_U64((uint64_t)all->active_ns, 310);
+    CHECK_U64((uint64_t)all->active_ns, 320);
     CHECK_U64((uint64_t)all->wall_ns, 400);
     CHECK_U64(all->most_at_once, 2);
     assert_string_equal(uses.items[1].lane->name, "stream 7");
