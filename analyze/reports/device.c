@@ -44,14 +44,6 @@ CELL(comm_hidden, out_number(OUT_SHARE, share_of(line->comm_hidden_ns, line->com
 CELL(hidden, out_number(OUT_SHARE, share_of(line->overlap_ns, line->transfer_ns)))
 CELL(at_once, out_number(OUT_REAL, share_of(line->sum_ns, line->busy_ns)))
 
-static struct out_value rounded_at_once(const void *item, const void *context)
-{
-    struct out_value value = at_once(item, context);
-
-    value.real = round(value.real * 1000) / 1000;
-    return value;
-}
-
 static const struct line_column columns[] = {
     {LINE_COMPACT("device", "Device"), {NULL}, "where", device_of},
     {LINE_TEXT("stream", "Stream", 30), {"lane", "name"}, "one of its streams, or all", stream_of},
@@ -97,10 +89,7 @@ static const struct line_column columns[] = {
      transfer_of},
     {{.name = "overlap_ns", .data_only = true}, {NULL}, "of it beside computation", overlap_of},
     {{.name = "hidden_share", .data_only = true}, {NULL}, "overlap_ns, of transfer_ns", hidden},
-    {LINE_COMPACT("concurrency", "At once"),
-     {NULL},
-     "sum of durations, of busy_ns",
-     rounded_at_once},
+    {LINE_COMPACT("concurrency", "At once"), {NULL}, "sum of durations, of busy_ns", at_once},
     {LINE_COMPACT("most_at_once", "Most"), {NULL}, "the most that ran at once", most_of},
     {LINE_COMPACT("span_count", "Spans"), {"spans", "count"}, "executions", spans_of},
     {{.name = "wall_ns", .data_only = true},

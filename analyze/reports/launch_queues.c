@@ -17,7 +17,7 @@ struct queue_line {
 CELL(lane_of, out_text(line->queue->lane->name))
 CELL(device_of, out_text(line->queue->lane->device))
 CELL(count_of, out_integer(OUT_INT, (int64_t)line->queue->launch_count))
-CELL(mean_of, out_number(OUT_REAL, round(line->queue->length.mean * 1000) / 1000))
+CELL(mean_of, out_number(OUT_REAL, line->queue->length.mean))
 CELL(max_of, out_integer(OUT_INT, (int64_t)line->queue->length.max))
 CELL(full_of, out_number(OUT_NS, line->queue->length.at_least_ns))
 CELL(full_share, out_number(OUT_SHARE, line->queue->wall_ns > 0 ? line->queue->length.at_least_ns /
