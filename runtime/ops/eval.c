@@ -73,8 +73,7 @@ int eval_node_with(const struct graph *graph, const struct node *node,
             options->watch->moment(options->watch->user, options->first_inner - 1, CALL_KERN);
         rc = call_run(&call);
         if (rc < 0)
-            call_refuse(&request, rc, "%s",
-                        call.problem ? call.problem->text : "an index is out of range");
+            call_refuse(&request, rc, "%s", call_problem(&call, rc));
     }
     free(call.workspace);
     call_deinit(&call);

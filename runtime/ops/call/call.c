@@ -130,6 +130,16 @@ int call_bind(const struct call_request *request, struct call *out_call)
     return rc;
 }
 
+const char *call_problem(const struct call *call, int error)
+{
+    if (call->problem)
+        return call->problem->text;
+    if (error == -ESTALE)
+        return "it does not find as much as before the run, when sizes were inferred";
+    return error == -EINVAL ? "an index in its input is out of range"
+                            : "the library under its kernel failed";
+}
+
 void call_deinit(struct call *call)
 {
     kernel_conv_plan_destroy(&call->plan);

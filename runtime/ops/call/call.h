@@ -101,8 +101,9 @@ bool call_widens(const struct node *node);
 int call_run_half(const struct call *call);
 void call_half_destroy(struct call_half **half);
 
-/** Returns 0 or the kernel's failure: -EINVAL, an index in the data is out of range, or what
- *  call->problem says. Allocates nothing, unless it is an If or a Loop. */
+/** Returns 0 or the kernel's failure: -EINVAL, an index in the data is out of range; -ESTALE, the data makes
+ *  an output of another size than was inferred; or what call->problem says. Allocates nothing, unless it is
+ *  an If or a Loop. */
 static inline int call_run(const struct call *call)
 {
     int rc;
@@ -115,6 +116,9 @@ static inline int call_run(const struct call *call)
                        call->activation.b);
     return rc;
 }
+
+/** Why call_run() failed, where nobody else knows: a sentence that goes behind the node's name. */
+const char *call_problem(const struct call *call, int error);
 
 /** What an operator's kernels can do with layouts. */
 enum layout_need {

@@ -34,7 +34,7 @@ static int hand_over(const struct call *call, struct control_params *p,
         if (planned[i].dtype == DTYPE_NONE || !call->outputs[i])
             continue;
         if (made[i].dtype != planned[i].dtype || !shape_equal(&made[i].shape, &planned[i].shape))
-            return diag_set(&p->problem, -EINVAL, "its output %u is %s %s this time, not %s %s", i,
+            return diag_set(&p->problem, -ESTALE, "its output %u is %s %s this time, not %s %s", i,
                             dtype_name(made[i].dtype), shape_text(&made[i].shape, got),
                             dtype_name(planned[i].dtype), shape_text(&planned[i].shape, want));
         memcpy(call->outputs[i], made[i].data, (size_t)shape_bytes(&made[i].shape, made[i].dtype));

@@ -216,7 +216,7 @@ static int run_nonzero(const struct call *call)
 {
     const struct nonzero_params *p = call->params;
 
-    return p->fn(call->outputs[0], call->inputs[0], &p->shape) < 0 ? -EINVAL : 0;
+    return p->fn(call->outputs[0], call->inputs[0], &p->shape) < 0 ? -ESTALE : 0;
 }
 
 int call_bind_nonzero(const struct call_request *request, struct call *call)
@@ -249,7 +249,7 @@ static int run_compress(const struct call *call)
 {
     const struct compress_params *p = call->params;
 
-    return p->fn(call->outputs[0], call->inputs[0], call->inputs[1], &p->shape) < 0 ? -EINVAL : 0;
+    return p->fn(call->outputs[0], call->inputs[0], call->inputs[1], &p->shape) < 0 ? -ESTALE : 0;
 }
 
 /* Without an axis the input is one line. */

@@ -187,7 +187,7 @@ static int run_split(const struct call *call)
         rest.bytes = texts_get(x[i], &rest.length);
         for (; words_next(&p->splitter, count, &rest, &part); count++) {
             if (count >= p->parts)
-                return fail(call, -EINVAL,
+                return fail(call, -ESTALE,
                             "a text has more parts than there were when its size was inferred");
             if (!y)
                 continue;
@@ -239,7 +239,7 @@ static int run_normalise(const struct call *call)
         if (text < 0)
             return fail(call, text, "a text of more than 16 MiB, or too many of them");
         if (kept >= p->parts)
-            return fail(call, -EINVAL, "more words are kept than when its size was inferred");
+            return fail(call, -ESTALE, "more words are kept than when its size was inferred");
         y[kept++] = text;
     }
     for (; kept < p->parts; kept++)

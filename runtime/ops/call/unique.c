@@ -28,7 +28,7 @@ static int run_unique(const struct call *call)
     struct kernel_unique_outputs outputs = {output(call, 0), output(call, 1), output(call, 2),
                                             output(call, 3), p->count};
 
-    return p->fn(&outputs, call->inputs[0], call->workspace, &p->shape) == p->count ? 0 : -EINVAL;
+    return p->fn(&outputs, call->inputs[0], call->workspace, &p->shape) == p->count ? 0 : -ESTALE;
 }
 
 /* Of two numbers of texts, by the bytes of those. */
@@ -73,7 +73,7 @@ static int run_unique_texts(const struct call *call)
     if (p->elements > 0)
         rank_texts(call->inputs[0], p->elements, sorted, ranks);
     if (p->fn(&outputs, ranks, ranks + p->elements, s) != p->count)
-        return -EINVAL;
+        return -ESTALE;
     for (int64_t i = 0; y && i < s->outer * p->count * s->inner; i++)
         y[i] = sorted[y[i]];
     return 0;

@@ -201,7 +201,7 @@ static int run_nms(const struct call *call)
     return p->fn(call->outputs[0], p->count, in.data[NMS_BOXES], in.data[NMS_SCORES],
                  call->workspace, &shape) == p->count
                ? 0
-               : -EINVAL;
+               : -ESTALE;
 }
 
 /* A device's kernel is given the limits as they were when the boxes were counted. */
