@@ -474,6 +474,8 @@ static int work(struct worker *worker)
                            &worker->diag);
     if (rc == 0 && worker->number == 0)
         run_tell_times(worker->session->exec);
+    if (rc == 0 && worker->number == 0)
+        run_tell_resized(worker->session->exec);
     return rc;
 }
 

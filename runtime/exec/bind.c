@@ -267,6 +267,25 @@ void bound_place(struct bound *bound, void *arena, void *device_arena)
     }
 }
 
+int bound_step_run_as_inferred(const struct bound_step *step)
+{
+    const void **inputs = calloc((size_t)step->info.input_count + 1, sizeof(*inputs));
+    struct call call = step->call;
+    int rc;
+
+    if (!inputs)
+        return -ENOMEM;
+    for (uint32_t i = 0; i < step->info.input_count; i++) {
+        const struct value *value = step->info.inputs[i];
+
+        inputs[i] = value && value->known && step->inputs[i] ? value->known : step->inputs[i];
+    }
+    call.inputs = inputs;
+    rc = call_run(&call);
+    free(inputs);
+    return rc;
+}
+
 void bound_destroy(struct bound **bound_ptr)
 {
     struct bound *bound = *bound_ptr;

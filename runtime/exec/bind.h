@@ -107,6 +107,10 @@ int bound_add_copies(struct bound *bound, const struct bind_options *options, st
 int bound_choose_streams(struct bound *bound, uint32_t streams, struct diag *diag);
 int bound_add_waits(struct bound *bound, struct diag *diag);
 
+/** Run it with what its inputs held when sizes were inferred, where that was kept: for a step that made an
+ *  output of another size, -ESTALE. Returns as call_run(), or -ENOMEM. */
+int bound_step_run_as_inferred(const struct bound_step *step);
+
 /** Returns 0 or a negative errno, as call_run(). */
 static inline int bound_step_run(const struct bound_step *step)
 {

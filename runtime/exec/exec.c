@@ -183,6 +183,7 @@ int exec_create(const struct graph *graph, const struct exec_options *options,
     exec->graph = graph;
     exec->backend = &backend_cpu;
     exec->is_recorded = options->is_recorded;
+    exec->resized_step = EXEC_NO_STEP;
     rc = exec_device_open(exec, options, diag);
     if (rc < 0)
         goto out;
@@ -320,6 +321,21 @@ static void begin_run(void *argument)
         fail(exec, rc, UINT32_MAX);
 }
 
+/* How many numbers are above a limit may hang on the last bit of one of them, and passes and layouts change
+ * that: then the step goes by the numbers that sizes were inferred from. */
+static int run_on_host(struct exec *exec, uint32_t index)
+{
+    const struct bound_step *step = &exec->bound->steps[index];
+    int rc = bound_step_run(step);
+
+    if (rc != -ESTALE || step->copied != PLAN_NONE || step->value)
+        return rc;
+    rc = bound_step_run_as_inferred(step);
+    if (rc == 0 && exec->resized_step == EXEC_NO_STEP)
+        exec->resized_step = index;
+    return rc;
+}
+
 static void do_step(const struct task *task, bool is_timed)
 {
     struct exec *exec = task->exec;
@@ -333,7 +349,7 @@ static void do_step(const struct task *task, bool is_timed)
     else if (step->info.on_device)
         rc = exec_device_step(exec, task->step, is_timed);
     else
-        rc = bound_step_run(step);
+        rc = run_on_host(exec, task->step);
     if (rc == 0 && !step->info.on_device)
         rc = exec_streams_mark(exec, task->step);
     if (rc < 0)
@@ -458,18 +474,17 @@ static int tell_failure(const struct exec *exec, int error, struct diag *diag)
 {
     const bool is_device = exec->device && exec->device_backend->problem(exec->device)[0] != '\0';
     const struct bound_step *step;
-    const char *reason = error == -EINVAL ? "an index in its input is out of range"
-                                          : "the library under its kernel failed";
+    const char *reason;
 
     if (error == -ETIME)
         return limits_check_time(diag);
-    if (is_device)
-        reason = exec->device_backend->problem(exec->device);
+    reason = is_device ? exec->device_backend->problem(exec->device)
+                       : call_problem(&(struct call){0}, error);
     if (exec->failed_step >= exec->bound->step_count) /* what was handed over fails later */
         return diag_set(diag, error, "%s; which operator it was is not known", reason);
     step = &exec->bound->steps[exec->failed_step];
-    if (!is_device && step->call.problem)
-        reason = step->call.problem->text;
+    if (!is_device)
+        reason = call_problem(&step->call, error);
     return diag_set(diag, error, "node \"%s\" (%s): %s", step->info.name, step->info.type, reason);
 }
 
@@ -496,6 +511,11 @@ int exec_wait(struct exec *exec, struct diag *diag)
 }
 
 /* Inputs, outputs, facts */
+
+const struct exec_step *exec_resized_step(const struct exec *exec)
+{
+    return exec->resized_step == EXEC_NO_STEP ? NULL : &exec->bound->steps[exec->resized_step].info;
+}
 
 bool exec_takes_input(const struct exec *exec, uint32_t index, const struct tensor_view *tensor)
 {

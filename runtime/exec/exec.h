@@ -165,10 +165,18 @@ void exec_dispatch(struct exec *exec);
  * Wait until all that was dispatched is done.
  *
  * Returns 0, or the first failure of a step since the last call (-EINVAL: an index in the data is
- * out of range; -EIO: a library failed), whose node diag names; the steps after it in that run were
+ * out of range; -ESTALE: an output has another size than was inferred, and what it was inferred from is not
+ * there any more; -EIO: a library failed), whose node diag names; the steps after it in that run were
  * left out.
  */
 int exec_wait(struct exec *exec, struct diag *diag);
+
+/**
+ * The first step so far whose data would have made an output of another size than was inferred, as how many
+ * numbers are above a limit may hang on the last bit of one: it went by what its inputs held when sizes
+ * were inferred, and so did all that reads it. NULL: none. Only after exec_wait().
+ */
+const struct exec_step *exec_resized_step(const struct exec *exec);
 
 /** graph->outputs[index] of the last run, in the execution's memory: valid until the next dispatch.
  *  Only after exec_wait(). -EINVAL when there is no such output, -EIO when a device could not bring it. */

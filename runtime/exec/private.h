@@ -68,6 +68,7 @@ struct exec {
     bool run_failed; /* the steps up to the next run are left out */
     int failure;     /* the first since the last exec_wait(), or 0 */
     uint32_t failed_step;
+    uint32_t resized_step; /* see exec_resized_step(); EXEC_NO_STEP */
 };
 
 /** Touch all that the runs of a struct exec read and write: an item of its queue. */

@@ -93,6 +93,18 @@ void run_tell_times(const struct exec *exec)
         text_print(stderr, "load_and_run: --cuda: %s\n", text);
 }
 
+void run_tell_resized(const struct exec *exec)
+{
+    const struct exec_step *step = exec_resized_step(exec);
+
+    if (step)
+        text_print(
+            stderr,
+            "load_and_run: node \"%s\" (%s): how much it finds hangs on the rounding of what it reads; "
+            "it went by what was found before the run\n",
+            step->name, step->type);
+}
+
 void run_tell_device(const struct exec *exec, uint32_t asked_streams)
 {
     struct exec_device_facts facts = exec_device_facts(exec);

@@ -22,6 +22,9 @@ void run_free_graph(struct session *session, bool is_told);
 /** Where a run computes, and what it copies; nothing without a device. */
 void run_tell_device(const struct exec *exec, uint32_t asked_streams);
 
+/** That sizes in runs would have been others than were inferred, where they would. */
+void run_tell_resized(const struct exec *exec);
+
 /** What times of a device are by, where runs were observed on one. */
 void run_tell_times(const struct exec *exec);
 

@@ -260,6 +260,8 @@ static int run_once(struct data_set *set)
         rc = run_checked(set);
         trace_run_end(trace);
     }
+    if (rc == 0 && set->thread == 0)
+        run_tell_resized(set->session->exec);
     trace_close(&trace);
     return rc;
 }

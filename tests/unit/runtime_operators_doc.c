@@ -32,7 +32,8 @@ static const char head[] =
     "  ONNX Runtime and PyTorch have it; ONNX's reference evaluator counts in the shape without it.\n"
     "- A shape that depends on the content of an input (Reshape, Range, NonZero ...) is worked "
     "out\n"
-    "  for the content that the input is bound to.\n"
+    "  for the content that the input is bound to. Where a run then finds another size, as that hangs on\n"
+    "  the rounding of a number, the operator goes by what was found before the run, and a line says so.\n"
     "- How many tensors a sequence has, and in which order, may be decided by constants and by whole\n"
     "  numbers and truths that are given as inputs: sizes of a split, turns of a Loop, the condition of\n"
     "  an If, positions.\n";
