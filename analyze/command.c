@@ -142,8 +142,8 @@ static const struct option_spec option_table[] = {
      TARGET(detailed)},
     {OPTION_CHOICE, "detail", .value_name = "LEVEL", .default_text = "default",
      .help = "Of --report events, as Paddle's tracer_option: default shows types of operators, "
-             "labels and copies; op phases and kernels, too; all single operators and calls of a "
-             "runtime, too.",
+             "labels and copies; op phases and kernels, too; all single operators, calls of a "
+             "runtime and functions of Python, too.",
      TARGET(detail), .choices = "default|op|all"},
     {OPTION_FLAG, "per-thread", .help = "Of --report events: each thread for itself.",
      TARGET(per_thread)},

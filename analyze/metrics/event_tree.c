@@ -80,17 +80,23 @@ static enum event_kind kind_of(const struct event_builder *builder, const struct
     }
 }
 
+static bool stands_by_type(const struct op_row *op)
+{
+    return op_is_grouped_by_type(op) && !op_is_python(op);
+}
+
 /* The name of one op below its type; NULL when there is nothing to tell it apart by. */
 static const char *instance_name(const struct op_row *op)
 {
-    return op_is_grouped_by_type(op) ? op->name : op->input_shapes;
+    return stands_by_type(op) ? op->name : op->input_shapes;
 }
 
 /* What a span's row is called: a phase that bears its op's name is told by what follows that. */
 static const char *name_of(const struct event_builder *builder, const struct span *span)
 {
     const struct spans_answer *spans = builder->spans;
-    const char *name = op_group_name(&spans->ops.items[span->op]);
+    const struct op_row *op = &spans->ops.items[span->op];
+    const char *name = stands_by_type(op) ? op->type : op->name;
     const char *outer;
     size_t length;
 
@@ -143,7 +149,8 @@ static int descend(struct event_builder *builder, uint32_t parent, const struct 
 static bool has_row(const struct event_builder *builder, const struct span *span)
 {
     enum event_detail detail = builder->options.detail;
-    enum op_class class = op_class_of(&builder->spans->ops.items[span->op]);
+    const struct op_row *op = &builder->spans->ops.items[span->op];
+    enum op_class class = op_class_of(op);
     bool on_device = span_is_device(builder->spans, span);
 
     if (!span->is_shown)
@@ -161,7 +168,7 @@ static bool has_row(const struct event_builder *builder, const struct span *span
     }
     if (class == OP_CLASS_COPY || class == OP_CLASS_FILL)
         return true;
-    if (class == OP_CLASS_CALL)
+    if (class == OP_CLASS_CALL || op_is_python(op))
         return detail == EVENTS_ALL;
     return !on_device || detail != EVENTS_DEFAULT;
 }

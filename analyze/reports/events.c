@@ -315,7 +315,9 @@ static int emit_tree(const struct report *report, const struct context *context,
     if (count) {
         rc = emit_lines(report, context, order, count, diag);
     } else {
-        diag_set(diag, 0, "nothing matches what is asked for");
+        diag_set(diag, 0, "nothing matches what is asked for%s",
+                 options->detail == EVENTS_ALL ? ""
+                                               : "; --detail all shows calls and functions, too");
         rc = REPORT_NOTHING;
     }
     if (rc == 0 && main_shown < main_count)

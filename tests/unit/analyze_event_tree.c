@@ -7,7 +7,20 @@
 #include "tests/support/hand_spans.h"
 
 enum { MAIN, WORKER, STREAM, OTHER_STREAM, LANES };
-enum { CONV, CONV_2, WHILE, SLASH, COMPUTE, OWN_COMPUTE, SCOPE, COPY, LAUNCH, KERNEL, OPS };
+enum {
+    CONV,
+    CONV_2,
+    WHILE,
+    SLASH,
+    COMPUTE,
+    OWN_COMPUTE,
+    SCOPE,
+    COPY,
+    LAUNCH,
+    KERNEL,
+    FUNCTION,
+    OPS
+};
 
 static struct lane_row lanes[LANES] = {
     [MAIN] = {.side = OP_HOST, .name = "main"},
@@ -26,6 +39,7 @@ static struct op_row ops[OPS] = {
     [COPY] = {.name = "GpuMemcpySync:GPU->CPU", .type = "copy"},
     [LAUNCH] = {.name = "cudaLaunchKernel", .type = "cuda_runtime"},
     [KERNEL] = {.name = "sgemm", .type = "kernel"},
+    [FUNCTION] = {.name = "net.py(7): forward", .type = "python_function"},
 };
 static uint8_t kinds[OPS] = {
     [COMPUTE] = SPAN_PHASE, [OWN_COMPUTE] = SPAN_PHASE, [SCOPE] = SPAN_LABEL};
@@ -119,6 +133,28 @@ static void details_add_phases_and_single_ops(void **state)
     CHECK_U64(FIND("While", "loop", "Conv")->calls, 2);
     CHECK_U64(FIND("While", "loop", "Conv", "conv2")->calls, 1);
     CHECK_NEAR(FIND("Conv", "conv1", "compute")->total_ns, 30, 0);
+    drop(&scene);
+}
+
+/* A function of Python passes on what is in it, but for all details, and has its own name there. */
+static void functions_of_python_are_no_ops(void **state)
+{
+    static const struct span spans[] = {
+        {.start_ns = 0, .dur_ns = 100, .op = SCOPE},
+        {.start_ns = 10, .dur_ns = 80, .op = FUNCTION},
+        {.start_ns = 20, .dur_ns = 30, .op = CONV},
+    };
+    struct scene scene;
+
+    (void)state;
+    build(&scene, spans, 3, &(struct event_options){.detail = EVENTS_OP});
+    CHECK_NEAR(FIND("scope", "Conv")->total_ns, 30, 0);
+    CHECK_NEAR(FIND("scope")->self_ns, 20, 0);
+    CHECK_U64(scene.tree.rows.count, 2);
+    drop(&scene);
+    build(&scene, spans, 3, &(struct event_options){.detail = EVENTS_ALL});
+    CHECK_NEAR(FIND("scope", "net.py(7): forward")->self_ns, 50, 0);
+    CHECK_NEAR(FIND("scope", "net.py(7): forward", "Conv", "conv1")->total_ns, 30, 0);
     drop(&scene);
 }
 
@@ -391,6 +427,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(inner_rows_stand_below_outer_ones),
         cmocka_unit_test(details_add_phases_and_single_ops),
+        cmocka_unit_test(functions_of_python_are_no_ops),
         cmocka_unit_test(device_time_counts_for_all_around_the_launch),
         cmocka_unit_test(details_hide_kernels_and_show_calls),
         cmocka_unit_test(state_says_which_time_totals_are_of),

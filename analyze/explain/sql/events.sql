@@ -30,10 +30,10 @@ sorted AS (
     SELECT s.*, CASE WHEN type IN ('label', 'phase') THEN type
                      WHEN type IN ('mark', 'counter') THEN 'mark'
                      WHEN type IN ('copy', 'memset', 'Copy') OR type GLOB 'GpuMemcpy*' THEN 'copy'
-                     WHEN type IN ('cuda_runtime', 'cuda_driver', 'os_runtime') THEN 'call'
+                     WHEN type IN ('cuda_runtime', 'cuda_driver', 'os_runtime', 'python_function') THEN 'call'
                      ELSE 'work' END AS sort,
            type IN ('', 'cpu_op', 'kernel', 'label', 'phase', 'mark', 'counter', 'copy', 'memset',
-                    'cuda_runtime', 'cuda_driver', 'os_runtime', 'collective') AS by_name,
+                    'cuda_runtime', 'cuda_driver', 'os_runtime', 'collective', 'python_function') AS by_name,
            event_id IN (SELECT event_id FROM counted_span) AS is_shown FROM every_span s),
 span AS MATERIALIZED (
     SELECT s.*, i.parent_id, CASE WHEN by_name THEN name ELSE type END AS word,
