@@ -442,7 +442,6 @@ static const struct {
     {"{bounds_of_sessions}", add_bounds_of_sessions},
     {"{chosen}", add_chosen},
     {"{labels}", add_labels},
-    {"{op_key}", add_op_key},
     {"{line_key}", add_line_key},
     {"{op_side}", add_op_side},
     {"{reduced_type}", add_reduced_type},

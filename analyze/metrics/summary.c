@@ -78,13 +78,14 @@ static void add_text(struct place_key *key, const char *text)
     place_key_add(key, text ? text : "", text ? strlen(text) + 1 : 0);
 }
 
-/* Ops of one session are what they are; those of several meet by what describes them. */
+/* Ops of one session are what they are, but for what is launched in several ways; those of several
+ * sessions meet by what describes them. */
 static struct place_key key_of(const struct spans_answer *spans, uint32_t op)
 {
     const struct op_row *row = &spans->ops.items[op];
     struct place_key key = {.low = op};
 
-    if (spans->windows.count < 2)
+    if (spans->windows.count < 2 && !op_is_launched(row))
         return key;
     key = (struct place_key){0};
     add_text(&key, row->name);

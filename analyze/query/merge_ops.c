@@ -6,14 +6,8 @@
 #include <string.h>
 
 #include "analyze/containers/text_order.h"
+#include "analyze/query/op_class.h"
 #include "analyze/query/private.h"
-
-/* What is launched: its params tell how. */
-static bool is_launched(const struct op_row *row)
-{
-    return strcmp(row->type, "kernel") == 0 || strcmp(row->type, "copy") == 0 ||
-           strcmp(row->type, "memset") == 0;
-}
 
 static int compare_identity(const struct op_row *a, const struct op_row *b)
 {
@@ -39,7 +33,7 @@ static bool may_merge(const struct op_row *a, const struct op_row *b, size_t ses
         return false;
     if (merge == QUERY_MERGE_EQUAL)
         return compare_texts(a->params, b->params) == 0;
-    return session_count > 1 || is_launched(a);
+    return session_count > 1 || op_is_launched(a);
 }
 
 bool merges_ops(const struct op_row *rows, size_t count, size_t session_count,
@@ -48,7 +42,7 @@ bool merges_ops(const struct op_row *rows, size_t count, size_t session_count,
     size_t launched = 0;
 
     for (size_t i = 0; i < count && merge == QUERY_MERGE_LAUNCHES && launched < 2; i++)
-        launched += is_launched(&rows[i]);
+        launched += op_is_launched(&rows[i]);
     return session_count > 1 || launched > 1;
 }
 

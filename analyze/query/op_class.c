@@ -56,6 +56,12 @@ bool op_is_python(const struct op_row *op)
     return op->sort ? (op->sort & SORT_PYTHON) != 0 : strcmp(op->type, "python_function") == 0;
 }
 
+bool op_is_launched(const struct op_row *op)
+{
+    return strcmp(op->type, "kernel") == 0 || strcmp(op->type, "copy") == 0 ||
+           strcmp(op->type, "memset") == 0;
+}
+
 void op_class_note(struct op_row *op)
 {
     unsigned sort = SORT_KNOWN | (unsigned)op_sort_class(op->type, op->name) << SORT_CLASS_SHIFT;

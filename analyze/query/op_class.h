@@ -21,6 +21,10 @@ bool op_is_runtime_call(const struct op_row *op);
 /** Whether it is a function of Python that PyTorch recorded for its stacks. */
 bool op_is_python(const struct op_row *op);
 
+/** Whether it is what a call starts on a device, a kernel, a copy or a fill: its params tell how, and
+ *  with others it is the same. */
+bool op_is_launched(const struct op_row *op);
+
 /** Find these once, as they are asked for at every span. */
 void op_class_note(struct op_row *op);
 

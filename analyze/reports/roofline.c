@@ -269,6 +269,7 @@ static int run(const struct report *report, struct diag *diag)
     struct ops_answer answer = {0};
     int rc = report_select(report, &selection, diag);
 
+    selection.question.merge = QUERY_MERGE_LAUNCHES;
     if (rc == 0)
         rc = report_query_ops(report, &selection, &answer, diag);
     if (rc == 0 && make_lines(&answer, &selection.filter, &lines) < 0)

@@ -109,6 +109,14 @@ class Sums:
         for key in sorted(set(mine) | set(by_name[side]), key=str):
             self.same(f"ops and summary, {side} {key}", by_name[side][key], mine[key], 1)
 
+    def check_launches(self):
+        """What is launched in several ways is one line."""
+        for name, table in (("summary", "ops"), ("roofline", "operators"), ("ops", "device")):
+            lines = collections.Counter((row["name"], row["type"], row["device"]) for row in rows(report(self.path, name, "-t0"), table)
+                                        if row["type"] in ("kernel", "copy", "memset"))
+            for line, count in lines.items():
+                self.same(f"lines of what is launched, {name} {line}", count, 1)
+
     def check_kinds(self):
         kernels = report(self.path, "kernels", "-t0")
         copies = report(self.path, "copies", "-t0")
@@ -153,6 +161,7 @@ class Sums:
         self.check_types()
         self.check_totals()
         self.check_summary()
+        self.check_launches()
         self.check_kinds()
         self.check_busy()
         return self.wrong
@@ -201,7 +210,7 @@ def make_trace(seed, overlaps):
                            else f"kernel{pick.randrange(4)}",
                            "pid": 0, "tid": stream, "ts": start, "dur": dur,
                            "args": {"device": 0, "stream": stream, "correlation": correlation,
-                                    **({"bytes": 64} if copies else {})}})
+                                    **({"bytes": 64} if copies else {"grid": pick.choice([[1, 1, 1], [8, 2, 1]])})}})
     pick.shuffle(events)
     return {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "GPU"}], "traceEvents": events}
 
@@ -233,7 +242,7 @@ def main():
             failed += bool(wrong)
             for line in wrong:
                 print(f"{path.name}: {line}")
-    never = [what for what in ("ops and types", "ops and summary", "types and kernels",
+    never = [what for what in ("ops and types", "ops and summary", "types and kernels", "lines of what is launched",
                                "copies and overview", "device and overview", "threads and overview",
                                "types and overview") if not compared[what]]
     if never:

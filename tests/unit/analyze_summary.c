@@ -7,8 +7,8 @@
 #include "tests/support/check.h"
 #include "tests/support/hand_spans.h"
 
-enum { HOST, QUEUE };                     /* lanes */
-enum { CONV, RELU, LAUNCH, NAMED, IDLE }; /* ops */
+enum { HOST, QUEUE };                                   /* lanes */
+enum { CONV, RELU, LAUNCH, NAMED, IDLE, WIDE, NARROW }; /* ops */
 
 static struct lane_row lanes[] = {{.side = OP_HOST}, {.side = OP_DEVICE}};
 static struct op_row ops[] = {
@@ -21,8 +21,10 @@ static struct op_row ops[] = {
     [LAUNCH] = {.name = "launch", .type = "cuda_runtime"},
     [NAMED] = {.name = "scope", .type = "label"},
     [IDLE] = {.name = "never", .type = "Relu", .node_id = "2"},
+    [WIDE] = {.name = "sgemm", .type = "kernel", .params = "{\"grid\":[8,1,1]}"},
+    [NARROW] = {.name = "sgemm", .type = "kernel", .params = "{\"grid\":[1,1,1]}"},
 };
-static uint8_t kinds[] = {SPAN_OP, SPAN_OP, SPAN_OP, SPAN_LABEL, SPAN_OP};
+static uint8_t kinds[] = {SPAN_OP, SPAN_OP, SPAN_OP, SPAN_LABEL, SPAN_OP, SPAN_OP, SPAN_OP};
 
 static struct spans_answer answer_of(const struct span *spans, size_t count, uint64_t runs)
 {
@@ -296,6 +298,28 @@ static void copies_and_calls_are_known_by_name(void **state)
     assert_int_equal(copy_mode_of(&copy, &graph), COPY_MODE_UNKNOWN);
 }
 
+/* As in the report ops. */
+static void a_kernel_is_one_line_however_it_is_launched(void **state)
+{
+    const struct span spans[] = {
+        {.start_ns = 0, .dur_ns = 10, .op = WIDE, .lane = QUEUE, .run = 0},
+        {.start_ns = 20, .dur_ns = 30, .op = NARROW, .lane = QUEUE, .run = 0},
+        {.start_ns = 100, .dur_ns = 20, .op = NARROW, .lane = QUEUE, .run = 1},
+    };
+    struct spans_answer answer = answer_of(spans, 3, 2);
+    struct summary summary;
+
+    (void)state;
+    CHECK_OK(summary_make(&answer, false, &summary));
+    CHECK_U64(summary.ops.count, 1);
+    CHECK_U64(summary.ops.items[0].calls, 3);
+    CHECK_U64(summary.ops.items[0].run_count, 2);
+    CHECK_NEAR(summary.ops.items[0].mean_ns, 30, 0);
+    CHECK_NEAR(summary.ops.items[0].max_ns, 40, 0);
+    summary_deinit(&summary);
+    free_answer(&answer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -308,6 +332,7 @@ int main(void)
         cmocka_unit_test(runs_have_nearest_rank_percentiles),
         cmocka_unit_test(batch_is_told_only_by_the_models_input),
         cmocka_unit_test(copies_and_calls_are_known_by_name),
+        cmocka_unit_test(a_kernel_is_one_line_however_it_is_launched),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

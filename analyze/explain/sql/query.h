@@ -6,7 +6,7 @@
  *
  * Words in braces in any of it are places that explain/words.c fills: {sessions} a list of ids,
  * {runs} what values per run are divided by, {per_run} whether they are divided, {by_time} whether
- * --time is given, {filtered} whether a filter is; {op_key} what tells ops apart; {op_side} the side
+ * --time is given, {filtered} whether a filter is; {line_key} what tells ops apart; {op_side} the side
  * that a table of ops shows; {detail}, {per_thread}, {state}, {model}, {top_time} what the options
  * of these names choose; {base} and {new} the queries on the sides of a comparison. Whether is 1 or
  * 0.

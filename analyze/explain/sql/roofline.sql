@@ -12,4 +12,4 @@ SELECT name, type, count(*) AS calls, sum(work_ns) * 1.0 / {runs} AS time_ns,
        sum(computation_flop) FILTER (WHERE is_timed) * 1e9 / sum(work_ns) AS flop_per_s,
        sum(memory_bytes) FILTER (WHERE is_timed) * 1e9 / sum(work_ns) AS bytes_per_s,
        1.0 * max(computation_flop) / max(memory_bytes) AS flop_per_byte
-  FROM work GROUP BY {op_key} ORDER BY time_ns DESC
+  FROM work GROUP BY {line_key} ORDER BY time_ns DESC
