@@ -5,17 +5,19 @@ import numpy
 import onnx
 from onnx import helper, numpy_helper
 
-import operators_heavy  # noqa: F401 (it fills the table)
+import operators_counted  # noqa: F401 (they fill the table)
+import operators_heavy  # noqa: F401
 from builder import BOOL, F32, I64, Builder, Unfit, info, make_model, reads_of, seeded, type_of
 from operators import MAKERS, maker
 
 DEPTH_MAX = 2
+DEEP = ("If", "Loop", "branch computed", "turns computed")
 
 
 def choose(b):
     """A maker: half the time by weight, half the time all alike, so that rare ones come up, too."""
     fits = [(name, m) for name, m in MAKERS.items() if m[1] <= b.opset <= m[2] and
-            (b.depth < DEPTH_MAX or name not in ("If", "Loop"))]
+            (b.depth < DEPTH_MAX or name not in DEEP)]
     if b.rng.random() < 0.5:
         return b.rng.choice(fits)[1][0]
     return b.rng.choices(fits, [m[3] for _, m in fits])[0][1][0]
@@ -129,10 +131,10 @@ def make_loop(b):
 
 
 class Case:
-    """A model with its inputs and what it gives."""
+    """A model with its inputs and what it gives; `others`: such of the same model, with other inputs."""
 
     def __init__(self, model, inputs, expected, ops=()):
-        self.model, self.inputs, self.expected, self.ops = model, inputs, expected, ops
+        self.model, self.inputs, self.expected, self.ops, self.others = model, inputs, expected, ops, []
 
 
 def dims_of(b, array):
