@@ -78,11 +78,17 @@ class Verdict:
 
 def save(case, folder):
     """The model, and its data as --verify reads it."""
-    data = folder / "test_data_set_0"
-    data.mkdir(parents=True, exist_ok=True)
-    for old in data.glob("*.pb"):
+    for old in folder.glob("test_data_set_*/*.pb"):
         old.unlink()
+    for old in folder.glob("test_data_set_*"):
+        old.rmdir()
+    for i, one in enumerate([case, *case.others]):
+        save_data(one, folder / f"test_data_set_{i}")
     (folder / "model.onnx").write_bytes(case.model.SerializeToString())
+
+
+def save_data(case, data):
+    data.mkdir(parents=True, exist_ok=True)
     for i, value in enumerate(case.model.graph.input):
         tensor = numpy_helper.from_array(case.inputs[value.name], value.name)
         (data / f"input_{i}.pb").write_bytes(tensor.SerializeToString())
@@ -193,6 +199,14 @@ class Runner:
         return Verdict("refusal", line, what)
 
     def differs(self, case, flag, text):
+        """One data set about which there is doubt puts it apart."""
+        for one in case.others:
+            verdict = self.differs_in(one, flag, text)
+            if not verdict.is_finding():
+                return verdict
+        return self.differs_in(case, flag, text)
+
+    def differs_in(self, case, flag, text):
         # How many numbers are not 0, or different, may hang on the last bit of one of them.
         if "is declared with shape" in text and not is_stable(case, 1e-6, 1e-4):
             return Verdict("ill-conditioned", text[-1500:])
@@ -251,6 +265,22 @@ def overflows(case):
         return False
     return any(numpy.abs(numpy.nan_to_num(array, posinf=0, neginf=0)).max() > 1e18
                for array in floats(all_values(case.model, case.inputs).values()))
+
+
+def turned(case):
+    """The case with all reals of its inputs in reverse order, which decide otherwise how much is found; None where
+    the references do not agree about it."""
+    inputs = {n: numpy.flip(a).copy() if a.dtype.kind == "f" else a for n, a in case.inputs.items()}
+    try:
+        values = all_values(case.model, inputs)
+        other = evaluate_by_runtime(case.model, inputs)
+    except Exception:  # noqa: it raises anything
+        return None
+    expected = {o.name: values[o.name] for o in case.model.graph.output}
+    rtol, atol = tolerance(case, "verify")
+    if not all(is_close(expected[n], y, rtol, atol) for n, y in zip(expected, other)):
+        return None
+    return type(case)(case.model, inputs, expected, case.ops)
 
 
 def is_stable(case, amount, allowed):
