@@ -14,6 +14,8 @@ enum {
     GROUP = 4,       /* panels of an item */
     GRAIN = 1 << 17, /* products that are worth a second thread */
     WIDTH_MAX = 16,
+    LINE = 64,      /* bytes of the cache's */
+    STEPS = 4,      /* rows of b that are worked on between two steps of pointers */
     BLOCK = 16,     /* rows of b that are turned at a time: a line of the cache */
     LONG = 1 << 12, /* rows of b that are not padded to more than twice as many columns */
 };
@@ -153,10 +155,19 @@ static inline int height_of(int64_t left)
     sums[r][1] = *(const vector *)(t->start + (r)*t->start_line + lanes);
 #define ADD_ROW(r)                                                                                 \
     {                                                                                              \
-        float number = t->a[(r)*t->a_line + i];                                                    \
+        float number = ((r) < 3 ? a + (r)*a_line : lower + ((r)-3) * a_line)[ahead];               \
                                                                                                    \
         sums[r][0] += number * low;                                                                \
         sums[r][1] += number * high;                                                               \
+    }
+/* One row of b, `ahead` further on than where pointers stand. */
+#define STEP(rows, distance)                                                                       \
+    {                                                                                              \
+        enum { ahead = distance };                                                                 \
+        vector low = *(const vector *)(b + ahead * 2 * lanes);                                     \
+        vector high = *(const vector *)(b + ahead * 2 * lanes + lanes);                            \
+                                                                                                   \
+        EACH_ROW(rows, ADD_ROW)                                                                    \
     }
 #define STORE(r)                                                                                   \
     *(vector *)(y + (r)*t->y_line) = sums[r][0];                                                   \
@@ -176,16 +187,23 @@ static inline int height_of(int64_t left)
     {                                                                                              \
         enum { lanes = ISA_BYTES_##isa / 4 };                                                      \
         typedef vector_##isa vector;                                                               \
+        const float *a = t->a, *b = t->b, *lower = a + (rows > 3 ? 3 * t->a_line : 0);             \
+        const char *next = t->next;                                                                \
+        int64_t a_line = t->a_line, left = t->depth;                                               \
         vector sums[TILE_ROWS][2];                                                                 \
                                                                                                    \
         EACH_ROW(rows, START)                                                                      \
-        for (int64_t i = 0; i < t->depth; i++) {                                                   \
-            vector low = *(const vector *)(t->b + i * 2 * lanes);                                  \
-            vector high = *(const vector *)(t->b + i * 2 * lanes + lanes);                         \
-                                                                                                   \
-            __builtin_prefetch(t->next + i * t->next_step, 0, 2);                                  \
-            EACH_ROW(rows, ADD_ROW)                                                                \
+        for (; left >= STEPS; left -= STEPS, a += STEPS, lower += STEPS, b += STEPS * 2 * lanes) { \
+            for (int64_t i = 0; i < STEPS * t->next_step; i += LINE)                               \
+                __builtin_prefetch(next + i, 0, 2);                                                \
+            next += STEPS * t->next_step;                                                          \
+            STEP(rows, 0)                                                                          \
+            STEP(rows, 1)                                                                          \
+            STEP(rows, 2)                                                                          \
+            STEP(rows, 3)                                                                          \
         }                                                                                          \
+        for (; left > 0; left--, a++, lower++, b += 2 * lanes)                                     \
+            STEP(rows, 0)                                                                          \
         EACH_ROW(rows, STORE)                                                                      \
     }                                                                                              \
                                                                                                    \
