@@ -52,6 +52,9 @@ ISA_BODY void fetch_row(const char *x, int64_t bytes, int64_t count)
         for (int64_t first = 0; first < r->count; first += BLOCK) {                                \
             int64_t last = r->count - first < BLOCK ? r->count : first + BLOCK;                    \
             int64_t outside = 0, places[BLOCK];                                                    \
+            /* What is written next: a processor that waits for it has nothing else to do. */      \
+            for (int64_t j = first + BLOCK; j < last + BLOCK; j += LINE / (int64_t)sizeof(*y))     \
+                __builtin_prefetch(y + j, 1);                                                      \
                                                                                                    \
             for (int64_t j = first; j < last; j++) {                                               \
                 int64_t index = indices[j], is_negative = index >> 63;                             \
