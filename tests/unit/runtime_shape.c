@@ -389,6 +389,57 @@ static void shapes_follow_the_content_of_inputs(void **state)
     graph_destroy(&graph);
 }
 
+static uint32_t evaluated, most_known;
+
+/* As eval_node(); counts, and notes how many large values were known at a time. */
+static int eval_and_count(const struct graph *graph, const struct node *node,
+                          const struct tensor_view *inputs, struct tensor_view *outputs,
+                          struct diag *diag)
+{
+    uint32_t known = 0;
+
+    for (uint32_t i = 0; i < graph->value_count; i++)
+        known += graph->values[i]->known && !graph->values[i]->is_input &&
+                 shape_elements(&graph->values[i]->shape) == 2000;
+    most_known = known > most_known ? known : most_known;
+    evaluated++;
+    return eval_node(graph, node, inputs, outputs, diag);
+}
+
+/* A network in front of two NonZero. What nobody reads any more goes, what the second one needs stays. */
+static void a_content_leaves_nothing_behind(void **state)
+{
+    struct graph *graph = build_graph(13);
+    float numbers[2000] = {[3] = 1.0f, [7] = -1.0f, [1999] = 2.0f};
+    struct tensor_view contents[] = {{DTYPE_F32, {1, {2000}}, numbers}};
+    struct diag diag = {0};
+    char text[100];
+
+    evaluated = most_known = 0;
+    build_node(graph, "Abs", "x:f32 2000", "", "a");
+    build_node(graph, "Shape", "a", "", "size");
+    for (int i = 0; i < 6; i++) {
+        char from[2] = {(char)('a' + i)}, to[2] = {(char)('b' + i)};
+
+        build_node(graph, "Relu", from, "", to);
+    }
+    build_node(graph, "NonZero", "g", "", "first");
+    build_node(graph, "Add", "b;g", "", "sum");
+    build_node(graph, "Mul", "sum;sum", "", "square");
+    build_node(graph, "NonZero", "square", "", "second");
+    build_output(graph, "first");
+    build_output(graph, "second");
+    CHECK_OK(shape_infer_for(graph, contents, eval_and_count, &diag));
+    assert_string_equal(build_type_text(graph->outputs[0], text), "i64 1,3");
+    assert_string_equal(build_type_text(graph->outputs[1], text), "i64 1,3");
+    assert_int_equal(evaluated,
+                     11); /* each once: 7 in front of the first, 2, and both of NonZero */
+    assert_int_equal(most_known, 2);                      /* b and the last one */
+    assert_non_null(graph_find_value(graph, "g")->known); /* asked for */
+    assert_null(graph_find_value(graph, "sum")->known);
+    graph_destroy(&graph);
+}
+
 static void a_wrong_declaration_is_found(void **state)
 {
     struct graph *graph = build_graph(13);
@@ -433,6 +484,7 @@ int main(void)
         cmocka_unit_test(second_outputs_have_types),
         cmocka_unit_test(shapes_are_computed_from_shapes),
         cmocka_unit_test(shapes_follow_the_content_of_inputs),
+        cmocka_unit_test(a_content_leaves_nothing_behind),
         cmocka_unit_test(a_wrong_declaration_is_found),
         cmocka_unit_test(every_name_is_found),
     };

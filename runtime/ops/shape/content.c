@@ -110,20 +110,77 @@ static int mark_sources(struct infer *infer, const struct value *value, bool *ne
     return rc;
 }
 
-static int compute_marked(struct infer *infer, const struct value *value, const bool *needed)
+/* Shapes and sizes are known whatever their input holds. */
+static bool reads_content(const struct node *node)
+{
+    return strcmp(node->op_type, "Shape") != 0 && strcmp(node->op_type, "Size") != 0;
+}
+
+static bool is_large(const struct value *value)
+{
+    return shape_elements(&value->shape) > KNOWN_ELEMENTS_MAX;
+}
+
+/* Whether an output is needed and not known. */
+static bool is_to_run(const struct node *node, const bool *needed)
+{
+    bool is_needed = false;
+
+    for (uint32_t i = 0; i < node->output_count; i++)
+        is_needed = is_needed || (node->outputs[i] && !is_known(node->outputs[i]) &&
+                                  needed[node->outputs[i]->index]);
+    return is_needed;
+}
+
+/* By value->index: how often nodes read it that are to be computed now, or may be later. */
+static uint32_t *count_readers(const struct infer *infer, const bool *needed)
+{
+    uint32_t *readers = calloc(infer->graph->value_count + 1, sizeof(*readers));
+
+    for (uint32_t n = 0; readers && n < infer->graph->node_count; n++) {
+        const struct node *node = infer->graph->nodes[n];
+
+        bool reads = reads_content(node) &&
+                     (!infer->done[n] || (n < infer->node->index && is_to_run(node, needed)));
+
+        for (uint32_t i = 0; reads && i < node->input_count; i++)
+            if (node->inputs[i])
+                readers[node->inputs[i]->index]++;
+    }
+    return readers;
+}
+
+/* Frees what was computed for this node alone, or for it as the last one: a network that is computed on
+ * the way to a content takes no more memory than a run of it. */
+static void let_go(struct infer *infer, const struct node *node, uint32_t *readers)
+{
+    infer->done[node->index] = true;
+    for (uint32_t i = 0; reads_content(node) && i < node->input_count; i++) {
+        struct value *value = node->inputs[i];
+
+        if (!value || --readers[value->index] > 0 || value->is_input || !is_large(value) ||
+            infer->asked[value->index])
+            continue;
+        free(value->known);
+        value->known = NULL;
+    }
+}
+
+/* readers: or NULL, where everything is kept. */
+static int compute_marked(struct infer *infer, const struct value *value, const bool *needed,
+                          uint32_t *readers)
 {
     struct diag reason = {0};
     int rc = 0;
 
     for (uint32_t n = 0; rc == 0 && n < infer->node->index; n++) {
         const struct node *node = infer->graph->nodes[n];
-        bool is_needed = false;
 
-        for (uint32_t i = 0; i < node->output_count; i++)
-            is_needed = is_needed || (node->outputs[i] && !is_known(node->outputs[i]) &&
-                                      needed[node->outputs[i]->index]);
-        if (is_needed)
-            rc = infer_compute(infer, node, &reason);
+        if (!is_to_run(node, needed))
+            continue;
+        rc = infer_compute(infer, node, &reason);
+        if (rc == 0 && readers)
+            let_go(infer, node, readers);
     }
     if (rc < 0 && rc != -ENOMEM && rc != -ETIME)
         return infer_unsupported(infer, "its shape depends on the data of '%s'%s%s", value->name,
@@ -135,6 +192,7 @@ static int compute_marked(struct infer *infer, const struct value *value, const 
 int infer_content(struct infer *infer, uint32_t i, const void **out_data)
 {
     struct value *value = infer->node->inputs[i];
+    uint32_t *readers = NULL;
     bool *needed;
     int rc = 0;
 
@@ -143,8 +201,13 @@ int infer_content(struct infer *infer, uint32_t i, const void **out_data)
         if (!needed)
             return -ENOMEM;
         rc = mark_sources(infer, value, needed);
+        if (rc == 0 && infer->done) {
+            readers = count_readers(infer, needed);
+            rc = readers ? 0 : -ENOMEM;
+        }
         if (rc == 0)
-            rc = compute_marked(infer, value, needed);
+            rc = compute_marked(infer, value, needed, readers);
+        free(readers);
         free(needed);
     }
     if (rc < 0)
@@ -214,19 +277,12 @@ void infer_forget(struct infer *infer)
 {
     for (uint32_t i = 0; i < infer->graph->value_count; i++) {
         struct value *value = infer->graph->values[i];
-        bool is_large = shape_elements(&value->shape) > KNOWN_ELEMENTS_MAX;
 
-        if (value->known && is_large && !infer->asked[i] && !value->is_input) {
+        if (value->known && is_large(value) && !infer->asked[i] && !value->is_input) {
             free(value->known);
             value->known = NULL;
         }
     }
-}
-
-/* Shapes and sizes are known whatever their input holds. */
-static bool reads_content(const struct node *node)
-{
-    return strcmp(node->op_type, "Shape") != 0 && strcmp(node->op_type, "Size") != 0;
 }
 
 void infer_mark_deciding(struct infer *infer)

@@ -232,11 +232,12 @@ int shape_infer_for(struct graph *graph, const struct tensor_view *contents, eva
                           .contents = contents,
                           .eval = eval,
                           .asked = calloc(graph->value_count + 1, sizeof(*infer.asked)),
+                          .done = calloc(graph->node_count + 1, sizeof(*infer.done)),
                           .diag = diag};
     struct declared *declared = calloc(graph->output_count + 1, sizeof(*declared));
     int rc = -ENOMEM;
 
-    if (!infer.asked || !declared)
+    if (!infer.asked || !infer.done || !declared)
         goto out;
     for (uint32_t i = 0; i < graph->output_count; i++)
         declared[i] = (struct declared){graph->outputs[i]->dtype, graph->outputs[i]->shape};
@@ -249,6 +250,7 @@ out:
         infer_forget(&infer);
     }
     free(infer.asked);
+    free(infer.done);
     free(declared);
     return rc == -ENOMEM ? diag_set(diag, rc, "no memory for shape inference") : rc;
 }

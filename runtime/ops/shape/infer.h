@@ -16,6 +16,7 @@ struct infer {
     const struct tensor_view *contents; /* of the graph's inputs, or NULL */
     eval_fn *eval;                      /* or NULL */
     bool *asked;                        /* by value->index: shapes depend on its content */
+    bool *done; /* by node->index: computed on the way to a content; or NULL */
     struct diag *diag;
 };
 
