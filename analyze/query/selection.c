@@ -57,28 +57,50 @@ static bool read_seconds(const char *text, int64_t *out_ns)
     return true;
 }
 
+/* The moment that a calendar names; of an hour that comes twice, as clocks are set back, the first. False
+ * where it has no such day; before 1970 is 0, and after 2116 as good as never. */
+static bool find_moment(const struct tm *calendar, bool is_utc, int64_t *out_ns)
+{
+    struct tm plain = *calendar, summer = *calendar, checked = *calendar;
+    time_t seconds = timegm(&checked), other;
+
+    if (checked.tm_mday != calendar->tm_mday)
+        return false;
+    if (!is_utc) {
+        seconds = mktime(&plain);
+        summer.tm_isdst = 1;
+        other = mktime(&summer);
+        if (other < seconds && summer.tm_hour == calendar->tm_hour &&
+            summer.tm_min == calendar->tm_min)
+            seconds = other;
+    }
+    *out_ns = seconds < 0                            ? 0
+              : seconds < INT64_MAX / 2 / 1000000000 ? (int64_t)seconds * 1000000000
+                                                     : INT64_MAX / 2;
+    return true;
+}
+
 static bool read_calendar(const char *text, int64_t *out_ns)
 {
     struct tm calendar = {.tm_isdst = -1};
     const char *rest = strptime(text, "%Y-%m-%dT%H:%M:%S", &calendar);
     double fraction = 0;
-    time_t seconds;
 
     if (!rest)
         rest = strptime(text, "%Y-%m-%d %H:%M:%S", &calendar);
     if (!rest)
         return false;
-    if (*rest == '.') {
+    if (*rest == '.' && strspn(rest + 1, "0123456789Z") == strlen(rest + 1)) {
         char *end;
 
         fraction = strtod(rest, &end);
         rest = end;
     }
-    seconds = *rest == 'Z' ? timegm(&calendar) : mktime(&calendar);
-    rest += *rest == 'Z';
-    if (*rest || seconds < 0)
+    if (strcmp(rest, "") != 0 && strcmp(rest, "Z") != 0)
         return false;
-    *out_ns = (int64_t)seconds * 1000000000 + (int64_t)(fraction * 1e9);
+    if (!find_moment(&calendar, *rest == 'Z', out_ns))
+        return false;
+    *out_ns += (int64_t)(fraction * 1e9);
     return true;
 }
 
@@ -145,12 +167,9 @@ static bool read_short_calendar(const char *text, int64_t *out_ns)
     for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
         struct tm calendar = {.tm_isdst = -1};
         const char *rest = strptime(text, formats[i], &calendar);
-        time_t seconds = rest && !*rest ? mktime(&calendar) : -1;
 
-        if (seconds >= 0) {
-            *out_ns = (int64_t)seconds * 1000000000;
-            return true;
-        }
+        if (rest && !*rest)
+            return find_moment(&calendar, false, out_ns);
     }
     return false;
 }

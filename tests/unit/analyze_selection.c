@@ -115,8 +115,18 @@ static void since_is_a_moment(void **state)
 {
     const int64_t day = INT64_C(86400000000000), hour = day / 24;
     const int64_t now = 20000 * day + 10 * hour; /* 2024-10-04 10:00 */
-    static const char *const nonsense[] = {"",   "7", "tomorrow", "2024",      "-1h",
-                                           "1x", "h", "w",        "2024-13-01"};
+    static const char *const nonsense[] = {"",
+                                           "7",
+                                           "tomorrow",
+                                           "2024",
+                                           "-1h",
+                                           "1x",
+                                           "h",
+                                           "w",
+                                           "2024-13-01",
+                                           "2023-02-29",
+                                           "2024-10-04T08:00:00.5e300",
+                                           "2024-10-04T08:00:00."};
     const struct {
         const char *text;
         int64_t ns;
@@ -131,6 +141,11 @@ static void since_is_a_moment(void **state)
         {"2024-10-03", now - 34 * hour},
         {"2024-10-03T08:30", now - 34 * hour + 8 * hour + hour / 2},
         {"2024-10-04T00:00:01Z", now - 10 * hour + 1000000000},
+        {"2024-02-29", now - 10 * hour - 218 * day},
+        {"2024-10-04T00:00:00.25Z", now - 10 * hour + 250000000},
+        {"1960-01-01", 0},
+        {"9999-12-31", INT64_MAX / 2},
+        {"9999-12-31T23:59:59Z", INT64_MAX / 2},
         {"@1", 1000000000},
     };
     int64_t ns;
@@ -152,10 +167,40 @@ static void since_is_a_moment(void **state)
     }
 }
 
+/* Clocks are set forward at midnight of 29 March and back, from 1:00 to 0:00, on 25 October. */
+static void clocks_are_set_forward_and_back(void **state)
+{
+    const struct {
+        const char *text;
+        int64_t now_s, s;
+    } cases[] = {
+        {"2026-03-29", 0, 1774735200}, /* begins at 1:00, at 22:00 UTC of the day before */
+        {"today", 1774735200 + 7200, 1774735200},
+        {"2026-03-29T01:30", 0, 1774735200 + 1800},
+        {"2026-10-25T00:30", 0, 1792877400}, /* the first one */
+        {"2026-10-25T01:30", 0, 1792877400 + 7200},
+        {"2026-07-01", 0, 1782853200},
+        {"2026-12-01", 0, 1796076000},
+    };
+
+    (void)state;
+    setenv("TZ", "EET-2EEST,M3.5.0/0,M10.5.0/1", 1);
+    tzset();
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        int64_t ns = 0;
+
+        if (selection_parse_since(cases[i].text, cases[i].now_s * 1000000000, &ns, NULL) != 0 ||
+            ns != cases[i].s * 1000000000)
+            fail_msg("%s: %lld, not %lld", cases[i].text, (long long)(ns / 1000000000),
+                     (long long)cases[i].s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(since_is_a_moment),
+        cmocka_unit_test(clocks_are_set_forward_and_back),
         cmocka_unit_test(windows_are_read),
         cmocka_unit_test(local_time_is_local),
         cmocka_unit_test(wrong_windows_are_refused),
