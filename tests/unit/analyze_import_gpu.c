@@ -96,7 +96,9 @@ static const char sizes[] =
     "{\"ph\":\"X\",\"cat\":\"cuda_runtime\",\"name\":\"cudaMemcpyAsync\",\"pid\":1,\"tid\":1,"
     " \"ts\":50,\"dur\":1,\"args\":{\"correlation\":120,\"size\":\"1\"}},"
     "{\"ph\":\"X\",\"cat\":\"gpu_memcpy\",\"name\":\"Memcpy HtoD (Pageable -> Device)\",\"pid\":2,"
-    " \"tid\":0,\"ts\":55,\"dur\":5,\"args\":{\"device\":2,\"correlation\":120,\"bytes\":77}}]";
+    " \"tid\":0,\"ts\":55,\"dur\":5,\"args\":{\"device\":2,\"correlation\":120,\"bytes\":77}},"
+    "{\"ph\":\"X\",\"cat\":\"gpu_memset\",\"name\":\"Memset (Device)\",\"pid\":2,"
+    " \"tid\":0,\"ts\":65,\"dur\":5,\"args\":{\"device\":2,\"correlation\":121,\"bytes\":-5}}]";
 
 static void keeps_sizes_of_copies_of_rocm(void **state)
 {
@@ -107,7 +109,8 @@ static void keeps_sizes_of_copies_of_rocm(void **state)
                " ORDER BY start_ns",
                "hipMemcpyWithStream|5000|-;Memcpy HtoD (Host -> Device)|10000|2560;"
                "hipMalloc|30000|-;hipMemcpyAsync|40000|-;Memcpy DtoH (Device -> Host)|45000|-;"
-               "cudaMemcpyAsync|50000|-;Memcpy HtoD (Pageable -> Device)|55000|77");
+               "cudaMemcpyAsync|50000|-;Memcpy HtoD (Pageable -> Device)|55000|77;"
+               "Memset (Device)|65000|-");
     store_close(&store);
 }
 

@@ -63,6 +63,14 @@ static bool is_copy(enum chrome_kind kind)
     return kind == KIND_COPY || kind == KIND_MEMSET;
 }
 
+/* Of what moves or fills memory; a number below 0 says nothing. */
+static int64_t bytes_of(const struct chrome_event *event, enum chrome_kind kind)
+{
+    int64_t bytes = number_of(event->arg[ARG_BYTES]);
+
+    return (is_copy(kind) || chrome_is_own(event)) && bytes >= 0 ? bytes : STORE_NULL;
+}
+
 static int add_span(struct chrome *chrome, const struct chrome_event *event, uint32_t lane,
                     int64_t start_ns, struct diag *diag)
 {
@@ -93,8 +101,7 @@ static int add_span(struct chrome *chrome, const struct chrome_event *event, uin
         span.kern_ns = STORE_NULL;
     span.correlation = correlation_of(event, kind);
     span.external = number_of(event->arg[ARG_EXTERNAL]);
-    if (is_copy(kind) || chrome_is_own(event))
-        span.bytes = number_of(event->arg[ARG_BYTES]);
+    span.bytes = bytes_of(event, kind);
     if (kind == KIND_OP)
         rc = chrome_stacks_note(&chrome->stacks, &chrome->importer, event->name.text,
                                 event->name.length, number_of(event->arg[ARG_SEQUENCE]),
@@ -117,8 +124,7 @@ static int begin_span(struct chrome *chrome, const struct chrome_event *event, u
         .lane = lane,
         .correlation = correlation_of(event, kind),
         .external = number_of(event->arg[ARG_EXTERNAL]),
-        .bytes =
-            is_copy(kind) || chrome_is_own(event) ? number_of(event->arg[ARG_BYTES]) : STORE_NULL,
+        .bytes = bytes_of(event, kind),
     };
     int rc = 0;
 
