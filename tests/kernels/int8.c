@@ -2,6 +2,7 @@
 /* Cases of the products and convolutions of 8-bit integers: byte for byte what the reference for
  * every type computes. */
 #include <math.h>
+#include <string.h>
 
 #include "kernels/cpu/int8.h"
 #include "tests/kernels/harness.h"
@@ -68,6 +69,45 @@ static void random_product(struct test *test, struct kernel_product *s)
         s->b_lines = (struct kernel_lines){0, test_chance(test, 2)};
 }
 
+/* Bytes, or now and then of all numbers only those whose products are the largest. */
+static uint8_t *any_bytes(struct test *test, size_t count)
+{
+    uint8_t *bytes = test_input_bytes(test, count);
+    uint8_t largest = test_chance(test, 2) ? 0x80 : 0x7f;
+    bool are_large = test_chance(test, 3), are_full = test_chance(test, 2);
+
+    for (size_t i = 0; are_large && i < count; i++)
+        bytes[i] = are_full ? 0xff : bytes[i] % 8 ? largest : bytes[i];
+    return bytes;
+}
+
+/* The right side of a product or filters: any bytes, or as quantisers make them, near zero with few or more that
+ * are far from it. */
+static void *any_weights(struct test *test, enum kernel_dtype dtype, int64_t count)
+{
+    uint8_t *bytes = any_bytes(test, (size_t)count), flip = dtype == KERNEL_U8 ? 0x80 : 0;
+    int near = (int)test_range(test, 1, 12), far = (int)test_range(test, 1, 200);
+
+    if (test_chance(test, 3))
+        return bytes;
+    for (int64_t i = 0; i < count; i++)
+        if (test_range(test, 0, far) > 0)
+            bytes[i] = (uint8_t)((int8_t)bytes[i] / near) ^ flip;
+    return bytes;
+}
+
+/* Zero points of as many weights, often what makes them narrow. */
+static void *zeros_of_weights(struct test *test, enum kernel_dtype dtype, int64_t count)
+{
+    uint8_t *zeros;
+
+    if (dtype == KERNEL_I8 || !test_chance(test, 2))
+        return test_chance(test, 2) ? NULL : random_zeros(test, count);
+    zeros = test_output(test, (size_t)count);
+    memset(zeros, 0x80, (size_t)count);
+    return zeros;
+}
+
 static void check_product(struct test *test, const struct kernel_table *table)
 {
     struct kernel_product s;
@@ -83,10 +123,10 @@ static void check_product(struct test *test, const struct kernel_table *table)
                   s.trans_b);
     count = (size_t)(matrices_of(&s, (int64_t[]){1, 1}) * s.m * s.n);
     count *= kernel_dtype_bytes(s.y_type);
-    data.a = test_input_bytes(test, (size_t)(matrices_of(&s, s.a_batch_stride) * s.m * s.k));
-    data.b = test_input_bytes(test, (size_t)(matrices_of(&s, s.b_batch_stride) * s.k * s.n));
+    data.a = any_bytes(test, (size_t)(matrices_of(&s, s.a_batch_stride) * s.m * s.k));
+    data.b = any_weights(test, s.b_type, matrices_of(&s, s.b_batch_stride) * s.k * s.n);
     data.a_zero = random_zeros(test, matrices_of(&s, s.a_batch_stride) * s.m + 1);
-    data.b_zero = random_zeros(test, matrices_of(&s, s.b_batch_stride) * s.n);
+    data.b_zero = zeros_of_weights(test, s.b_type, matrices_of(&s, s.b_batch_stride) * s.n);
     if (is_quantised) {
         data.a_scale = random_scales(test, matrices_of(&s, s.a_batch_stride) * s.m + 1, 0.1f);
         data.b_scale = random_scales(test, matrices_of(&s, s.b_batch_stride) * s.n, 0.01f);
@@ -194,10 +234,10 @@ static void check_convolve(struct test *test, const struct kernel_table *table)
     in = s.window.in[0] * s.window.in[1] * s.window.in[2];
     out = s.window.out[0] * s.window.out[1] * s.window.out[2];
     count = (size_t)(s.batch * filters * out) * kernel_dtype_bytes(s.y_type);
-    data.x = test_input_bytes(test, (size_t)(s.batch * s.channels * in));
-    data.w = test_input_bytes(test, (size_t)(filters * depth));
+    data.x = any_bytes(test, (size_t)(s.batch * s.channels * in));
+    data.w = any_weights(test, s.w_type, filters * depth);
     data.x_zero = random_zeros(test, 1);
-    data.w_zero = test_chance(test, 2) ? NULL : random_zeros(test, filters);
+    data.w_zero = zeros_of_weights(test, s.w_type, filters);
     if (test_chance(test, 2)) {
         int32_t *bias = test_input_bytes(test, (size_t)filters * sizeof(*bias));
 
@@ -261,18 +301,6 @@ static void run_tile(struct test *test, const struct int8_tile *tile, struct int
         sides->a += step;
         sides->offsets += step / INT8_QUAD;
     }
-}
-
-/* Bytes, or now and then of all numbers only those whose products are the largest. */
-static uint8_t *any_bytes(struct test *test, size_t count)
-{
-    uint8_t *bytes = test_input_bytes(test, count);
-    uint8_t largest = test_chance(test, 2) ? 0x80 : 0x7f;
-    bool are_large = test_chance(test, 3), are_full = test_chance(test, 2);
-
-    for (size_t i = 0; are_large && i < count; i++)
-        bytes[i] = are_full ? 0xff : bytes[i] % 8 ? largest : bytes[i];
-    return bytes;
 }
 
 static void check_tile(struct test *test, const struct kernel_table *table)
