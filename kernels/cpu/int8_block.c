@@ -599,6 +599,28 @@ ISA_BODY void do_panel(const struct int8_product *p, const struct int8_tile *til
     }
 }
 
+/* The same of narrow rows. */
+ISA_BODY void do_narrow_panel(const struct int8_product *p, int8_narrow_fn *sum, int64_t row,
+                              int64_t row_end, const struct panel *panel, struct quantise quantise)
+{
+    int64_t places[INT8_MAX_UNITS];
+    int32_t acc[INT8_MAX_ROWS * INT8_LINE] = {0};
+    struct int8_narrow_sides sides = {.narrow = p->narrow,
+                                      .b = p->b,
+                                      .units = places,
+                                      .offsets = p->offsets ? p->offsets : int8_packed_offsets,
+                                      .vectors = (panel->columns + 7) / 8};
+
+    place_units(p, panel, places);
+    for (; row < row_end; row += INT8_MAX_ROWS) {
+        int rows = (int)(row_end - row < INT8_MAX_ROWS ? row_end - row : INT8_MAX_ROWS);
+
+        sum(acc, &sides, row, rows);
+        for (int r = 0; r < rows; r++)
+            finish_row(p, panel, row + r, acc + (int64_t)r * INT8_LINE, quantise);
+    }
+}
+
 /* The columns of a panel have one scale, that of column 0. */
 ISA_BODY void finish_line(const struct int8_product *p, int64_t row, int64_t at, int32_t *sums,
                           int64_t count, struct quantise quantise)
@@ -660,7 +682,10 @@ ISA_VERSIONS(FINISH_ROWS)
             struct panel panel;                                                                    \
                                                                                                    \
             begin_panel(p, begin, end, &panel);                                                    \
-            do_panel(p, &tile, row, row_end, &panel, QUANTISE(isa));                               \
+            if (p->narrow)                                                                         \
+                do_narrow_panel(p, int8_narrow_##isa, row, row_end, &panel, QUANTISE(isa));        \
+            else                                                                                   \
+                do_panel(p, &tile, row, row_end, &panel, QUANTISE(isa));                           \
         }                                                                                          \
     }
 

@@ -84,7 +84,8 @@ static void do_blocks(void *argument, int64_t begin, int64_t end)
 void int8_run(const struct int8_product *p, const struct int8_steps *steps, int64_t block_rows,
               void *workspace)
 {
-    int64_t strip = steps->widen ? strip_rows(p->k, block_rows) : p->m;
+    bool widens = steps->widen && !p->narrow;
+    int64_t strip = widens ? strip_rows(p->k, block_rows) : p->m;
     struct int8_product part = *p;
     struct task t = {.product = &part, .steps = steps, .rows = block_rows, .wide = workspace};
 
@@ -95,7 +96,7 @@ void int8_run(const struct int8_product *p, const struct int8_steps *steps, int6
 
         t.row_end = t.row + rows;
         t.row_blocks = (rows + block_rows - 1) / block_rows;
-        if (steps->widen) {
+        if (widens) {
             part.wide = t.wide;
             part.wide_row = t.row;
             team_for(tiles, WIDE_GRAIN / (p->k * INT8_MAX_ROWS) + 1, widen_tiles, &t);

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How rows of bytes are made narrow, and what is taken off for that. */
+#include "kernels/cpu/int8_narrow.h"
+
+#include <string.h>
+
+#include "kernels/cpu/int8.h"
+
+enum {
+    MOST = INT8_NARROW_MOST,
+    TILE = INT8_MAX_ROWS * INT8_EIGHT, /* bytes of eight k of a tile */
+    SHARE =
+        2, /* one entry for so many eights; of more their sums take longer than exact products */
+};
+
+bool int8_narrow_helps(void)
+{
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx2") && !__builtin_cpu_supports("avx512bw");
+#else
+    return false;
+#endif
+}
+
+static int64_t eights_of(int64_t k)
+{
+    return (k + INT8_EIGHT - 1) / INT8_EIGHT;
+}
+
+static int64_t most_entries(int64_t m, int64_t k)
+{
+    return m * eights_of(k) / SHARE + 1;
+}
+
+/* Where the parts begin, and behind them their end. */
+struct parts {
+    int64_t sums, first, rest, places, end;
+};
+
+static struct parts parts_of(int64_t m, int64_t k)
+{
+    int64_t tiles = (m + INT8_MAX_ROWS - 1) / INT8_MAX_ROWS, entries = most_entries(m, k);
+    struct parts p;
+
+    p.sums = int8_round_up(tiles * eights_of(k) * TILE);
+    p.first = p.sums + int8_round_up(m * (int64_t)sizeof(int32_t));
+    p.rest = p.first + int8_round_up((m + 1) * (int64_t)sizeof(uint32_t));
+    p.places = p.rest + int8_round_up(entries * (int64_t)sizeof(int32_t));
+    p.end = p.places + int8_round_up(entries * (int64_t)sizeof(uint16_t));
+    return p;
+}
+
+int64_t int8_narrow_bytes(int64_t m, int64_t k)
+{
+    return parts_of(m, k).end;
+}
+
+struct int8_narrow int8_narrow_of(const void *packed, int64_t m, int64_t k)
+{
+    const uint8_t *start = packed;
+    struct parts p = parts_of(m, k);
+
+    return (struct int8_narrow){.eights = eights_of(k),
+                                .quads = (k + INT8_QUAD - 1) / INT8_QUAD,
+                                .rows = (const int8_t *)start,
+                                .sums = (const void *)(start + p.sums),
+                                .first = (const void *)(start + p.first),
+                                .rest = (const void *)(start + p.rest),
+                                .places = (const void *)(start + p.places)};
+}
+
+/* Take off what `count` numbers of one sign come to beyond MOST, the largest first. */
+static void limit(int8_t *const numbers[], int8_t *const rest[], int count, int sign)
+{
+    int sum = -MOST;
+
+    for (int i = 0; i < count; i++)
+        sum += *numbers[i] * sign > 0 ? *numbers[i] * sign : 0;
+    while (sum > 0) {
+        int largest = 0, off;
+
+        for (int i = 1; i < count; i++)
+            largest = *numbers[i] * sign > *numbers[largest] * sign ? i : largest;
+        off = *numbers[largest] * sign;
+        off = off < sum ? off : sum;
+        *numbers[largest] = (int8_t)(*numbers[largest] - off * sign);
+        *rest[largest] = (int8_t)(*rest[largest] + off * sign);
+        sum -= off;
+    }
+}
+
+/* The numbers that meet are 0, 1, 4 and 5; and 2, 3, 6 and 7. Returns whether there is a rest. */
+static bool narrow_eight(int8_t numbers[INT8_EIGHT], int8_t rest[INT8_EIGHT])
+{
+    uint64_t any;
+
+    memset(rest, 0, INT8_EIGHT);
+    for (int at = 0; at < INT8_QUAD; at += 2) {
+        int8_t *sums[] = {numbers + at, numbers + at + 1, numbers + at + 4, numbers + at + 5};
+        int8_t *rests[] = {rest + at, rest + at + 1, rest + at + 4, rest + at + 5};
+
+        limit(sums, rests, 4, 1);
+        limit(sums, rests, 4, -1);
+    }
+    memcpy(&any, rest, sizeof(any));
+    return any != 0;
+}
+
+/* A list that is being made. */
+struct list {
+    int32_t *rest;
+    uint16_t *places;
+    int64_t count, most;
+};
+
+/* Four numbers, in as many entries as it takes until none saturates; false: there is no room. */
+static bool add_rest(struct list *list, int8_t numbers[INT8_QUAD], int64_t place)
+{
+    int32_t any;
+
+    for (memcpy(&any, numbers, sizeof(any)); any != 0; memcpy(&any, numbers, sizeof(any))) {
+        int8_t left[INT8_QUAD] = {0};
+
+        for (int at = 0; at < INT8_QUAD; at += 2) {
+            limit((int8_t *[]){numbers + at, numbers + at + 1},
+                  (int8_t *[]){left + at, left + at + 1}, 2, 1);
+            limit((int8_t *[]){numbers + at, numbers + at + 1},
+                  (int8_t *[]){left + at, left + at + 1}, 2, -1);
+        }
+        if (list->count == list->most)
+            return false;
+        memcpy(&list->rest[list->count], numbers, INT8_QUAD);
+        list->places[list->count++] = (uint16_t)place;
+        memcpy(numbers, left, sizeof(left));
+    }
+    return true;
+}
+
+/* One row, whose k are there in whole eights; returns false where its list is too long. */
+static bool pack_row(int8_t *out, int8_t *row, int64_t eights, struct list *list)
+{
+    int8_t rest[INT8_EIGHT];
+
+    for (int64_t i = 0; i < eights; i++, row += INT8_EIGHT, out += TILE) {
+        bool has_rest = narrow_eight(row, rest);
+
+        memcpy(out, row, INT8_EIGHT);
+        if (has_rest &&
+            (!add_rest(list, rest, 2 * i) || !add_rest(list, rest + INT8_QUAD, 2 * i + 1)))
+            return false;
+    }
+    return true;
+}
+
+bool int8_narrow_pack(void *packed, int64_t m, int64_t k, int8_narrow_row_fn *take,
+                      const void *source)
+{
+    uint8_t *start = packed;
+    struct parts p = parts_of(m, k);
+    int32_t *sums = (void *)(start + p.sums);
+    uint32_t *first = (void *)(start + p.first);
+    struct list list = {(void *)(start + p.rest), (void *)(start + p.places), 0,
+                        most_entries(m, k)};
+    int64_t eights = eights_of(k);
+    int8_t row[INT8_MAX_K + INT8_EIGHT];
+
+    if (m % INT8_MAX_ROWS != 0)
+        memset(start + m / INT8_MAX_ROWS * eights * TILE, 0, (size_t)(eights * TILE));
+    for (int64_t i = 0; i < m; i++) {
+        int8_t *out =
+            (int8_t *)start + i / INT8_MAX_ROWS * eights * TILE + i % INT8_MAX_ROWS * INT8_EIGHT;
+
+        take(row, source, i);
+        memset(row + k, 0, INT8_EIGHT);
+        int8_row_sums(&sums[i], (const uint8_t *)row, 1, k, k, true);
+        first[i] = (uint32_t)list.count;
+        if (!pack_row(out, row, eights, &list))
+            return false;
+    }
+    first[m] = (uint32_t)list.count;
+    return true;
+}

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums of narrow rows by columns of unsigned bytes: eight k at a time meet in sums of 16 bits. */
+#include "kernels/cpu/int8.h"
+#include "kernels/cpu/int8_narrow.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+enum {
+    LANES = 8, /* columns of a vector */
+    HALF = LANES * INT8_QUAD,
+    TILE = INT8_MAX_ROWS * INT8_EIGHT,
+};
+
+static const int8_t *tile_of(const struct int8_narrow *n, int64_t row)
+{
+    return n->rows + row / INT8_MAX_ROWS * n->eights * TILE + row % INT8_MAX_ROWS * INT8_EIGHT;
+}
+
+/* Vector v of the columns. */
+static inline const uint8_t *vector_of(const struct int8_narrow_sides *at, int v)
+{
+    return at->b + at->units[v / 2] + (int64_t)(v % 2) * HALF;
+}
+
+static void add_quad(int32_t *acc, const struct int8_narrow_sides *at, const int8_t *numbers,
+                     int64_t quad)
+{
+    for (int v = 0; v < at->vectors; v++) {
+        const uint8_t *line = vector_of(at, v) + at->offsets[quad];
+
+        for (int c = 0; c < LANES; c++)
+            for (int q = 0; q < INT8_QUAD; q++)
+                acc[v * LANES + c] += numbers[q] * line[c * INT8_QUAD + q];
+    }
+}
+
+void int8_narrow_portable(int32_t *acc, const struct int8_narrow_sides *at, int64_t row, int rows)
+{
+    const struct int8_narrow *n = at->narrow;
+
+    for (int r = 0; r < rows; r++, row++, acc += INT8_LINE) {
+        const int8_t *numbers = tile_of(n, row);
+
+        for (int c = 0; c < at->vectors * LANES; c++)
+            acc[c] = 0;
+        for (int64_t quad = 0; quad < n->quads; quad++)
+            add_quad(acc, at, numbers + quad / 2 * TILE + quad % 2 * INT8_QUAD, quad);
+        for (uint32_t i = n->first[row]; i < n->first[row + 1]; i++)
+            add_quad(acc, at, (const int8_t *)&n->rest[i], n->places[i]);
+    }
+}
+
+#if defined(__x86_64__)
+
+#define AVX2 __attribute__((target("avx2,fma")))
+
+static const int16_t ones[16]
+    __attribute__((aligned(32))) = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+
+/* A sum + eight products of each column. As it stands, because no compiler keeps six rows by two vectors
+ * and the columns in sixteen registers: so the ones come from memory. */
+#define ADD_EIGHT(sum, b, c, numbers)                                                              \
+    {                                                                                              \
+        __m256i x, y;                                                                              \
+                                                                                                   \
+        __asm__("vpbroadcastd %5, %1\n\t"                                                          \
+                "vpbroadcastd %6, %2\n\t"                                                          \
+                "vpmaddubsw %1, %3, %1\n\t"                                                        \
+                "vpmaddubsw %2, %4, %2\n\t"                                                        \
+                "vpaddw %2, %1, %1\n\t"                                                            \
+                "vpmaddwd %7, %1, %1\n\t"                                                          \
+                "vpaddd %1, %0, %0"                                                                \
+                : "+x"(sum), "=&x"(x), "=&x"(y)                                                    \
+                : "x"(b), "x"(c), "m"(*(const int32_t *)(numbers)),                                \
+                  "m"(*(const int32_t *)((numbers) + INT8_QUAD)), "m"(ones));                      \
+    }
+
+#define EACH(rows, DO)                                                                             \
+    DO(0)                                                                                          \
+    if ((rows) > 1) {                                                                              \
+        DO(1)                                                                                      \
+    }                                                                                              \
+    if ((rows) > 2) {                                                                              \
+        DO(2)                                                                                      \
+    }                                                                                              \
+    if ((rows) > 3) {                                                                              \
+        DO(3)                                                                                      \
+    }                                                                                              \
+    if ((rows) > 4) {                                                                              \
+        DO(4)                                                                                      \
+    }                                                                                              \
+    if ((rows) > 5) {                                                                              \
+        DO(5)                                                                                      \
+    }
+
+/* Some rows by one or two vectors of columns; both are constants wherever this is inlined. */
+AVX2 __attribute__((always_inline)) static inline void
+sum_tile(int32_t *acc, const struct int8_narrow *n, const int8_t *numbers, const uint8_t *b,
+         const int32_t *offsets, int rows, int vectors)
+{
+    __m256i sums[INT8_MAX_ROWS][2], low, high;
+
+#define ZERO(r)  sums[r][0] = sums[r][1] = _mm256_setzero_si256();
+#define ADD_0(r) ADD_EIGHT(sums[r][0], low, high, numbers + (r)*INT8_EIGHT)
+#define ADD_1(r) ADD_EIGHT(sums[r][1], low, high, numbers + (r)*INT8_EIGHT)
+#define STORE(r)                                                                                   \
+    _mm256_storeu_si256((void *)(acc + (r)*INT8_LINE), sums[r][0]);                                \
+    if (vectors > 1)                                                                               \
+        _mm256_storeu_si256((void *)(acc + (r)*INT8_LINE + LANES), sums[r][1]);
+    EACH(rows, ZERO)
+    for (int64_t quad = 0; quad < n->quads; quad += 2, numbers += TILE) {
+        /* Where there is no second one, its numbers are 0. */
+        const uint8_t *first = b + offsets[quad];
+        const uint8_t *second = b + offsets[quad + 1 < n->quads ? quad + 1 : quad];
+
+        low = _mm256_loadu_si256((const void *)first);
+        high = _mm256_loadu_si256((const void *)second);
+        EACH(rows, ADD_0)
+        if (vectors > 1) {
+            low = _mm256_loadu_si256((const void *)(first + HALF));
+            high = _mm256_loadu_si256((const void *)(second + HALF));
+            EACH(rows, ADD_1)
+        }
+    }
+    EACH(rows, STORE)
+#undef ZERO
+#undef ADD_0
+#undef ADD_1
+#undef STORE
+}
+
+#define ROWS(r)                                                                                    \
+    case r:                                                                                        \
+        if (vectors > 1)                                                                           \
+            sum_tile(acc, n, numbers, b, offsets, r, 2);                                           \
+        else                                                                                       \
+            sum_tile(acc, n, numbers, b, offsets, r, 1);                                           \
+        break;
+
+AVX2 static void sum_rows(int32_t *acc, const struct int8_narrow *n, const int8_t *numbers,
+                          const uint8_t *b, const int32_t *offsets, int rows, int vectors)
+{
+    switch (rows) {
+        ROWS(1)
+        ROWS(2)
+        ROWS(3)
+        ROWS(4)
+        ROWS(5)
+        ROWS(6)
+    }
+}
+
+/* What was taken off one row, for four vectors of columns, some of which may not be needed. */
+AVX2 static void add_rest(int32_t *acc, const struct int8_narrow_sides *at, int64_t row, int v)
+{
+    enum { ACROSS = 4 };
+    const struct int8_narrow *n = at->narrow;
+    const __m256i one = _mm256_loadu_si256((const void *)ones);
+    __m256i sums[ACROSS];
+    const uint8_t *b[ACROSS];
+
+    for (int i = 0; i < ACROSS; i++) {
+        b[i] = vector_of(at, v + i < at->vectors ? v + i : v);
+        sums[i] = _mm256_loadu_si256((const void *)(acc + (int64_t)i * LANES));
+    }
+    for (uint32_t e = n->first[row]; e < n->first[row + 1]; e++) {
+        __m256i numbers = _mm256_set1_epi32(n->rest[e]);
+        int64_t offset = at->offsets[n->places[e]];
+
+        for (int i = 0; i < ACROSS; i++) {
+            __m256i line = _mm256_loadu_si256((const void *)(b[i] + offset));
+
+            sums[i] = _mm256_add_epi32(sums[i],
+                                       _mm256_madd_epi16(_mm256_maddubs_epi16(line, numbers), one));
+        }
+    }
+    for (int i = 0; i < ACROSS; i++)
+        _mm256_storeu_si256((void *)(acc + (int64_t)i * LANES), sums[i]);
+}
+
+AVX2 void int8_narrow_avx2(int32_t *acc, const struct int8_narrow_sides *at, int64_t row, int rows)
+{
+    const struct int8_narrow *n = at->narrow;
+
+    for (int v = 0; v < at->vectors; v += 2)
+        sum_rows(acc + v * LANES, n, tile_of(n, row), at->b + at->units[v / 2], at->offsets, rows,
+                 at->vectors - v < 2 ? 1 : 2);
+    if (n->first[row] == n->first[row + rows])
+        return;
+    for (int r = 0; r < rows; r++)
+        for (int v = 0; v < at->vectors; v += 4)
+            add_rest(acc + (int64_t)r * INT8_LINE + (int64_t)v * LANES, at, row + r, v);
+}
+
+#endif
