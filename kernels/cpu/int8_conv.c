@@ -17,6 +17,7 @@ enum {
     BLOCK_MAX = 512,         /* pixels */
     GRAIN = 1 << 18,         /* products that are worth a second thread */
     WIDE_BYTES = 1 << 20,    /* of filters that are widened once for all blocks */
+    HEADER = 64,             /* bytes */
 };
 
 static bool is_byte(enum kernel_dtype dtype)
@@ -82,12 +83,14 @@ static int64_t wide_bytes(const struct kernel_convolve *s)
 size_t kernel_convolve_int8_room(const struct kernel_convolve *shape)
 {
     size_t gathering = (size_t)(thread_bytes(shape) * (int64_t)kernel_threads());
-    size_t direct = int8_direct_fits(shape) ? int8_direct_room(shape) : 0;
+    bool is_direct = int8_direct_fits(shape) || int8_direct_narrow_fits(shape);
+    size_t direct = is_direct ? int8_direct_room(shape) : 0, other = 0;
 
     if (int8_few_fits(shape))
-        direct = int8_few_room(shape);
+        other = int8_few_room(shape);
     else if (int8_winograd_fits(shape))
-        direct = int8_winograd_room(shape);
+        other = int8_winograd_room(shape);
+    direct = direct > other ? direct : other;
     gathering += (size_t)int8_round_up(shape->groups * wide_bytes(shape));
     return (size_t)(3 * filter_bytes(shape)) + (direct > gathering ? direct : gathering);
 }
@@ -98,7 +101,8 @@ static bool is_few_deep(const struct kernel_convolve *s)
     return int8_depth_fits(s) && int8_depth_few_fits(s);
 }
 
-size_t kernel_convolve_int8_packed(const struct kernel_convolve *shape)
+/* Filters that do not become narrow, or are not to. */
+static size_t exact_packed(const struct kernel_convolve *shape)
 {
     return is_few_deep(shape)          ? int8_depth_few_packed(shape)
            : int8_few_fits(shape)      ? int8_few_packed(shape)
@@ -107,7 +111,23 @@ size_t kernel_convolve_int8_packed(const struct kernel_convolve *shape)
                                        : 0;
 }
 
-void kernel_pack_filters_int8(void *packed, const void *w, const struct kernel_convolve *shape)
+/* Whether they may be narrow, which the first of HEADER bytes says then. */
+static bool may_be_narrow(const struct kernel_convolve *s)
+{
+    return !int8_depth_fits(s) && int8_direct_narrow_fits(s);
+}
+
+size_t kernel_convolve_int8_packed(const struct kernel_convolve *shape)
+{
+    size_t exact = exact_packed(shape), narrow;
+
+    if (!may_be_narrow(shape))
+        return exact;
+    narrow = int8_direct_narrow_packed(shape);
+    return HEADER + (narrow > exact ? narrow : exact);
+}
+
+static void pack_exactly(void *packed, const void *w, const struct kernel_convolve *shape)
 {
     if (is_few_deep(shape))
         int8_depth_few_pack(packed, w, shape);
@@ -115,8 +135,21 @@ void kernel_pack_filters_int8(void *packed, const void *w, const struct kernel_c
         int8_few_pack(packed, w, shape);
     else if (int8_winograd_fits(shape))
         int8_winograd_pack(packed, w, shape);
-    else
+    else if (int8_direct_fits(shape))
         int8_direct_pack(packed, w, shape);
+}
+
+void kernel_pack_filters_int8(void *packed, const void *w, const struct kernel_convolve *shape)
+{
+    uint8_t *header = packed;
+
+    if (may_be_narrow(shape)) {
+        *header = int8_direct_narrow_pack(header + HEADER, w, shape);
+        if (*header)
+            return;
+        header += HEADER;
+    }
+    pack_exactly(header, w, shape);
 }
 
 struct conv {
@@ -126,6 +159,7 @@ struct conv {
     int32_t *w_sums, *w_zero;
     double *scale;
     bool has_w_zero;
+    bool is_narrow;    /* the packed filters, which are signed then */
     uint8_t pad, flip; /* what stands for a pixel outside, and how pixels are turned round */
     int32_t x_zero;    /* as they are packed */
     int32_t y_zero;
@@ -347,7 +381,7 @@ static void describe_filters(struct conv *c, bool is_packed)
                           (double)((const float *)d->w_scale)[f] /
                           (double)*(const float *)d->y_scale;
     }
-    if (c->x_zero && (!is_packed || c->has_w_zero) && !int8_depth_fits(s))
+    if (c->x_zero && !c->is_narrow && (!is_packed || c->has_w_zero) && !int8_depth_fits(s))
         int8_row_sums(c->w_sums, d->w, s->filters, depth_of(s), depth_of(s),
                       s->w_type == KERNEL_I8);
 }
@@ -361,9 +395,10 @@ static void convolve_direct(const struct conv *c, const void *packed)
         .packed = packed,
         .workspace = c->slots,
         .steps = c->steps,
+        .is_narrow = c->is_narrow,
         .pad = c->pad,
         .flip = c->flip,
-        .product = {.a_is_signed = c->shape->w_type == KERNEL_I8,
+        .product = {.a_is_signed = c->is_narrow || c->shape->w_type == KERNEL_I8,
                     .b_zero = c->x_zero ? &c->x_zero : NULL,
                     .bias = d->bias,
                     .y = d->y,
@@ -443,23 +478,40 @@ static void convolve_depth(const struct conv *c, const void *packed, team_fn *de
              GRAIN / 8 / (volume(s->window.out) * volume(s->window.kernel)) + 1, depth, &d);
 }
 
+/* What is packed behind the header, if there is one; NULL: nothing that is of use. */
+static const void *find_packed(const void *packed, const struct kernel_convolve_data *data,
+                               const struct kernel_convolve *s, bool *out_is_narrow)
+{
+    int32_t zero = s->w_type == KERNEL_U8 ? 128 : 0; /* of what is signed once it is turned round */
+    int64_t zeros = s->has_filter_zeros ? s->filters : 1;
+
+    *out_is_narrow = false;
+    if (!packed || !may_be_narrow(s))
+        return packed;
+    if (!*(const uint8_t *)packed)
+        return exact_packed(s) > 0 ? (const uint8_t *)packed + HEADER : NULL;
+    for (int64_t f = 0; f < zeros; f++)
+        if (number_at(data->w_zero, s->w_type, f) != zero)
+            return NULL;
+    *out_is_narrow = true;
+    return (const uint8_t *)packed + HEADER;
+}
+
 static void convolve(const struct kernel_convolve_data *data, const void *packed,
                      const struct kernel_convolve *shape, void *workspace, struct int8_steps steps,
                      team_fn *planes, int8_winograd_fn *winograd)
 {
     const struct kernel_convolve *s = shape;
     int64_t pixels = block_pixels(s), plane = volume(s->window.out), depth = depth_of(s);
-    bool is_flipped = (s->x_type == KERNEL_U8) == (s->w_type == KERNEL_U8);
+    bool is_narrow, is_flipped = (s->x_type == KERNEL_U8) == (s->w_type == KERNEL_U8);
+    const void *found = find_packed(packed, data, s, &is_narrow);
     int32_t x_zero = number_at(data->x_zero, s->x_type, 0);
     struct conv c = {
         .data = data,
         .shape = s,
         .steps = steps,
+        .is_narrow = is_narrow,
         .pad = (uint8_t)x_zero,
-        .flip = is_flipped ? 0x80 : 0,
-        .x_zero = x_zero + (!is_flipped              ? 0
-                            : s->x_type == KERNEL_U8 ? -128
-                                                     : 128),
         .y_zero = number_at(data->y_zero, s->y_type, 0),
         .slot_count = kernel_threads(),
     };
@@ -467,28 +519,32 @@ static void convolve(const struct kernel_convolve_data *data, const void *packed
 
     if (s->batch * s->filters * plane == 0)
         return;
+    if (is_narrow) /* filters are signed and pixels are not */
+        is_flipped = s->x_type == KERNEL_I8;
+    c.flip = is_flipped ? 0x80 : 0;
+    c.x_zero = x_zero + (!is_flipped ? 0 : s->x_type == KERNEL_U8 ? -128 : 128);
     c.scale = (void *)at;
     c.w_sums = (void *)(at += filter_bytes(s));
     c.w_zero = (void *)(at += filter_bytes(s));
     c.slots = at + filter_bytes(s);
     c.blocks = (plane + pixels - 1) / pixels;
-    describe_filters(&c, packed != NULL);
+    describe_filters(&c, found != NULL);
     if (int8_depth_fits(s)) {
-        convolve_depth(&c, packed, planes);
-        return;
-    }
-    if (packed && !c.has_w_zero) {
+        convolve_depth(&c, found, planes);
+    } else if (is_narrow) {
+        convolve_direct(&c, found);
+    } else if (found && !c.has_w_zero) {
         if (int8_few_fits(s))
-            convolve_few(&c, packed);
+            convolve_few(&c, found);
         else if (int8_winograd_fits(s))
-            convolve_winograd(&c, packed, winograd);
+            convolve_winograd(&c, found, winograd);
         else
-            convolve_direct(&c, packed);
-        return;
+            convolve_direct(&c, found);
+    } else {
+        widen_filters(&c);
+        team_for(c.slot_count, GRAIN * c.slot_count / (s->batch * s->filters * plane * depth) + 1,
+                 do_slots, &c);
     }
-    widen_filters(&c);
-    team_for(c.slot_count, GRAIN * c.slot_count / (s->batch * s->filters * plane * depth) + 1,
-             do_slots, &c);
 }
 
 #define CONVOLVE(isa)                                                                              \

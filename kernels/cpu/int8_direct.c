@@ -13,7 +13,12 @@
 #include "kernels/cpu/team.h"
 
 enum {
-    WIDE = 4096,     /* pixels of a row */
+    WIDE = 4096,  /* pixels of a row */
+    FEWEST = 8,   /* filters of a group that are worth laying the image out */
+    OUTPUTS = 12, /* of fewer a vector is half empty */
+    CLOSE =
+        1
+        << 18, /* bytes of what outputs see, where it is laid out for each element of the window */
     SLACK = 1024,    /* bytes behind the image that tiles read */
     GRAIN = 1 << 16, /* pixels that are worth a second thread */
 };
@@ -21,6 +26,23 @@ enum {
 static int64_t group_channels(const struct kernel_convolve *s)
 {
     return s->channels / s->groups;
+}
+
+/* Where each output sees the pixel at its own place alone, the image may as well be one row. */
+static struct kernel_convolve flattened(const struct kernel_convolve *s)
+{
+    struct kernel_convolve flat = *s;
+    struct kernel_window *w = &flat.window;
+
+    if (w->in[1] * w->in[2] > WIDE)
+        return flat;
+    for (int axis = 1; axis < KERNEL_SPATIAL; axis++)
+        if (w->kernel[axis] != 1 || w->stride[axis] != 1 || w->pad_begin[axis] != 0 ||
+            w->in[axis] != w->out[axis])
+            return flat;
+    w->in[2] = w->out[2] *= w->in[1];
+    w->in[1] = w->out[1] = 1;
+    return flat;
 }
 
 static struct int8_direct layout_of(const struct kernel_convolve *s)
@@ -74,6 +96,74 @@ bool int8_direct_fits(const struct kernel_convolve *s)
            d.plane * d.quads * w->stride[1] * w->stride[2] + SLACK < INT32_MAX;
 }
 
+/* Narrow filters */
+
+bool int8_direct_narrow_fits(const struct kernel_convolve *s)
+{
+    const struct kernel_window *w = &s->window;
+    struct int8_direct d;
+
+    if (!int8_narrow_helps() || w->in[0] != 1 || w->kernel[0] != 1 || w->out[0] != 1 ||
+        w->pad_begin[0] != 0 || w->out[1] * w->out[2] < OUTPUTS)
+        return false;
+    d = layout_of(s);
+    return d.pitch <= WIDE && group_channels(s) >= 3 && s->filters / s->groups >= FEWEST &&
+           d.depth <= INT8_MAX_K &&
+           d.plane * d.quads * w->stride[1] * w->stride[2] + SLACK < INT32_MAX;
+}
+
+size_t int8_direct_narrow_packed(const struct kernel_convolve *s)
+{
+    return (size_t)(s->groups * int8_narrow_bytes(s->filters / s->groups, layout_of(s).depth));
+}
+
+/* Filters of a group; flip: what makes them signed. */
+struct filters {
+    const uint8_t *w;
+    int64_t channels, taps, depth;
+    uint8_t flip;
+};
+
+static void take_filter(int8_t *out, const void *source, int64_t row)
+{
+    const struct filters *f = source;
+    const uint8_t *w = f->w + row * f->channels * f->taps;
+    int64_t line = f->depth / f->taps;
+
+    if (line != f->channels)
+        memset(out, 0, (size_t)f->depth);
+    for (int64_t tap = 0; tap < f->taps; tap++, out += line)
+        for (int64_t c = 0; c < f->channels; c++)
+            out[c] = (int8_t)(w[c * f->taps + tap] ^ f->flip);
+}
+
+bool int8_direct_narrow_pack(void *packed, const uint8_t *w, const struct kernel_convolve *s)
+{
+    struct int8_direct d = layout_of(s);
+    int64_t filters = s->filters / s->groups;
+    struct filters f = {w, group_channels(s), d.taps, d.depth, s->w_type == KERNEL_U8 ? 0x80 : 0};
+    uint8_t *out = packed;
+
+    for (int64_t group = 0; group < s->groups; group++) {
+        if (!int8_narrow_pack(out, filters, d.depth, take_filter, &f))
+            return false;
+        f.w += filters * f.channels * f.taps;
+        out += int8_narrow_bytes(filters, d.depth);
+    }
+    return true;
+}
+
+/* Bytes of what all outputs see, side by side, where dropping outputs would take longer; else 0. */
+static int64_t close_bytes(const struct kernel_window *w, const struct int8_direct *d)
+{
+    int64_t outputs = w->out[1] * w->out[2], flat = (w->out[1] - 1) * d->pitch + w->out[2];
+    int64_t bytes = int8_packed_units(outputs) * INT8_LINE * d->taps * d->quads;
+
+    return flat > outputs + outputs / 16 && bytes <= CLOSE ? bytes + SLACK : 0;
+}
+
+/* What is packed */
+
 size_t int8_direct_packed(const struct kernel_convolve *s)
 {
     int64_t sums = int8_round_up(s->filters * (int64_t)sizeof(int32_t));
@@ -101,13 +191,15 @@ void int8_direct_pack(void *packed, const uint8_t *w, const struct kernel_convol
                   s->w_type == KERNEL_I8);
 }
 
-size_t int8_direct_room(const struct kernel_convolve *s)
+size_t int8_direct_room(const struct kernel_convolve *shape)
 {
+    const struct kernel_convolve flat = flattened(shape), *s = &flat;
     struct int8_direct d = layout_of(s);
     int64_t planes = d.quads * s->window.stride[1] * s->window.stride[2];
 
-    return (size_t)(int8_round_up(d.taps * d.quads * (int64_t)sizeof(int32_t)) +
+    return (size_t)(int8_round_up(2 * d.taps * d.quads * (int64_t)sizeof(int32_t)) +
                     int8_round_up(planes * d.plane + SLACK) +
+                    int8_round_up(close_bytes(&s->window, &d)) +
                     int8_run_room(s->filters / s->groups, d.depth));
 }
 
@@ -165,6 +257,12 @@ static void fill(uint8_t *out, int64_t pixels, uint8_t byte)
         memcpy(out + i * INT8_QUAD, &pixel, INT8_QUAD);
 }
 
+/* Phases of an axis that the window sees. */
+static int64_t phases(const struct kernel_window *w, int axis)
+{
+    return w->kernel[axis] == 1 ? 1 : w->stride[axis];
+}
+
 /* One row of four channels where columns are 1 or 2 apart; out: of each phase of the columns. */
 static void lay_row(const struct laying *l, const uint8_t *const rows[INT8_QUAD],
                     uint8_t *const out[2])
@@ -213,7 +311,7 @@ static void lay_phases(const struct laying *l, int64_t quad, int64_t down, int64
     const uint8_t *rows[INT8_QUAD];
 
     if (row < 0 || row >= w->in[1]) {
-        for (int64_t i = 0; i < w->stride[2]; i++, out += d->quads * d->plane)
+        for (int64_t i = 0; i < phases(w, 2); i++, out += d->quads * d->plane)
             fill(out, d->pitch, l->pad ^ l->flip);
         return;
     }
@@ -225,7 +323,7 @@ static void lay_phases(const struct laying *l, int64_t quad, int64_t down, int64
     if (w->stride[2] <= 2 && pad >= 0 && pad <= w->stride[2] * d->pitch)
         lay_row(l, rows, (uint8_t *[2]){out, out + d->quads * d->plane});
     else
-        for (int64_t i = 0; i < w->stride[2]; i++, out += d->quads * d->plane)
+        for (int64_t i = 0; i < phases(w, 2); i++, out += d->quads * d->plane)
             lay_any_row(l, rows, i, out);
 }
 
@@ -239,41 +337,113 @@ static void lay_planes(void *argument, int64_t begin, int64_t end)
             lay_phases(l, begin % l->direct->quads, begin / l->direct->quads, r);
 }
 
-void int8_direct_run(const struct int8_direct_call *call, const struct kernel_convolve *s)
+/* What outputs see, from where it was laid out to where it lies side by side. */
+struct closing {
+    const struct kernel_window *window;
+    int64_t pitch, line; /* bytes from one row to the next, of all outputs */
+    const uint8_t *from;
+    const int32_t *offsets;
+    uint8_t *to;
+};
+
+/* Fours of k [begin, end). All rows but the last are written beyond their end, and the next one over that. */
+static void close_rows(void *argument, int64_t begin, int64_t end)
+{
+    enum { STEP = 16 };
+    const struct closing *c = argument;
+    int64_t count = c->window->out[2] * INT8_QUAD;
+
+    for (int64_t quad = begin; quad < end; quad++) {
+        const uint8_t *from = c->from + c->offsets[quad];
+        uint8_t *to = c->to + quad * c->line;
+
+        for (int64_t r = 1; r < c->window->out[1]; r++, from += c->pitch, to += count)
+            for (int64_t i = 0; i < count; i += STEP)
+                memcpy(to + i, from + i, STEP);
+        memcpy(to, from, (size_t)count);
+    }
+}
+/* Where the columns of p lie: in the rows of the layout, or side by side. offsets: those of the layout, and
+ * room for as many behind them. */
+static void place_columns(struct int8_product *p, const struct kernel_convolve *s,
+                          const struct int8_direct *d, uint8_t *close, int32_t *offsets)
+{
+    const struct kernel_window *w = &s->window;
+    int64_t outputs = w->out[1] * w->out[2], quads = d->taps * d->quads;
+    struct closing c = {
+        w, d->pitch * INT8_QUAD, int8_packed_units(outputs) * INT8_LINE, p->b, offsets, close};
+
+    p->offsets = offsets;
+    p->kept = w->out[2];
+    if (p->narrow && close_bytes(w, d) > 0) {
+        team_for(quads, GRAIN / (outputs + 1) + 1, close_rows, &c);
+        p->b = close;
+        p->n = outputs;
+        p->pitch = 0;
+        p->offsets = offsets + quads;
+        for (int64_t i = 0; i < quads; i++)
+            offsets[quads + i] = (int32_t)(i * c.line);
+    } else if (goes_by_rows(w, d)) {
+        p->n = row_units(w) * INT8_UNIT;
+        p->pitch = int8_packed_units(w->out[2]) * INT8_UNIT;
+        p->row_bytes = d->pitch * INT8_QUAD;
+    } else {
+        p->n = (w->out[1] - 1) * d->pitch + w->out[2];
+        p->pitch = d->pitch == w->out[2] ? 0 : d->pitch;
+    }
+}
+
+/* Filters of a group, and where their sums stand. */
+static const int32_t *place_filters(struct int8_product *p, const struct int8_direct_call *call,
+                                    const struct kernel_convolve *s, const struct int8_direct *d,
+                                    int64_t group, struct int8_narrow *narrow)
+{
+    int64_t filters = s->filters / s->groups;
+    const uint8_t *packed = call->packed;
+
+    p->m = filters;
+    p->k = p->a_line = d->depth;
+    if (!call->is_narrow) {
+        p->a = packed + group * filters * d->depth;
+        return sums_of((void *)call->packed, s, d) + group * filters;
+    }
+    *narrow =
+        int8_narrow_of(packed + group * int8_narrow_bytes(filters, d->depth), filters, d->depth);
+    p->narrow = narrow;
+    return narrow->sums;
+}
+
+void int8_direct_run(const struct int8_direct_call *call, const struct kernel_convolve *shape)
 {
     enum { BLOCK_ROWS = 16 * INT8_MAX_ROWS };
+    const struct kernel_convolve flat = flattened(shape), *s = &flat;
     const struct kernel_window *w = &s->window;
     struct int8_direct d = layout_of(s);
     int64_t filters = s->filters / s->groups, planes = d.quads * w->stride[1] * w->stride[2];
     int64_t plane = w->out[1] * w->out[2], image = int8_round_up(planes * d.plane + SLACK);
     int32_t *offsets = call->workspace;
     struct laying laying = {s, &d, NULL, (uint8_t *)call->workspace, call->pad, call->flip};
-    const int32_t *sums = sums_of((void *)call->packed, s, &d);
-    bool by_rows = goes_by_rows(w, &d);
+    uint8_t *close;
+    struct int8_narrow narrow;
 
-    laying.out += int8_round_up(d.taps * d.quads * (int64_t)sizeof(*offsets));
+    laying.out += int8_round_up(2 * d.taps * d.quads * (int64_t)sizeof(*offsets));
+    close = laying.out + image;
     make_offsets(s, &d, offsets);
-    for (int64_t group = 0; group < s->batch * s->groups; group++) {
-        int64_t filter = group % s->groups * filters;
+    for (int64_t index = 0; index < s->batch * s->groups; index++) {
+        int64_t group = index % s->groups, filter = group * filters;
         struct int8_product p = call->product;
+        const int32_t *sums = place_filters(&p, call, s, &d, group, &narrow);
 
-        laying.x = call->x + group * group_channels(s) * w->in[1] * w->in[2];
-        team_for(d.quads * w->stride[1], GRAIN / (d.plane * w->stride[2] + 1) + 1, lay_planes,
+        laying.x = call->x + index * group_channels(s) * w->in[1] * w->in[2];
+        team_for(d.quads * phases(w, 1), GRAIN / (d.plane * w->stride[2] + 1) + 1, lay_planes,
                  &laying);
-        p.m = filters;
-        p.n = by_rows ? row_units(w) * INT8_UNIT : (w->out[1] - 1) * d.pitch + w->out[2];
-        p.k = p.a_line = d.depth;
-        p.a = (const uint8_t *)call->packed + filter * d.depth;
         p.b = laying.out;
-        p.offsets = offsets;
-        p.pitch = by_rows ? int8_packed_units(w->out[2]) * INT8_UNIT : d.pitch;
-        p.row_bytes = by_rows ? d.pitch * INT8_QUAD : 0;
-        p.kept = w->out[2];
-        p.a_sums = p.b_zero ? sums + filter : NULL;
+        place_columns(&p, s, &d, close, offsets);
+        p.a_sums = p.b_zero ? sums : NULL;
         p.bias = p.bias ? p.bias + filter : NULL;
         p.row_scale += filter;
-        p.y = (char *)p.y + group * filters * plane * (int64_t)kernel_dtype_bytes(s->y_type);
+        p.y = (char *)p.y + index * filters * plane * (int64_t)kernel_dtype_bytes(s->y_type);
         p.y_line = plane;
-        int8_run(&p, &call->steps, BLOCK_ROWS, laying.out + image);
+        int8_run(&p, &call->steps, BLOCK_ROWS, close + int8_round_up(close_bytes(w, &d)));
     }
 }

@@ -21,7 +21,14 @@ bool int8_direct_fits(const struct kernel_convolve *shape);
 size_t int8_direct_packed(const struct kernel_convolve *shape);
 void int8_direct_pack(void *packed, const uint8_t *w, const struct kernel_convolve *shape);
 
-/** Bytes of scratch. */
+/** Whether narrow filters make it the fastest way; where they do not become narrow, it may be no way at all. */
+bool int8_direct_narrow_fits(const struct kernel_convolve *shape);
+
+/** Bytes of them, and those; false: they do not become narrow. */
+size_t int8_direct_narrow_packed(const struct kernel_convolve *shape);
+bool int8_direct_narrow_pack(void *packed, const uint8_t *w, const struct kernel_convolve *shape);
+
+/** Bytes of scratch, of either. */
 size_t int8_direct_room(const struct kernel_convolve *shape);
 
 struct int8_direct_call {
@@ -29,6 +36,7 @@ struct int8_direct_call {
     const void *packed;
     void *workspace;
     struct int8_steps steps;
+    bool is_narrow;    /* what is packed */
     uint8_t pad, flip; /* what stands for a pixel outside, and how pixels are turned round */
     struct int8_product product; /* what is not sizes and places: from filter 0 on */
 };
