@@ -106,6 +106,12 @@ static int read_sizes(const struct node *node, const struct tensor_view *inputs,
     return 0;
 }
 
+/* Whether the content of an input that is read now is there. */
+static bool is_known(const struct tensor_view *inputs, int source)
+{
+    return source < 0 || inputs[source].data || shape_elements(&inputs[source].shape) == 0;
+}
+
 int resize_read(const struct node *node, int64_t opset, const struct tensor_view *inputs,
                 struct resize *out_resize, const char **out_why)
 {
@@ -122,6 +128,10 @@ int resize_read(const struct node *node, int64_t opset, const struct tensor_view
         out_resize->scales[i] = out_resize->end[i] = 1.0;
         out_resize->begin[i] = 0.0;
     }
+    *out_why = "its scales, sizes and region are not known before the run";
+    if (!is_known(inputs, sources.scales) || !is_known(inputs, sources.sizes) ||
+        !is_known(inputs, sources.region))
+        return -ENOTSUP;
     *out_why = "its scales or sizes do not fit its axes";
     rc = sources.sizes >= 0 ? read_sizes(node, inputs, sources.sizes, axes, count, out_resize)
                             : read_scales(node, inputs, sources.scales, axes, count, out_resize);

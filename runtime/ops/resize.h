@@ -22,7 +22,7 @@ struct resize_inputs resize_inputs(const struct node *node, int64_t opset);
 /**
  * inputs  views of the node's inputs, with the data of those that resize_inputs() names
  *
- * Returns 0, or -EINVAL with a phrase in *out_why.
+ * Returns 0, or -EINVAL, or -ENOTSUP where that data is not there, with a phrase in *out_why.
  */
 int resize_read(const struct node *node, int64_t opset, const struct tensor_view *inputs,
                 struct resize *out_resize, const char **out_why);
