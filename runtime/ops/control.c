@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "runtime/graph/run_limits.h"
+#include "runtime/ops/body_calls.h"
 #include "runtime/ops/call/call.h"
 #include "runtime/ops/shape/shape.h"
 
@@ -92,6 +93,16 @@ void control_feed_captures(const struct graph *body, const struct tensor_view *n
 
 /* One run of a body */
 
+/* By its inputs: which are the same in every run, as what they capture is. NULL without memory. */
+static bool *fixed_inputs(const struct graph *body, const struct eval_options *options)
+{
+    bool *fixed = calloc((size_t)body->input_count + 1, sizeof(*fixed));
+
+    for (uint32_t i = 0; fixed && options->is_fixed && i < body->capture_count; i++)
+        fixed[own_inputs(body) + i] = options->is_fixed[body->captures[i]];
+    return fixed;
+}
+
 static struct tensor_view view_of(const struct value *value)
 {
     if (!value)
@@ -114,6 +125,36 @@ static int allocate(const struct value *value, struct tensor_view *out_view)
     return out_view->data ? 0 : -ENOMEM;
 }
 
+/* Whether a value of a body is the same in every run. */
+static bool is_fixed(const struct graph *body, const struct value *value,
+                     const struct eval_options *options)
+{
+    if (!value || value->data)
+        return value != NULL;
+    for (uint32_t i = own_inputs(body); value->is_input && i < body->input_count; i++)
+        if (body->inputs[i] == value)
+            return options->is_fixed && options->is_fixed[i];
+    return false;
+}
+
+/* options: of the nodes inside of this. */
+static int run_node(const struct graph *body, const struct node *node,
+                    const struct tensor_view *inputs, struct tensor_view *outputs,
+                    const struct eval_options *options, struct diag *diag)
+{
+    uint32_t number = options->first_inner - 1 - options->first_call;
+    bool *fixed = options->calls ? calloc((size_t)node->input_count + 1, 1) : NULL;
+    int rc = 1;
+
+    for (uint32_t i = 0; fixed && i < node->input_count; i++)
+        fixed[i] = is_fixed(body, node->inputs[i], options);
+    if (fixed)
+        rc = body_calls_run(options->calls, number, body, node, inputs, fixed, outputs, options,
+                            diag);
+    free(fixed);
+    return rc == 1 ? eval_node_with(body, node, inputs, outputs, options, diag) : rc;
+}
+
 static int compute_node(const struct graph *body, const struct node *node,
                         const struct eval_options *options, struct diag *diag)
 {
@@ -129,7 +170,7 @@ static int compute_node(const struct graph *body, const struct node *node,
     if (rc == 0)
         rc = node->outputs[0] ? shape_evaluate(node, outputs) : -ENOTSUP;
     if (rc == -ENOTSUP)
-        rc = eval_node_with(body, node, views, outputs, options, diag);
+        rc = run_node(body, node, views, outputs, options, diag);
     for (uint32_t i = 0; views && i < node->output_count; i++) {
         if (rc == 0 && node->outputs[i] && !node->outputs[i]->known)
             node->outputs[i]->known = outputs[i].data;
@@ -261,18 +302,24 @@ static int run_if(const struct node *node, const struct tensor_view *inputs,
     struct eval_options inner = *options;
     struct tensor_view *body_inputs;
     struct graph *body;
+    bool *fixed;
     int rc;
 
     if (!is_condition(&inputs[0]))
         return refuse(node, -EINVAL, diag, "its condition is not one bool");
     body = node_graph(node, truth_of(&inputs[0]) ? "then_branch" : "else_branch");
     body_inputs = calloc((size_t)body->input_count + 1, sizeof(*body_inputs));
-    if (!body_inputs)
-        return refuse(node, -ENOMEM, diag, "out of memory");
-    control_feed_captures(body, inputs, body_inputs);
-    inner.first_inner = first_of(node, body, options->first_inner);
-    rc = run_body(body, body_inputs, outputs, &inner, diag);
+    fixed = fixed_inputs(body, options);
+    if (!body_inputs || !fixed) {
+        rc = refuse(node, -ENOMEM, diag, "out of memory");
+    } else {
+        control_feed_captures(body, inputs, body_inputs);
+        inner.first_inner = first_of(node, body, options->first_inner);
+        inner.is_fixed = fixed;
+        rc = run_body(body, body_inputs, outputs, &inner, diag);
+    }
     free(body_inputs);
+    free(fixed);
     return rc;
 }
 
@@ -286,6 +333,7 @@ struct loop {
     int64_t turn;
     uint8_t condition;
     bool owns_states;                       /* what `inputs` carry and change is a turn's */
+    bool *fixed;                            /* by the body's inputs */
     struct tensor_view *inputs;             /* of the body */
     struct tensor_view *outputs;            /* of the body's last turn */
     ARRAY_OF(struct tensor_view) collected; /* turn by turn, `scans` each */
@@ -456,7 +504,10 @@ static int run_loop(const struct node *node, const struct tensor_view *inputs,
     loop.scans = loop.body->output_count - 1 - loop.states;
     loop.inputs = calloc((size_t)loop.body->input_count + 1, sizeof(*loop.inputs));
     loop.outputs = calloc((size_t)loop.body->output_count + 1, sizeof(*loop.outputs));
-    rc = loop.inputs && loop.outputs ? run_loop_with(&loop, inputs, outputs) : no_memory(&loop);
+    loop.fixed = fixed_inputs(loop.body, options);
+    loop.options.is_fixed = loop.fixed;
+    rc = loop.inputs && loop.outputs && loop.fixed ? run_loop_with(&loop, inputs, outputs)
+                                                   : no_memory(&loop);
     for (uint32_t i = 0; loop.owns_states && i < loop.states; i++)
         if (!stays(loop.body, 1 + i))
             free(loop.inputs[2 + i].data);
@@ -466,6 +517,7 @@ static int run_loop(const struct node *node, const struct tensor_view *inputs,
     free(loop.collected.items);
     free(loop.inputs);
     free(loop.outputs);
+    free(loop.fixed);
     return rc;
 }
 

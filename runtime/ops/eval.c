@@ -9,22 +9,21 @@
 #include "runtime/ops/call/call.h"
 
 /* Whether a convolution is worth it: preparing takes some microseconds, and reads each weight once. */
-static bool is_large_conv(const struct node *node, const struct tensor_view *inputs,
-                          const struct tensor_view *outputs)
+static bool is_large_conv(const struct call_request *request)
 {
     enum { PRODUCTS_MIN = 1 << 18 };
-    const struct shape *w = node->input_count < 2 ? NULL : &inputs[1].shape;
-    const bool is_transposed = strcmp(node->op_type, "ConvTranspose") == 0;
-    const struct shape *windows = is_transposed ? &inputs[0].shape : &outputs[0].shape;
+    const bool is_transposed = strcmp(request->node->op_type, "ConvTranspose") == 0;
+    const struct tensor_view *x = &request->inputs[0], *w = &request->inputs[1];
+    const struct shape *windows = is_transposed ? &x->shape : &request->outputs[0].shape;
 
-    return w && node->domain[0] == '\0' && (is_transposed || strcmp(node->op_type, "Conv") == 0) &&
-           node->fused.residual_input < 0 && node->input_count <= 3 && w->rank > 2 &&
-           w->dims[0] > 0 && inputs[0].dtype == DTYPE_F32 && inputs[1].dtype == DTYPE_F32 &&
-           shape_elements(windows) > PRODUCTS_MIN / (shape_elements(w) / w->dims[0] + 1);
+    return w->shape.rank > 2 && w->shape.dims[0] > 0 && x->dtype == DTYPE_F32 &&
+           w->dtype == DTYPE_F32 &&
+           shape_elements(windows) >
+               PRODUCTS_MIN / (shape_elements(&w->shape) / w->shape.dims[0] + 1);
 }
 
 /* Returns as call_bind_conv_plan(). */
-static int bind_prepared(const struct call_request *request, struct call *out_call)
+static int bind_row_major(const struct call_request *request, struct call *out_call)
 {
     struct call_request row_major = *request;
     struct layout layouts[3] = {{0}}, y;
@@ -35,6 +34,50 @@ static int bind_prepared(const struct call_request *request, struct call *out_ca
     row_major.input_layouts = layouts;
     row_major.output_layouts = &y;
     return call_bind_conv_plan(&row_major, out_call);
+}
+
+static bool is_one_of(const struct node *node, const char *a, const char *b)
+{
+    return strcmp(node->op_type, a) == 0 || strcmp(node->op_type, b) == 0;
+}
+
+/* What lays its weights out: small ones only where the call is kept. Returns as call_bind_conv_plan(), and
+ * -EAGAIN where it is worth it each time, but weights that change cannot be kept. */
+static int bind_plan(const struct call_request *request, struct call *out_call)
+{
+    const struct node *node = request->node;
+
+    if (request->kernels->level == KERNEL_LEVEL_REF || node->domain[0] != '\0' ||
+        node->fused.residual_input >= 0 || node->input_count < 2 || node->input_count > 3)
+        return 1;
+    if (is_one_of(node, "MatMul", "Gemm"))
+        return request->shows_fixed ? call_bind_any(request, call_bind_gemm_plan, out_call) : 1;
+    if (!is_one_of(node, "Conv", "ConvTranspose"))
+        return 1;
+    if (request->shows_fixed && !request->inputs[1].data)
+        return is_large_conv(request) ? -EAGAIN : 1;
+    return request->shows_fixed || is_large_conv(request) ? bind_row_major(request, out_call) : 1;
+}
+
+int eval_bind(const struct call_request *request, struct call *out_call)
+{
+    int rc = bind_plan(request, out_call);
+
+    return rc == 0 || rc == -EAGAIN ? rc : call_bind_any(request, call_bind, out_call);
+}
+
+int eval_run(const struct graph *graph, const struct node *node, struct call *call,
+             const struct eval_options *options, struct diag *diag)
+{
+    const struct call_request request = {.graph = graph, .node = node, .diag = diag};
+    int rc;
+
+    call->watch = options->watch;
+    call->first_inner = options->first_inner;
+    if (options->watch && options->watch->wants_phases)
+        options->watch->moment(options->watch->user, options->first_inner - 1, CALL_KERN);
+    rc = call_run(call);
+    return rc < 0 ? call_refuse(&request, rc, "%s", call_problem(call, rc)) : rc;
 }
 
 int eval_node_with(const struct graph *graph, const struct node *node,
@@ -50,12 +93,8 @@ int eval_node_with(const struct graph *graph, const struct node *node,
     const void **input_data = calloc(node->input_count + 1, sizeof(*input_data));
     void **output_data = calloc(node->output_count + 1, sizeof(*output_data));
     struct call call = {0};
-    int rc = 1;
+    int rc = eval_bind(&request, &call);
 
-    if (options->kernels->level > KERNEL_LEVEL_REF && is_large_conv(node, inputs, outputs))
-        rc = bind_prepared(&request, &call);
-    if (rc != 0)
-        rc = call_bind_any(&request, call_bind, &call);
     if (rc == 0 && call.workspace_bytes)
         call.workspace = graph_alloc_data(call.workspace_bytes);
     if (rc == 0 && (!input_data || !output_data || (call.workspace_bytes && !call.workspace)))
@@ -67,13 +106,7 @@ int eval_node_with(const struct graph *graph, const struct node *node,
             output_data[i] = outputs[i].data;
         call.inputs = input_data;
         call.outputs = output_data;
-        call.watch = options->watch;
-        call.first_inner = options->first_inner;
-        if (options->watch && options->watch->wants_phases)
-            options->watch->moment(options->watch->user, options->first_inner - 1, CALL_KERN);
-        rc = call_run(&call);
-        if (rc < 0)
-            call_refuse(&request, rc, "%s", call_problem(&call, rc));
+        rc = eval_run(graph, node, &call, options, diag);
     }
     free(call.workspace);
     call_deinit(&call);

@@ -8,7 +8,10 @@
 #include "runtime/graph/graph.h"
 
 struct kernel_table;
+struct call;
+struct call_request;
 struct call_watch;
+struct body_calls;
 
 /**
  * inputs   node->input_count of them; left-out ones have DTYPE_NONE and data NULL
@@ -34,6 +37,11 @@ struct eval_options {
     const struct call_watch *watch; /* NULL: nobody */
     uint32_t first_inner;           /* number of the first step inside of the node; where somebody
                                        watches, the node itself is the one before */
+    struct body_calls *calls;       /* of the nodes inside, which are kept; NULL: none are */
+    uint32_t first_call;            /* the number of the first of them */
+    const bool *
+        is_fixed; /* by the inputs of the node; in a body, by the inputs of that: its content is the
+                                 same in every run. NULL: nothing is known of any */
 };
 
 /** The same with other kernels than the reference ones; large convolutions by those that prepare their
@@ -41,5 +49,13 @@ struct eval_options {
 int eval_node_with(const struct graph *graph, const struct node *node,
                    const struct tensor_view *inputs, struct tensor_view *outputs,
                    const struct eval_options *options, struct diag *diag);
+
+/** The call that eval_node_with() runs, alone. Where a request shows_fixed, all convolutions and products whose
+ *  weights are shown lay them out. As call_bind(); -EAGAIN where it is better bound with what is not shown. */
+int eval_bind(const struct call_request *request, struct call *out_call);
+
+/** Runs it, once inputs, outputs and workspace are set, and tells who watches. As call_run(), with diag. */
+int eval_run(const struct graph *graph, const struct node *node, struct call *call,
+             const struct eval_options *options, struct diag *diag);
 
 #endif

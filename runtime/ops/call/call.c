@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "runtime/ops/body_calls.h"
 #include "runtime/ops/table.h"
 
 static call_bind_fn *binder_of(const struct op_row *row)
@@ -145,6 +146,7 @@ void call_deinit(struct call *call)
     kernel_conv_plan_destroy(&call->plan);
     kernel_gemm_plan_destroy(&call->gemm);
     call_half_destroy(&call->half);
+    body_calls_destroy(&call->bodies);
     free(call->params);
     *call = (struct call){0};
 }

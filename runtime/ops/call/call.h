@@ -52,6 +52,7 @@ struct call {
     /* Of If and Loop: who watches, the number of the first step inside, why the last run failed. */
     const struct call_watch *watch;
     uint32_t first_inner;
+    struct body_calls *bodies;  /* owned; of the nodes inside */
     const struct diag *problem; /* part of params; NULL: nothing to say */
 };
 
@@ -71,9 +72,11 @@ struct call_request {
     const struct layout *input_layouts;
     const struct layout *output_layouts;
     const char
-        *version;    /* of call_bind_conv_plan(); NULL: the one that is expected to be fastest */
-    bool on_device;  /* kernels are a device's, and so are the addresses: run() may hand them on to
+        *version;   /* of call_bind_conv_plan(); NULL: the one that is expected to be fastest */
+    bool on_device; /* kernels are a device's, and so are the addresses: run() may hand them on to
                         kernels but not look at them, and nothing is computed now */
+    bool
+        shows_fixed; /* data is set of that alone which stays where it is and as it is, in every run */
     bool row_by_row; /* a matrix product: each row of a alone, whatever stands beside it */
     struct diag *diag;
 };

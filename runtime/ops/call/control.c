@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/ops/body_calls.h"
 #include "runtime/ops/control.h"
 
 struct control_params {
@@ -13,6 +14,7 @@ struct control_params {
     struct kernel_table kernels;
     struct diag problem;
     uint32_t inputs, outputs;
+    bool *is_fixed;             /* by inputs, behind the views */
     struct tensor_view views[]; /* of the inputs, then of the outputs: types, no data */
 };
 
@@ -45,7 +47,8 @@ static int hand_over(const struct call *call, struct control_params *p,
 static int run_control(const struct call *call)
 {
     struct control_params *p = call->params;
-    struct eval_options options = {&p->kernels, call->watch, call->first_inner};
+    struct eval_options options = {&p->kernels,  call->watch,       call->first_inner,
+                                   call->bodies, call->first_inner, p->is_fixed};
     struct tensor_view *inputs = calloc((size_t)p->inputs + p->outputs + 1, sizeof(*inputs));
     struct tensor_view *outputs = inputs + p->inputs;
     int rc;
@@ -72,11 +75,18 @@ int call_bind_control(const struct call_request *request, struct call *call)
     const struct node *node = request->node;
     size_t views = (size_t)node->input_count + node->output_count;
     struct control_params *p;
-    int rc = call_params(request, call, sizeof(*p) + views * sizeof(p->views[0]));
+    int rc =
+        call_params(request, call, sizeof(*p) + views * sizeof(p->views[0]) + node->input_count);
 
+    if (rc == 0 && body_calls_create(control_inner_count(node), &call->bodies) < 0)
+        rc = call_refuse(request, -ENOMEM, "out of memory");
     if (rc < 0)
         return rc;
     p = call->params;
+    p->is_fixed = (bool *)(p->views + views);
+    for (uint32_t i = 0; i < node->input_count; i++)
+        p->is_fixed[i] = request->shows_fixed ? request->inputs[i].data != NULL
+                                              : node->inputs[i] && node->inputs[i]->data;
     p->node = node;
     p->kernels = *request->kernels;
     p->inputs = node->input_count;
