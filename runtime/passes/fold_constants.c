@@ -7,6 +7,8 @@
 #include "runtime/graph/run_limits.h"
 #include "runtime/passes/pass.h"
 
+enum { TABLE_MIN = 1 << 16 }; /* elements: below, it does not matter when it is turned */
+
 static bool is_constant(const struct node *node)
 {
     return node->domain[0] == '\0' && strcmp(node->op_type, "Constant") == 0;
@@ -96,14 +98,30 @@ static int fold(const struct graph *graph, struct node *node, eval_fn *eval)
     return 1;
 }
 
-static int fold_nodes(struct graph *graph, bool only_constants, eval_fn *eval, struct diag *diag)
+/* A table of which others read rows, turned for a product: two copies of it are there from then on. */
+static bool is_turned_table(const struct node *node)
+{
+    const struct value *table = node_input(node, 0);
+
+    return strcmp(node->op_type, "Transpose") == 0 && node->domain[0] == '\0' && table &&
+           table->data && table->consumer_count > 1 && shape_elements(&table->shape) >= TABLE_MIN;
+}
+
+static bool is_any_but_table(const struct node *node)
+{
+    return !is_turned_table(node);
+}
+
+/* wants: which nodes; NULL: all. */
+static int fold_nodes(struct graph *graph, bool (*wants)(const struct node *node), eval_fn *eval,
+                      struct diag *diag)
 {
     int folded = 0;
 
     for (uint32_t i = 0; i < graph->node_count; i++) {
         int rc = 0;
 
-        if (!only_constants || is_constant(graph->nodes[i]))
+        if (!wants || wants(graph->nodes[i]))
             rc = fold(graph, graph->nodes[i], eval);
         if (limits_is_over())
             return limits_check_time(diag);
@@ -117,12 +135,17 @@ static int fold_nodes(struct graph *graph, bool only_constants, eval_fn *eval, s
     return folded;
 }
 
-int pass_fold_constants(struct graph *graph, eval_fn *eval, struct diag *diag)
+int pass_fold_constants(struct graph *graph, bool leaves_tables, eval_fn *eval, struct diag *diag)
 {
-    return fold_nodes(graph, false, eval, diag);
+    return fold_nodes(graph, leaves_tables ? is_any_but_table : NULL, eval, diag);
+}
+
+int pass_fold_tables(struct graph *graph, eval_fn *eval, struct diag *diag)
+{
+    return fold_nodes(graph, is_turned_table, eval, diag);
 }
 
 int pass_take_constants(struct graph *graph, struct diag *diag)
 {
-    return fold_nodes(graph, true, NULL, diag);
+    return fold_nodes(graph, is_constant, NULL, diag);
 }

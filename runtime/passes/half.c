@@ -57,6 +57,7 @@ static const struct {
     {"InstanceNormalization", 0, 1u << 1 | 1u << 2},
     {"LayerNormalization", 0, 1u << 1 | 1u << 2},
     {"MatMul", 1u << 1, 0},
+    {"Transpose", 1u << 0, 0}, /* which pass_fold_constants() left */
 };
 
 static bool is_weight_of(const struct choice *choice, const struct node *node,
@@ -230,6 +231,15 @@ static int64_t bytes_of(const struct value *value)
     return bytes > 0 ? bytes : 0;
 }
 
+/* Data, or a table that is turned once they are half as large. */
+static bool is_constant(const struct value *value)
+{
+    const struct node *producer = value ? value->producer : NULL;
+
+    return value && (value->data || (producer && strcmp(producer->op_type, "Transpose") == 0 &&
+                                     is_of_weights(value)));
+}
+
 /* What lies between operators is little, as the largest operator with all that it reads and writes
  * shows: in half precision it would take no less that matters, and conversions. */
 static bool is_little_between(const struct graph *graph)
@@ -237,15 +247,15 @@ static bool is_little_between(const struct graph *graph)
     int64_t weights = 0, most = 0;
 
     for (uint32_t i = 0; i < graph->value_count; i++)
-        weights += graph->values[i]->data ? bytes_of(graph->values[i]) : 0;
+        weights += is_constant(graph->values[i]) ? bytes_of(graph->values[i]) : 0;
     for (uint32_t n = 0; n < graph->node_count; n++) {
         const struct node *node = graph->nodes[n];
         int64_t bytes = 0;
 
         for (uint32_t i = 0; i < node->input_count; i++)
-            bytes += node->inputs[i] && !node->inputs[i]->data ? bytes_of(node->inputs[i]) : 0;
+            bytes += !is_constant(node->inputs[i]) ? bytes_of(node->inputs[i]) : 0;
         for (uint32_t i = 0; i < node->output_count; i++)
-            bytes += bytes_of(node->outputs[i]);
+            bytes += !is_constant(node->outputs[i]) ? bytes_of(node->outputs[i]) : 0;
         most = bytes > most ? bytes : most;
     }
     return most <= weights / SHARE_OF_WEIGHTS;

@@ -13,7 +13,7 @@ int graph_optimise(struct graph *graph, const struct pass_options *options, eval
     if (rc >= 0 && !options->no_inference)
         rc = pass_fold_quantised(graph, diag);
     if (rc >= 0 && !options->no_inference)
-        rc = pass_fold_constants(graph, eval, diag);
+        rc = pass_fold_constants(graph, options->half != DTYPE_NONE, eval, diag);
     if (rc >= 0 && !options->no_inference)
         rc = pass_drop_identities(graph, diag);
     if (rc >= 0 && !options->no_inference)
@@ -40,6 +40,8 @@ int graph_optimise(struct graph *graph, const struct pass_options *options, eval
         rc = pass_fuse_chains(graph, diag);
     if (rc >= 0 && options->half != DTYPE_NONE)
         rc = pass_half(graph, options, diag);
+    if (rc >= 0 && options->half != DTYPE_NONE && !options->no_inference)
+        rc = pass_fold_tables(graph, eval, diag);
     if (rc < 0)
         return rc;
     graph_remove_dead(graph);

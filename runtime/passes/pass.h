@@ -46,8 +46,13 @@ int pass_cut(struct graph *graph, const struct pass_options *options, struct dia
 /** Replace each Constant by its value, as no kernel computes it. Returns how many there were. */
 int pass_take_constants(struct graph *graph, struct diag *diag);
 
-/** Replace what depends on constants alone by its value. A node that eval cannot compute stays. */
-int pass_fold_constants(struct graph *graph, eval_fn *eval, struct diag *diag);
+/** Replace what depends on constants alone by its value. A node that eval cannot compute stays.
+ *  leaves_tables: also the Transpose of a large constant that others read, as embeddings and the last product
+ *  of a language model share one; pass_half() narrows it, and a copy is made of what is half as large. */
+int pass_fold_constants(struct graph *graph, bool leaves_tables, eval_fn *eval, struct diag *diag);
+
+/** What pass_fold_constants() left, after pass_half(). */
+int pass_fold_tables(struct graph *graph, eval_fn *eval, struct diag *diag);
 
 /** Conv, MatMul and Gemm between DequantizeLinear and QuantizeLinear become QLinearConv and QLinearMatMul,
  *  with a Relu or Clip that the range of the result makes needless; what only moves or compares

@@ -313,6 +313,44 @@ static void little_between_stays(void **state)
 }
 
 /* One row, by either order of the weights. */
+/* A table of embeddings that the last product reads turned: both copies are half as large, and nothing else
+ * is stored so. */
+static void a_shared_table_is_turned_as_half(void **state)
+{
+    struct graph *graph = build_graph(14);
+    struct shape shape = {2, {1024, 128}};
+    struct value *table = graph_add_value(graph, "t", DTYPE_F32, &shape, NULL);
+    float *numbers = graph_alloc_data(1024 * 128 * sizeof(*numbers));
+    struct diag diag = {0};
+    const struct value *turned;
+
+    assert_true(table && numbers);
+    for (int i = 0; i < 1024 * 128; i++)
+        numbers[i] = (float)(i * 7 % 1009) / 64.0f;
+    value_set_data(table, numbers);
+    build_node(graph, "Gather", "t; rows:i64 3", "", "words");
+    build_node(graph, "Add", "words; x:f32 3,128", "", "m");
+    build_node(graph, "Transpose", "t", "perm=[1,0]", "turned");
+    build_node(graph, "MatMul", "m; turned", "", "y");
+    build_output(graph, "y");
+    infer(graph);
+    CHECK_OK(graph_optimise(graph,
+                            &(struct pass_options){.half = DTYPE_F16, .half_where_large = true},
+                            eval_node, &diag));
+    CHECK_OK(graph_check(graph, &diag));
+    turned = graph_find_value(graph, "turned");
+    assert_null(turned->producer);
+    assert_non_null(turned->data);
+    assert_int_equal(turned->dtype, DTYPE_F16);
+    assert_int_equal(table->dtype, DTYPE_F16);
+    assert_int_equal(graph_find_value(graph, "m")->dtype, DTYPE_F32);
+    for (int k = 0; k < 1024 * 128; k++)
+        if (((const uint16_t *)turned->data)[k] !=
+            ((const uint16_t *)table->data)[k % 1024 * 128 + k / 1024])
+            fail_msg("element %d is another", k);
+    graph_destroy(&graph);
+}
+
 static void one_row_is_multiplied(void **state)
 {
     for (size_t h = 0; h < 2; h++) {
@@ -350,6 +388,7 @@ int main(void)
         cmocka_unit_test(numbers_that_do_not_fit_stay),
         cmocka_unit_test(what_is_added_is_half_where_it_is_asked_for),
         cmocka_unit_test(little_between_stays),
+        cmocka_unit_test(a_shared_table_is_turned_as_half),
         cmocka_unit_test(one_row_is_multiplied),
     };
 

@@ -8,7 +8,7 @@ typedef int pass_fn(struct graph *graph, struct diag *diag);
 
 static int fold_constants(struct graph *graph, struct diag *diag)
 {
-    return pass_fold_constants(graph, eval_node, diag);
+    return pass_fold_constants(graph, false, eval_node, diag);
 }
 
 static int optimise(struct graph *graph, struct diag *diag)
