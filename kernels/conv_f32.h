@@ -51,7 +51,8 @@ typedef void conv_f32_fn(float *y, const float *x, const float *w, const float *
  * Winograd's are for channels_last images only. Made and run by threads whose kernel_threads() are
  * the same, run by one thread at a time. Tolerance as above; of Winograd's twice that with the
  * largest sum of the images, because an output is made of neighbours' products that cancel out.
- * What is not finite is in neighbours' results, too.
+ * What is not finite is in neighbours' results, too; of merged groups ("merged:") in those of the groups that are
+ * computed with it.
  *
  * Where weights are f16 or bf16 the plan keeps them so and widens those of one run into its workspace,
  * Winograd's by panels of filters, which it then transforms; or, where the processor multiplies bf16, x is rounded to that and products are

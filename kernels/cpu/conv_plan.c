@@ -24,6 +24,8 @@ static const char *prefer(const struct kernel_conv *shape, bool has_bias, bool h
         own = conv_spread_prefer(shape, name);
     if (!own)
         own = conv_padded_prefer(shape, has_bias, has_residual, name);
+    if (!own)
+        own = conv_merged_prefer(shape, has_bias, has_residual, name);
     return own ? own : conv_dnnl_prefer(shape);
 }
 
@@ -42,6 +44,8 @@ static int create(const struct conv_request *request, const char *version,
         rc = conv_spread_create(request, version, out_plan);
     if (rc == -ENOTSUP && version)
         rc = conv_padded_create(request, version, out_plan);
+    if (rc == -ENOTSUP && version)
+        rc = conv_merged_create(request, version, out_plan);
     return rc == -ENOTSUP ? conv_dnnl_create(request, version, out_plan) : rc;
 }
 
@@ -58,6 +62,7 @@ int kernel_conv_plan_list(const struct kernel_conv *shape, bool has_bias, bool h
     if (!has_residual)
         conv_spread_list(shape, &all);
     conv_padded_list(shape, has_bias, has_residual, &all);
+    conv_merged_list(shape, has_bias, has_residual, &all);
     for (int i = 0; preferred && i < all.count; i++)
         if (strcmp(all.items[i].name, preferred) == 0)
             out_versions->items[out_versions->count++] = all.items[i];

@@ -82,4 +82,12 @@ int conv_padded_create(const struct conv_request *request, const char *version,
 const char *conv_padded_prefer(const struct kernel_conv *shape, bool has_bias, bool has_residual,
                                char out_name[KERNEL_CONV_VERSION_BYTES]);
 
+/** Groups of few channels, several as one; the same. */
+void conv_merged_list(const struct kernel_conv *shape, bool has_bias, bool has_residual,
+                      struct kernel_conv_versions *versions);
+int conv_merged_create(const struct conv_request *request, const char *version,
+                       struct kernel_conv_plan **out_plan);
+const char *conv_merged_prefer(const struct kernel_conv *shape, bool has_bias, bool has_residual,
+                               char out_name[KERNEL_CONV_VERSION_BYTES]);
+
 #endif
