@@ -155,9 +155,11 @@ static int print_report(struct report *report, struct diag *diag)
         .all_notes = options->notes,
     };
     const bool holds = report->kind->output != REPORT_STREAMS;
-    int rc = report_file_open(&file, options->output, holds, diag), close_rc;
+    int rc = report->kind->check ? report->kind->check(report, diag) : 0, close_rc;
     bool is_written;
 
+    if (rc == 0)
+        rc = report_file_open(&file, options->output, holds, diag);
     if (rc == 0) {
         out_options.stream = file.stream;
         out_options.color = wants_color(options);

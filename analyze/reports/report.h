@@ -127,6 +127,10 @@ struct report_kind {
      *  line are -EINVAL. */
     int (*run)(const struct report *report, struct diag *diag);
 
+    /* Of what streams: the same before anything is written, report->out being NULL, so that no
+     * beginning of an answer stands beside a refusal; or NULL. */
+    int (*check)(const struct report *report, struct diag *diag);
+
     /* Names of its main tables, ending in NULL: JSON has them, empty, when there is no answer. */
     const char *const *tables;
 

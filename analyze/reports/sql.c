@@ -75,34 +75,52 @@ static int emit_rows(const struct report *report, sqlite3_stmt *statement, struc
     return rc;
 }
 
-static int run(const struct report *report, struct diag *diag)
+/* For sqlite3_finalize() and sqlite3_set_authorizer() after either. */
+static int prepare(const struct report *report, sqlite3_stmt **out_statement, struct diag *diag)
 {
     const char *sql = report->options->sql, *rest = "";
     sqlite3 *db = store_handle(report->source->store);
-    sqlite3_stmt *statement = NULL;
-    int code, rc;
+    int code;
 
     /* SQLite declares a table of its own on the first use of these, which is no reading. */
     sqlite3_exec(db, "SELECT 1 FROM json_each('[]'), json_tree('[]')", NULL, NULL, NULL);
     sqlite3_set_authorizer(db, allow_reading, NULL);
-    code = sqlite3_prepare_v2(db, sql, -1, &statement, &rest);
+    code = sqlite3_prepare_v2(db, sql, -1, out_statement, &rest);
     if (code == SQLITE_AUTH)
-        rc = diag_set(diag, -EINVAL, "--sql only reads: %s", sqlite3_errmsg(db));
-    else if (code == SQLITE_ERROR)
-        rc = diag_set_at(diag, -EINVAL, sqlite3_error_offset(db), "--sql: %s%s", sqlite3_errmsg(db),
-                         "");
-    else if (code != SQLITE_OK)
-        rc = store_fail(report->source->store, code, "query", diag);
-    else if (!statement)
-        rc = diag_set(diag, -EINVAL, "--sql: there is no query in \"%s\"", sql);
-    else if (rest[strspn(rest, " \t\r\n;")])
-        rc = diag_set(diag, -EINVAL, "--sql takes one query: \"%.60s\" is left over",
-                      rest + strspn(rest, " \t\r\n;"));
-    else
+        return diag_set(diag, -EINVAL, "--sql only reads: %s", sqlite3_errmsg(db));
+    if (code == SQLITE_ERROR)
+        return diag_set_at(diag, -EINVAL, sqlite3_error_offset(db), "--sql: %s%s",
+                           sqlite3_errmsg(db), "");
+    if (code != SQLITE_OK)
+        return store_fail(report->source->store, code, "query", diag);
+    if (!*out_statement)
+        return diag_set(diag, -EINVAL, "--sql: there is no query in \"%s\"", sql);
+    if (rest[strspn(rest, " \t\r\n;")])
+        return diag_set(diag, -EINVAL, "--sql takes one query: \"%.60s\" is left over",
+                        rest + strspn(rest, " \t\r\n;"));
+    return 0;
+}
+
+static int run_or_check(const struct report *report, bool runs, struct diag *diag)
+{
+    sqlite3_stmt *statement = NULL;
+    int rc = prepare(report, &statement, diag);
+
+    if (rc == 0 && runs)
         rc = emit_rows(report, statement, diag);
     sqlite3_finalize(statement);
-    sqlite3_set_authorizer(db, NULL, NULL);
+    sqlite3_set_authorizer(store_handle(report->source->store), NULL, NULL);
     return rc;
+}
+
+static int run(const struct report *report, struct diag *diag)
+{
+    return run_or_check(report, true, diag);
+}
+
+static int check(const struct report *report, struct diag *diag)
+{
+    return run_or_check(report, false, diag);
 }
 
 const struct report_kind report_sql = {
@@ -112,5 +130,6 @@ const struct report_kind report_sql = {
     .subject = REPORT_OF_STORE,
     .output = REPORT_STREAMS,
     .run = run,
+    .check = check,
     .tables = (const char *const[]){"result", NULL},
 };

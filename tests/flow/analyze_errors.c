@@ -151,6 +151,8 @@ static const struct error_case cases[] = {
     {2, "--wiki is a format of its own", {"store.db", "--wiki", "--format", "json"}},
     /* SQL */
     {2, "--sql only reads: not authorized", {"store.db", "--sql", "DELETE FROM event"}},
+    {2, "--sql only reads", {"store.db", "--format", "html", "--sql", "DROP TABLE op"}},
+    {2, "no such column", {"store.db", "--format", "json", "--sql", "SELECT colour FROM op"}},
     {2, "--sql only reads", {"store.db", "--sql", "ATTACH 'x.db' AS x"}},
     {2, "--sql only reads", {"store.db", "--sql", "PRAGMA journal_mode = DELETE"}},
     {2, "--sql only reads", {"profile.db", "--sql", "CREATE TABLE x(a)"}},
