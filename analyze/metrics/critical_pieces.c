@@ -376,12 +376,16 @@ static int close_part(struct cutter *cutter, int64_t *now_ns)
     return rc;
 }
 
-/* What is before this part is left of what went on. */
+/* What is before this part is left of what went on; of what ended as the part began nothing is. */
 static int64_t start_of(const struct cutter *cutter, const struct span *span)
 {
-    return span->frame == SPAN_FRAME_AGAIN && cutter->path->earlier
-               ? cutter->path->earlier->open_ns[span->lane]
-               : span->start_ns;
+    const struct critical_path *path = cutter->path;
+    int64_t open_ns;
+
+    if (span->frame != SPAN_FRAME_AGAIN || !path->earlier)
+        return span->start_ns;
+    open_ns = path->earlier->open_ns[span->lane];
+    return open_ns == INT64_MIN ? path->answer->from_ns : open_ns;
 }
 
 static int cut_host(struct cutter *cutter, uint32_t lane)

@@ -30,20 +30,25 @@ enum {
     KERNEL,
     SYNC_COPY,
     RECORD,
-    PHASE,
-    OPS = PHASE
+    PHASE,       /* of a stream that waits for the first */
+    OTHER_PHASE, /* for the second */
+    EVENT_WAIT,  /* of a thread, with a phase of its own */
+    EVENT_PHASE,
+    OPS = EVENT_PHASE
 };
 
 struct scene {
     uint64_t seed;
-    int64_t grid_ns;   /* all times are multiples of it */
-    bool is_alone;     /* threads are never idle and launch nothing: no lane waits for another */
-    bool waits;        /* streams wait for each other */
+    int64_t grid_ns; /* all times are multiples of it */
+    bool is_alone;   /* threads are never idle and launch nothing: no lane waits for another */
+    bool waits;      /* streams wait for each other, and threads for events */
+    bool
+        is_in_order; /* streams do what they are told one after the other, and an op is around bursts */
     bool shares_times; /* bursts follow each other without a pause */
     bool is_around;    /* a thread is in an op all the time, and in others, one after the other */
     struct store_event events[EVENTS_MAX];
     size_t count;
-    int64_t correlation, end_ns, free_ns[STREAMS];
+    int64_t correlation, recorded, burst_recorded, end_ns, free_ns[STREAMS];
 };
 
 static int64_t pick(struct scene *scene, int64_t below)
@@ -76,18 +81,28 @@ static void run_on_stream(struct scene *scene, int64_t call_ns, int64_t call_dur
 
     if (pick(scene, 60) == 0 && call_ns > STORE_SUPPORT_START_NS)
         start_ns = call_ns - scene->grid_ns;
-    if (start_ns < scene->free_ns[stream] && pick(scene, 200) == 0)
+    if (start_ns < scene->free_ns[stream] &&
+        ((scene->is_in_order && op == KERNEL) || pick(scene, 200) == 0))
         start_ns = scene->free_ns[stream];
     add(scene, THREADS + 1 + stream, op, start_ns, dur_ns, scene->correlation);
     if (start_ns + dur_ns > scene->free_ns[stream])
         scene->free_ns[stream] = start_ns + dur_ns;
 }
 
+/* An event, and some that wait for it. */
+static void record(struct scene *scene, int64_t start_ns, int64_t dur_ns)
+{
+    scene->recorded = scene->correlation;
+    for (int64_t i = pick(scene, 4); i > 0; i--)
+        run_on_stream(scene, start_ns, dur_ns, pick(scene, 2) ? PHASE : OTHER_PHASE);
+}
+
 static void add_call(struct scene *scene, int64_t lane, int64_t *now_ns, int depth)
 {
     static const int64_t calls[] = {OP,   INNER,       LABEL,     LAUNCH, LAUNCH,
-                                    WAIT, STREAM_WAIT, SYNC_COPY, RECORD};
-    const int64_t op = calls[pick(scene, sizeof(calls) / sizeof(calls[0]))];
+                                    WAIT, STREAM_WAIT, SYNC_COPY, RECORD, EVENT_WAIT};
+    const int64_t count = (int64_t)(sizeof(calls) / sizeof(calls[0])) - !scene->is_in_order;
+    const int64_t op = calls[pick(scene, scene->is_in_order && lane > 1 ? LAUNCH - OP : count)];
     const int64_t start_ns = *now_ns;
     int64_t correlation = STORE_NULL;
 
@@ -102,7 +117,10 @@ static void add_call(struct scene *scene, int64_t lane, int64_t *now_ns, int dep
     if (op == SYNC_COPY)
         run_on_stream(scene, start_ns, *now_ns - start_ns, KERNEL);
     if (op == RECORD && scene->waits)
-        run_on_stream(scene, start_ns, *now_ns - start_ns, PHASE);
+        record(scene, start_ns, *now_ns - start_ns);
+    if (op == EVENT_WAIT && scene->recorded > scene->burst_recorded)
+        add(scene, THREADS + 1 + pick(scene, STREAMS), EVENT_PHASE, start_ns, *now_ns - start_ns,
+            scene->recorded);
     *now_ns += pick(scene, 3) * scene->grid_ns;
 }
 
@@ -188,6 +206,7 @@ static void fill(struct scene *scene)
         const int64_t burst_ns = scene->end_ns;
 
         bursts[burst_count++] = burst_ns;
+        scene->burst_recorded = scene->correlation;
         if (scene->is_alone) {
             add_alone(scene);
             continue;
@@ -201,6 +220,8 @@ static void fill(struct scene *scene)
         }
         if (scene->end_ns == burst_ns)
             scene->end_ns += scene->grid_ns;
+        if (scene->is_in_order)
+            add(scene, 2, OP, burst_ns, scene->end_ns - burst_ns, STORE_NULL);
     }
     if (scene->is_around)
         add_around(scene, bursts, burst_count);
@@ -235,6 +256,12 @@ static void put_store(const char *path, const struct scene *scene)
               "UPDATE op_row SET type = 'cuda_runtime', name = 'cudaEventRecord' WHERE op_id = 9;"
               "UPDATE op_row SET type = 'phase', name = 'Stream Wait Event',"
               " params = '{\"wait_on_stream\":7}' WHERE op_id = 10;"
+              "UPDATE op_row SET type = 'phase', name = 'Stream Wait Event',"
+              " params = '{\"wait_on_stream\":20}' WHERE op_id = 11;"
+              "UPDATE op_row SET type = 'cuda_runtime', name = 'cudaEventSynchronize'"
+              " WHERE op_id = 12;"
+              "UPDATE op_row SET type = 'phase', name = 'Event Sync',"
+              " params = '{\"wait_on_stream\":7}' WHERE op_id = 13;"
               "DELETE FROM event_batch;"
               "INSERT INTO event_batch SELECT min(rowid), max(rowid), min(start_ns),"
               " max(start_ns + dur_ns), max(dur_ns), 1, 1, '[1,2]' FROM event"
@@ -452,6 +479,15 @@ static void ops_around_are_known_again(void **state)
     assert_true(tally.cut > SEEDS * 3 / 4);
 }
 
+/* Of an op that ends as a part does nothing is left for the next. */
+static void ops_end_with_parts(void **state)
+{
+    const struct tally tally = try_seeds(&(struct scene){.grid_ns = 10, .is_in_order = true});
+
+    (void)state;
+    assert_true(tally.cut > SEEDS / 4);
+}
+
 static void bursts_that_touch(void **state)
 {
     const struct tally fine = try_seeds(&(struct scene){.grid_ns = 997, .shares_times = true});
@@ -484,6 +520,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_of_streams_and_threads),
         cmocka_unit_test(ops_around_are_known_again),
+        cmocka_unit_test(ops_end_with_parts),
         cmocka_unit_test(bursts_that_touch),
         cmocka_unit_test(threads_that_never_meet),
         cmocka_unit_test(waits_of_streams_take_all_at_once),
