@@ -40,6 +40,7 @@ struct critical_parts {
     struct segment *root;
     struct path_ends ends;
     int64_t *open_ns;          /* beside lanes, of struct earlier_pieces */
+    uint32_t wait_count;       /* the same */
     struct frame_times frames; /* to know them again; their times are not used */
     struct critical_step last; /* told, but for what may be one with it */
     bool has_last;
@@ -388,7 +389,7 @@ int critical_parts_add(struct critical_parts *parts, const struct spans_answer *
 {
     const struct earlier_pieces earlier = {parts->ends.pieces.items, parts->ends.lanes.items,
                                            parts->ends.pieces.count, parts->ends.of_lanes,
-                                           parts->open_ns};
+                                           parts->open_ns,           &parts->wait_count};
     struct critical_path path = {.answer = part, .earlier = &earlier, .classes = classes};
     int rc;
 
@@ -413,7 +414,7 @@ int critical_parts_begin(const struct spans_answer *spans, const struct critical
                          const struct critical_sink *sink, struct critical_schedule *schedule,
                          struct critical_parts **parts)
 {
-    static const struct lane_ends none = {SPAN_NONE, SPAN_NONE, SPAN_NONE, SPAN_NONE};
+    static const struct lane_ends none = {SPAN_NONE, SPAN_NONE, SPAN_NONE, SPAN_NONE, INT64_MIN};
     struct critical_parts *made = calloc(1, sizeof(*made));
 
     critical_parts_destroy(parts);

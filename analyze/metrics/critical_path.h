@@ -40,22 +40,27 @@ struct path_step {
     enum path_step_kind kind;
 };
 
+#define NTH_OF_CALLS UINT32_MAX
+
 struct path_piece {
     int64_t start_ns, end_ns;
     uint32_t span;
     uint32_t before; /* pieces that it depends on, or SPAN_NONE: of its own lane */
     uint32_t cross;  /* of another lane */
-    uint32_t nth;    /* of a wait: 1 and up, each after those it may depend on; else 0 */
-    bool is_wait;    /* it lasts until the piece that it waits for has ended: no time of its own */
+    uint32_t nth; /* of a wait of a stream: 1 and up, each after those it may depend on; of what a
+                        call waits for NTH_OF_CALLS; else 0 */
+    uint32_t clipped_ns; /* of a device: it ended so much later by the clock of that */
+    bool is_wait; /* it lasts until the piece that it waits for has ended: no time of its own */
     bool is_launched;
 };
 
 /* What pieces of later parts can depend on of a lane: places of pieces, or SPAN_NONE. */
 struct lane_ends {
-    uint32_t last;   /* the last one of the lane */
-    uint32_t ended;  /* the last one by end */
-    uint32_t latest; /* the same of those that are no waits */
-    uint32_t issued; /* of the op that was launched last */
+    uint32_t last;     /* the last one of the lane */
+    uint32_t ended;    /* the last one by end */
+    uint32_t latest;   /* the same of those that are no waits */
+    uint32_t issued;   /* of the op that was launched last, or of a wait that was asked for later */
+    int64_t issued_ns; /* when the last of both was asked for; INT64_MIN: there is none */
 };
 
 /* Of all parts before one (critical_parts.h). */
@@ -66,6 +71,7 @@ struct earlier_pieces {
     const struct lane_ends *ends; /* by lane, in `pieces` */
     int64_t *open_ns; /* by lane: from when an op of a thread goes on that is in several parts, else
                          INT64_MIN; critical_pieces_make() says it anew for the next part */
+    uint32_t *wait_count; /* of streams; critical_pieces_make() adds those of the part */
 };
 
 struct critical_path {

@@ -6,100 +6,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analyze/metrics/host_waits.h"
+#include "analyze/metrics/critical_cutter.h"
 #include "analyze/query/lane_use.h"
 #include "analyze/query/op_class.h"
 #include "base/sorted.h"
-
-struct cut {
-    uint32_t lane;
-    int64_t time_ns;
-};
-
-struct cutter {
-    struct critical_path *path;
-    ARRAY_OF(struct cut) cuts; /* where a thread launched something; by lane and time */
-    size_t next_cut;
-    uint32_t *ended; /* pieces by end, earlier ones aside: first those of devices alone, then all */
-    size_t device_count;
-    struct span_range *ranges; /* pieces of each lane */
-    ARRAY_OF(uint32_t) open;   /* spans of the thread */
-    bool lacks_earlier;        /* more is asked for of earlier parts than is known */
-    struct stream_waits waits;
-    uint32_t *piece_of_wait;        /* beside waits.waits; SPAN_NONE: outside of the run */
-    uint32_t *piece_of_op;          /* beside the spans */
-    size_t next_wait;               /* of the lane */
-    struct awaited_streams streams; /* of one call */
-    ARRAY_OF(uint32_t) awaited;     /* pieces that it waited for */
-};
-
-static const struct span *span_at(const struct cutter *cutter, uint32_t place)
-{
-    return &cutter->path->answer->spans.items[place];
-}
-
-static int push_piece(struct cutter *cutter, int64_t start_ns, int64_t end_ns, uint32_t span,
-                      bool is_wait, uint32_t cross)
-{
-    struct path_piece piece = {.start_ns = start_ns,
-                               .end_ns = end_ns,
-                               .span = span,
-                               .before = SPAN_NONE,
-                               .cross = cross,
-                               .is_wait = is_wait};
-
-    return array_push(&cutter->path->pieces, piece);
-}
 
 /* --- Devices. --- */
 
 /* A thread is cut where a launch was made: at the end of the call, or where the device began. */
 static int add_cut(struct cutter *cutter, const struct span *span)
 {
-    const struct span *launch = span_at(cutter, span->launch);
+    const struct span *launch = cutter_span(cutter, span->launch);
     struct cut cut = {launch->lane, span_end_ns(launch)};
 
     if (span->start_ns < cut.time_ns)
         cut.time_ns = span->start_ns;
     return array_push(&cutter->cuts, cut);
-}
-
-/* The waits of a lane up to one of them. Their time is that of what they wait for: place_waits().
- */
-static int push_waits(struct cutter *cutter, size_t end)
-{
-    const struct critical_path *path = cutter->path;
-    int rc = 0;
-
-    for (; cutter->next_wait < end && rc == 0; cutter->next_wait++) {
-        const struct stream_wait *wait = &cutter->waits.waits.items[cutter->next_wait];
-
-        const int64_t asked_ns = wait->issued.asked_ns;
-
-        if (asked_ns < path->start_ns || asked_ns > path->end_ns)
-            continue;
-        cutter->piece_of_wait[cutter->next_wait] = (uint32_t)path->pieces.count;
-        rc = push_piece(cutter, asked_ns, asked_ns, wait->span, true, SPAN_NONE);
-    }
-    return rc;
-}
-
-/* Those that come before an op. */
-static int push_waits_before(struct cutter *cutter, uint32_t op)
-{
-    struct span_range range = stream_waits_before(&cutter->waits, cutter->path->answer, op);
-
-    return range.count ? push_waits(cutter, range.first + range.count) : 0;
-}
-
-/* The rest of the lane's. */
-static int push_last_waits(struct cutter *cutter, uint32_t lane)
-{
-    size_t end = cutter->next_wait;
-
-    while (end < cutter->waits.waits.count && cutter->waits.waits.items[end].lane == lane)
-        end++;
-    return push_waits(cutter, end);
 }
 
 static int cut_device(struct cutter *cutter, const struct span_range *range)
@@ -115,10 +37,10 @@ static int cut_device(struct cutter *cutter, const struct span_range *range)
         until_ns = until_ns > path->end_ns ? path->end_ns : until_ns;
         if (!span_is_op(path->answer, span) || from_ns > until_ns)
             continue;
-        rc = push_waits_before(cutter, (uint32_t)i);
+        rc = cutter_push_waits_before(cutter, (uint32_t)i);
         cutter->piece_of_op[i] = (uint32_t)path->pieces.count;
         if (rc == 0)
-            rc = push_piece(cutter, from_ns, until_ns, (uint32_t)i, false, SPAN_NONE);
+            rc = cutter_push(cutter, from_ns, until_ns, (uint32_t)i, false, SPAN_NONE);
         if (rc == 0 && span->launch != SPAN_NONE)
             rc = add_cut(cutter, span);
     }
@@ -137,9 +59,9 @@ static bool is_blocking_copy(const struct cutter *cutter, const struct span *spa
     const struct spans_answer *answer = cutter->path->answer;
 
     return span->launch != SPAN_NONE &&
-           op_class_of(span_op(answer, span_at(cutter, span->launch))) == OP_CLASS_COPY &&
-           copy_mode_of(span_op(answer, span_at(cutter, span->launch)), span_op(answer, span)) ==
-               COPY_SYNC;
+           op_class_of(span_op(answer, cutter_span(cutter, span->launch))) == OP_CLASS_COPY &&
+           copy_mode_of(span_op(answer, cutter_span(cutter, span->launch)),
+                        span_op(answer, span)) == COPY_SYNC;
 }
 
 /* By end; a piece comes after all that it can depend on. */
@@ -178,37 +100,25 @@ static uint32_t find_awaited(const struct cutter *cutter, uint32_t call, int64_t
     for (size_t i = count_ended(cutter, cutter->device_count, until_ns); i > 0; i--) {
         uint32_t place = cutter->ended[i - 1];
         const struct path_piece *piece = &cutter->path->pieces.items[place];
-        uint32_t launch = span_at(cutter, piece->span)->launch;
+        uint32_t launch = cutter_span(cutter, piece->span)->launch;
 
         if (piece->end_ns <= from_ns)
             break;
         if (piece->is_wait)
             continue;
         if (launch == SPAN_NONE || launch == call ||
-            span_at(cutter, launch)->start_ns < span_at(cutter, call)->start_ns)
+            cutter_span(cutter, launch)->start_ns < cutter_span(cutter, call)->start_ns)
             return place;
     }
     return SPAN_NONE;
 }
 
-/* The last of earlier parts that pieces of a lane depend on, or SPAN_NONE. */
-static struct lane_ends earlier_ends(const struct cutter *cutter, size_t lane)
+static void clip(struct path_piece *piece, int64_t until_ns)
 {
-    static const struct lane_ends none = {SPAN_NONE, SPAN_NONE, SPAN_NONE, SPAN_NONE};
+    const int64_t more_ns = piece->end_ns - until_ns + piece->clipped_ns;
 
-    return cutter->path->earlier ? cutter->path->earlier->ends[lane] : none;
-}
-
-/* The last piece of a stream up to where it was to be waited for. */
-static uint32_t last_piece(const struct cutter *cutter, struct stream_end end)
-{
-    uint32_t piece = SPAN_NONE;
-
-    if (end.wait != SPAN_NONE)
-        piece = cutter->piece_of_wait[end.wait];
-    if (piece == SPAN_NONE && end.op != SPAN_NONE)
-        piece = cutter->piece_of_op[end.op];
-    return piece;
+    piece->clipped_ns = more_ns > UINT32_MAX ? UINT32_MAX : (uint32_t)more_ns;
+    piece->end_ns = until_ns;
 }
 
 /* Clocks of devices differ from that of the host by some microseconds: what a call waited for may
@@ -225,13 +135,13 @@ static bool clip_awaited(struct cutter *cutter, uint32_t piece, int64_t until_ns
         return false;
     if (piece < cutter->path->first || items[piece].end_ns <= until_ns)
         return true;
-    first = cutter->ranges[span_at(cutter, items[piece].span)->lane].first;
+    first = cutter->ranges[cutter_span(cutter, items[piece].span)->lane].first;
     for (size_t i = piece + 1; i-- > first && items[i].end_ns > until_ns;)
         last_ns = items[i].end_ns > last_ns ? items[i].end_ns : last_ns;
     from = count_ended(cutter, cutter->device_count, until_ns - 1);
     end = count_ended(cutter, cutter->device_count, last_ns);
     for (size_t i = piece + 1; i-- > first && items[i].end_ns > until_ns;) {
-        items[i].end_ns = until_ns;
+        clip(&items[i], until_ns);
         if (items[i].start_ns > until_ns)
             items[i].start_ns = until_ns;
     }
@@ -246,9 +156,9 @@ static int gather_awaited(struct cutter *cutter, uint32_t call, int64_t from_ns,
     int rc = 0;
 
     cutter->awaited.count = cutter->streams.count = 0;
-    if (is_sync(cutter, span_at(cutter, call)))
+    if (is_sync(cutter, cutter_span(cutter, call)))
         rc = host_waits_of(cutter->path->answer, &cutter->waits, call, &cutter->streams);
-    else if (!is_blocking_copy(cutter, span_at(cutter, call)))
+    else if (!is_blocking_copy(cutter, cutter_span(cutter, call)))
         return 0;
     if (rc == 0)
         one = find_awaited(cutter, call, from_ns, until_ns);
@@ -258,9 +168,7 @@ static int gather_awaited(struct cutter *cutter, uint32_t call, int64_t from_ns,
         const struct awaited_stream *stream = &cutter->streams.items[i];
         struct stream_end end = stream_waits_end(&cutter->waits, stream->lane, stream->until_ns);
 
-        one = last_piece(cutter, end);
-        if (end.op == SPAN_NONE && end.wait == SPAN_NONE)
-            one = earlier_ends(cutter, stream->lane).issued;
+        one = cutter_last_piece(cutter, stream->lane, end, stream->until_ns);
         if (one != SPAN_NONE && clip_awaited(cutter, one, until_ns) &&
             array_push(&cutter->awaited, one) < 0)
             rc = -ENOMEM;
@@ -273,7 +181,6 @@ static int gather_awaited(struct cutter *cutter, uint32_t call, int64_t from_ns,
  * and the rest. */
 static int add_part(struct cutter *cutter, int64_t from_ns, int64_t until_ns, uint32_t span)
 {
-    const uint32_t nth = (uint32_t)cutter->waits.waits.count + 1;
     size_t first = cutter->path->pieces.count;
     int64_t back_ns = from_ns;
     int rc = gather_awaited(cutter, span, from_ns, until_ns);
@@ -284,14 +191,14 @@ static int add_part(struct cutter *cutter, int64_t from_ns, int64_t until_ns, ui
         back_ns = end_ns > back_ns ? end_ns : back_ns;
     }
     if (rc == 0 && cutter->awaited.count)
-        rc = push_piece(cutter, from_ns, back_ns, span, true, SPAN_NONE);
+        rc = cutter_push(cutter, from_ns, back_ns, span, true, SPAN_NONE);
     for (size_t i = 0; i < cutter->awaited.count && rc == 0; i++)
-        rc = push_piece(cutter, back_ns, back_ns, span, true, cutter->awaited.items[i]);
+        rc = cutter_push(cutter, back_ns, back_ns, span, true, cutter->awaited.items[i]);
     if (rc == 0)
-        rc = push_piece(cutter, back_ns, until_ns, span, false, SPAN_NONE);
+        rc = cutter_push(cutter, back_ns, until_ns, span, false, SPAN_NONE);
     if (cutter->awaited.count) {
         for (size_t i = first; i < cutter->path->pieces.count; i++)
-            cutter->path->pieces.items[i].nth = nth;
+            cutter->path->pieces.items[i].nth = NTH_OF_CALLS;
     }
     return rc;
 }
@@ -300,7 +207,7 @@ static int add_part(struct cutter *cutter, int64_t from_ns, int64_t until_ns, ui
  * the last cut, from *from_ns on. */
 static int add_cuts(struct cutter *cutter, int64_t *from_ns, int64_t until_ns, uint32_t span)
 {
-    uint32_t lane = span_at(cutter, span)->lane;
+    uint32_t lane = cutter_span(cutter, span)->lane;
     int rc = 0;
 
     for (; cutter->next_cut < cutter->cuts.count && rc == 0; cutter->next_cut++) {
@@ -323,7 +230,7 @@ static int add_parts(struct cutter *cutter, int64_t *from_ns, int64_t until_ns, 
     const struct critical_path *path = cutter->path;
     int64_t time_ns = *from_ns < path->start_ns ? path->start_ns : *from_ns;
     const int64_t begin_ns = time_ns;
-    const bool takes_time = span_at(cutter, span)->dur_ns > 0;
+    const bool takes_time = cutter_span(cutter, span)->dur_ns > 0;
     int rc;
 
     if (!goes_on)
@@ -346,7 +253,7 @@ static int close_until(struct cutter *cutter, int64_t time_ns, int64_t *now_ns)
 
     while (cutter->open.count && rc == 0) {
         uint32_t top = cutter->open.items[cutter->open.count - 1];
-        int64_t end_ns = span_end_ns(span_at(cutter, top));
+        int64_t end_ns = span_end_ns(cutter_span(cutter, top));
         int64_t until_ns = end_ns < time_ns ? end_ns : time_ns;
 
         if (*now_ns < until_ns)
@@ -368,7 +275,7 @@ static int close_part(struct cutter *cutter, int64_t *now_ns)
 
     while (cutter->open.count && rc == 0) {
         top = cutter->open.items[cutter->open.count - 1];
-        span = span_at(cutter, top);
+        span = cutter_span(cutter, top);
         if (span->frame && span_end_ns(span) > until_ns)
             return add_parts(cutter, now_ns, until_ns, top, true);
         rc = close_until(cutter, span_end_ns(span), now_ns);
@@ -395,7 +302,7 @@ static int cut_host(struct cutter *cutter, uint32_t lane)
     int rc = 0;
 
     for (size_t i = range->first; i < range->first + range->count && rc == 0; i++) {
-        const struct span *span = span_at(cutter, (uint32_t)i);
+        const struct span *span = cutter_span(cutter, (uint32_t)i);
 
         if (!span_is_op(cutter->path->answer, span))
             continue;
@@ -414,91 +321,6 @@ static int cut_host(struct cutter *cutter, uint32_t lane)
         cutter->path->earlier->open_ns[lane] = cutter->open.count ? now_ns : INT64_MIN;
     cutter->open.count = 0;
     return rc;
-}
-
-/* --- Waits of streams. --- */
-
-static int compare_waits(const void *a, const void *b, void *waits)
-{
-    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
-    const struct stream_wait *first = (const struct stream_wait *)waits + left;
-    const struct stream_wait *second = (const struct stream_wait *)waits + right;
-    int order = stream_waits_compare_times(first->issued, second->issued);
-
-    return order ? order : (left > right) - (left < right);
-}
-
-/* A wait ends with what it waits for, and not before what ran before on its own lane. */
-static void place_wait(struct cutter *cutter, uint32_t wait, uint32_t nth)
-{
-    struct path_piece *items = cutter->path->pieces.items;
-    uint32_t place = cutter->piece_of_wait[wait];
-    const struct stream_wait *row = &cutter->waits.waits.items[wait];
-    int64_t end_ns = cutter->path->start_ns;
-    struct path_piece *piece;
-
-    if (place == SPAN_NONE)
-        return;
-    piece = &items[place];
-    piece->cross = last_piece(cutter, (struct stream_end){row->source_op, row->source_wait});
-    piece->nth = nth;
-    if (place > cutter->ranges[row->lane].first)
-        piece->before = place - 1;
-    if (piece->before != SPAN_NONE && items[piece->before].end_ns > end_ns)
-        end_ns = items[piece->before].end_ns;
-    if (piece->cross != SPAN_NONE && items[piece->cross].end_ns > end_ns)
-        end_ns = items[piece->cross].end_ns;
-    piece->start_ns = piece->end_ns = end_ns;
-}
-
-/* In the order in which they were asked for, as one may wait for another. */
-static int place_waits(struct cutter *cutter)
-{
-    size_t count = cutter->waits.waits.count;
-    uint32_t *order = count ? malloc(count * sizeof(*order)) : NULL;
-
-    if (!count)
-        return 0;
-    if (!order)
-        return -ENOMEM;
-    for (uint32_t i = 0; i < count; i++)
-        order[i] = i;
-    qsort_r(order, count, sizeof(*order), compare_waits, cutter->waits.waits.items);
-    for (uint32_t i = 0; i < count; i++)
-        place_wait(cutter, order[i], i + 1);
-    free(order);
-    return 0;
-}
-
-/* Waits of streams may be for what was launched in another part. */
-static bool lacks_parts(const struct cutter *cutter)
-{
-    const struct spans_answer *answer = cutter->path->answer;
-
-    return cutter->path->earlier && (answer->from_ns > INT64_MIN || answer->until_ns < INT64_MAX) &&
-           (cutter->waits.waits.count || cutter->waits.syncs.count);
-}
-
-/* Returns 0, SPAN_PARTS_WHOLE or -ENOMEM. */
-static int find_waits(struct cutter *cutter)
-{
-    const struct spans_answer *answer = cutter->path->answer;
-    int rc = stream_waits_make(answer, &cutter->waits);
-    size_t count = cutter->waits.waits.count;
-
-    if (rc == 0 && lacks_parts(cutter))
-        return SPAN_PARTS_WHOLE;
-    if (rc == 0)
-        rc = stream_waits_issue(&cutter->waits, answer);
-    if (rc < 0)
-        return rc;
-    cutter->piece_of_wait = malloc((count + 1) * sizeof(*cutter->piece_of_wait));
-    cutter->piece_of_op = malloc((answer->spans.count + 1) * sizeof(*cutter->piece_of_op));
-    if (!cutter->piece_of_wait || !cutter->piece_of_op)
-        return -ENOMEM;
-    memset(cutter->piece_of_wait, 0xff, count * sizeof(*cutter->piece_of_wait));
-    memset(cutter->piece_of_op, 0xff, answer->spans.count * sizeof(*cutter->piece_of_op));
-    return 0;
 }
 
 /* --- What depends on what. --- */
@@ -534,7 +356,7 @@ static uint32_t find_earlier(const struct cutter *cutter, uint32_t lane, int64_t
     uint32_t best = SPAN_NONE, lane_of_best = 0;
 
     for (uint32_t i = 0; i < cutter->path->answer->lanes.count && cutter->path->first; i++) {
-        uint32_t place = earlier_ends(cutter, i).latest;
+        uint32_t place = cutter_earlier_ends(cutter, i).latest;
         int order;
 
         if (i == lane || place == SPAN_NONE || items[place].end_ns <= after_ns)
@@ -552,7 +374,7 @@ static uint32_t find_earlier(const struct cutter *cutter, uint32_t lane, int64_t
 static uint32_t find_last(const struct cutter *cutter, uint32_t piece, int64_t after_ns)
 {
     struct path_piece *items = cutter->path->pieces.items;
-    uint32_t lane = span_at(cutter, items[piece].span)->lane;
+    uint32_t lane = cutter_span(cutter, items[piece].span)->lane;
     size_t count = count_ended(cutter, cutter->path->pieces.count - cutter->path->first,
                                items[piece].start_ns);
 
@@ -561,7 +383,7 @@ static uint32_t find_last(const struct cutter *cutter, uint32_t piece, int64_t a
 
         if (items[place].end_ns <= after_ns)
             break;
-        if (span_at(cutter, items[place].span)->lane != lane && !items[place].is_wait &&
+        if (cutter_span(cutter, items[place].span)->lane != lane && !items[place].is_wait &&
             compare_pieces(&place, &piece, items) < 0)
             return place;
     }
@@ -581,7 +403,7 @@ static uint32_t find_launch(const struct cutter *cutter, uint32_t piece, const s
         time_ns = items[piece].start_ns;
     low = search_past(low, high, middle, items[middle].end_ns <= time_ns);
     if (low == range->first)
-        return earlier_ends(cutter, launch->lane).last;
+        return cutter_earlier_ends(cutter, launch->lane).last;
     place = (uint32_t)(low - 1);
     return compare_pieces(&place, &piece, items) < 0 ? place : SPAN_NONE;
 }
@@ -589,26 +411,26 @@ static uint32_t find_launch(const struct cutter *cutter, uint32_t piece, const s
 /* It began in an earlier part, and what had ended then is known no more. */
 static bool is_of_earlier(const struct cutter *cutter, const struct path_piece *piece)
 {
-    return span_at(cutter, piece->span)->frame == SPAN_FRAME_AGAIN &&
+    return cutter_span(cutter, piece->span)->frame == SPAN_FRAME_AGAIN &&
            piece->start_ns < cutter->path->answer->from_ns;
 }
 
 static void link_piece(struct cutter *cutter, uint32_t place, const struct span_range *range)
 {
     struct path_piece *items = cutter->path->pieces.items, *piece = &items[place];
-    const struct span *span = span_at(cutter, piece->span);
+    const struct span *span = cutter_span(cutter, piece->span);
     bool is_device = span_is_device(cutter->path->answer, span);
     int64_t gap_ns;
 
     if (piece->nth && is_device)
         return;
-    piece->before = place > range->first ? place - 1 : earlier_ends(cutter, span->lane).last;
+    piece->before = place > range->first ? place - 1 : cutter_earlier_ends(cutter, span->lane).last;
     while (piece->before != SPAN_NONE && /* they overlap */
            (items[piece->before].end_ns > piece->start_ns ||
             compare_pieces(&piece->before, &place, items) > 0))
         piece->before = items[piece->before].before;
     if (is_device && span->launch != SPAN_NONE) {
-        piece->cross = find_launch(cutter, place, span_at(cutter, span->launch));
+        piece->cross = find_launch(cutter, place, cutter_span(cutter, span->launch));
         piece->is_launched = piece->cross != SPAN_NONE;
     }
     if (piece->cross != SPAN_NONE)
@@ -657,7 +479,7 @@ static int cut_lanes(struct cutter *cutter, enum op_side side)
         rc = side == OP_DEVICE ? cut_device(cutter, &answer->ranges[lane])
                                : cut_host(cutter, (uint32_t)lane);
         if (rc == 0 && side == OP_DEVICE)
-            rc = push_last_waits(cutter, (uint32_t)lane);
+            rc = cutter_push_last_waits(cutter, (uint32_t)lane);
         range->count = cutter->path->pieces.count - range->first;
     }
     return rc;
@@ -665,12 +487,12 @@ static int cut_lanes(struct cutter *cutter, enum op_side side)
 
 static int cut_all(struct cutter *cutter)
 {
-    int rc = find_waits(cutter);
+    int rc = cutter_find_waits(cutter);
 
     if (rc == 0)
         rc = cut_lanes(cutter, OP_DEVICE);
     if (rc == 0)
-        rc = place_waits(cutter);
+        rc = cutter_place_waits(cutter);
     cutter->device_count = cutter->path->pieces.count - cutter->path->first;
     if (cutter->cuts.count)
         qsort(cutter->cuts.items, cutter->cuts.count, sizeof(*cutter->cuts.items), compare_cuts);
@@ -692,19 +514,20 @@ static int take_earlier(struct critical_path *path)
 }
 
 /* Of pieces of earlier parts that take no time and are when one of this part is and takes none, it is
- * not known which comes first. */
+ * not known which comes first, but for waits of streams, which are counted. */
 static bool has_ties(const struct critical_path *path)
 {
     const struct path_piece *items = path->pieces.items;
 
     for (size_t i = 0; i < path->pieces.count - path->first; i++) {
         const struct path_piece *piece = &items[path->order[i]];
+        const bool is_counted = piece->nth && piece->nth != NTH_OF_CALLS;
         bool is_later = true;
 
         for (size_t k = 0; k < path->first; k++) {
             if (items[k].start_ns != items[k].end_ns || items[k].end_ns < piece->end_ns)
                 continue;
-            if (piece->start_ns == piece->end_ns)
+            if (piece->start_ns == piece->end_ns && !is_counted)
                 return true;
             is_later = false;
         }
@@ -714,31 +537,32 @@ static bool has_ties(const struct critical_path *path)
     return false;
 }
 
-/* What later parts can depend on: of this part, and where that has nothing, of earlier ones. */
-static int find_ends(const struct cutter *cutter, struct critical_path *path)
+/* What later parts can depend on: of this part, and where that has nothing, of earlier ones. What ended
+ * last may be of these, too, as a wait ends with what it waits for. */
+static int find_ends(struct cutter *cutter, struct critical_path *path)
 {
-    const struct issued_op *issued = cutter->waits.issued.items;
+    const struct path_piece *items = path->pieces.items;
 
     path->ends = malloc((path->answer->lanes.count + 1) * sizeof(*path->ends));
     if (!path->ends)
         return -ENOMEM;
     for (uint32_t lane = 0; lane < path->answer->lanes.count; lane++) {
-        path->ends[lane] = earlier_ends(cutter, lane);
+        path->ends[lane] = cutter_earlier_ends(cutter, lane);
         if (cutter->ranges[lane].count)
             path->ends[lane].last =
                 (uint32_t)(cutter->ranges[lane].first + cutter->ranges[lane].count - 1);
     }
     for (size_t i = 0; i < path->pieces.count - path->first; i++) {
-        const struct path_piece *piece = &path->pieces.items[path->order[i]];
+        const struct path_piece *piece = &items[path->order[i]];
 
-        struct lane_ends *ends = &path->ends[span_at(cutter, piece->span)->lane];
+        struct lane_ends *ends = &path->ends[cutter_span(cutter, piece->span)->lane];
 
-        ends->ended = path->order[i];
+        if (ends->ended == SPAN_NONE || critical_path_compare_ends(&items[ends->ended], piece) <= 0)
+            ends->ended = path->order[i];
         if (!piece->is_wait)
             ends->latest = path->order[i];
     }
-    for (size_t i = 0; i < cutter->waits.issued.count; i++)
-        path->ends[issued[i].lane].issued = cutter->piece_of_op[issued[i].span];
+    cutter_find_issued(cutter, path->ends);
     return 0;
 }
 
