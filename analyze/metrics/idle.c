@@ -35,7 +35,6 @@ struct idle_lane {
 struct idle_parts {
     struct idle_lane *lanes;
     size_t lane_count;
-    bool has_waits; /* streams wait for others, maybe for what is in another part */
     bool is_whole;
 };
 
@@ -313,12 +312,6 @@ int idle_begin(const struct spans_answer *spans, struct idle_parts **out_parts)
     if (!parts->lanes)
         return -ENOMEM;
     parts->lane_count = spans->lanes.count;
-    for (size_t i = 0; i < spans->ops.count; i++) {
-        const char *params = spans->ops.items[i].params;
-
-        parts->has_waits |=
-            spans->op_kinds[i] == SPAN_PHASE && params && strstr(params, "\"wait_on_");
-    }
     return 0;
 }
 
@@ -477,10 +470,6 @@ int idle_add(struct idle_parts *parts, const struct spans_answer *spans,
     struct stream_waits waits = {0};
     int rc = 0;
 
-    if (parts->has_waits && !parts->is_whole) {
-        parts->is_whole = true;
-        return SPAN_PARTS_WHOLE;
-    }
     if (!spans->basis.is_flat)
         rc = stream_waits_make(spans, &waits);
     for (uint32_t lane = 0; lane < spans->lanes.count && rc == 0; lane++) {
