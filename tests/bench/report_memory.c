@@ -2,7 +2,7 @@
 /*
  * How much memory and CPU answers on ten million single events take: with labels around each run, or
  * around all of it; without runs; with an operator around all of these, so that something always
- * runs; and of two sessions. Each is a process of its own; `base` stands for a store to compare with.
+ * runs, or with streams that wait for each other; and of two sessions. Each is a process of its own; `base` stands for a store to compare with.
  *
  *     bench_report_memory [NAME [ROUNDS]]    one of them alone
  */
@@ -67,6 +67,10 @@ static const struct answer {
     {"speedscope_busy", BIG_STORE_OP_AROUND_ALL, {"--export", "speedscope"}},
     {"critical_table", BIG_STORE_NO_RUNS, {"--report", "critical", "-t", "0"}},
     {"what_if", BIG_STORE_NO_RUNS, {"--report", "critical", "--what-if", "node_1.*=2"}},
+    {"critical_waits", BIG_STORE_STREAM_WAITS, {"--report", "critical"}},
+    {"what_if_waits", BIG_STORE_STREAM_WAITS, {"--report", "critical", "--what-if", "node_1.*=2"}},
+    {"idle_waits", BIG_STORE_STREAM_WAITS, {"--report", "idle"}},
+    {"advice_waits", BIG_STORE_STREAM_WAITS, {"--report", "advice"}},
     {"critical_busy", BIG_STORE_OP_AROUND_ALL, {"--report", "critical"}},
     {"page_busy", BIG_STORE_OP_AROUND_ALL, {"--format", "html"}},
 };

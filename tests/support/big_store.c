@@ -14,7 +14,8 @@
 
 enum { RUNS_PER_BATCH = 50, WARMUPS = 10, EVENTS_PER_RUN = 2 * BIG_STORE_OPS };
 enum { STEP = BIG_STORE_OPS + 1, ALL }; /* what lies around others */
-enum { IDS = BIG_STORE_OPS + 2 };       /* of a session's ops */
+enum { WAIT_FOR_FIRST = ALL + 1, WAIT_FOR_SECOND, IDS = WAIT_FOR_SECOND }; /* of a session's ops */
+enum { OPS_PER_STREAM = 10 }; /* then the other stream's turn is, which waits for them */
 
 static void check(int rc, const struct diag *diag)
 {
@@ -24,7 +25,8 @@ static void check(int rc, const struct diag *diag)
     }
 }
 
-static void put_outer(struct store *store, int64_t op_id, const char *name, const char *type)
+static void put_other(struct store *store, int64_t op_id, const char *name, const char *type,
+                      const char *params)
 {
     const struct store_op op = {.op_id = op_id,
                                 .session_id = 1,
@@ -32,12 +34,32 @@ static void put_outer(struct store *store, int64_t op_id, const char *name, cons
                                 .model_id = STORE_NULL,
                                 .name = name,
                                 .type = type,
+                                .params = params,
                                 .computation_flop = STORE_NULL,
                                 .memory_bytes = STORE_NULL,
                                 .workspace_bytes = STORE_NULL};
     struct diag diag = {0};
 
     check(store_put_op(store, &op, &diag), &diag);
+}
+
+/* Two that wait for each other. */
+static void put_streams(struct store *store)
+{
+    static const char wait[] = "Stream Wait Event";
+    struct diag diag = {0};
+
+    check(store_put_lane(store, &(struct store_lane){2, 1, 2, "stream", "a", "cuda:0", 7}, &diag),
+          &diag);
+    check(store_put_lane(store, &(struct store_lane){3, 1, 3, "stream", "b", "cuda:0", 8}, &diag),
+          &diag);
+    put_other(store, WAIT_FOR_FIRST, wait, "phase", "{\"wait_on_stream\":7}");
+    put_other(store, WAIT_FOR_SECOND, wait, "phase", "{\"wait_on_stream\":8}");
+}
+
+static bool is_record(enum big_store_kind kind, int op)
+{
+    return kind == BIG_STORE_STREAM_WAITS && op % OPS_PER_STREAM == OPS_PER_STREAM - 1;
 }
 
 static void put_definitions(struct store *store, enum big_store_kind kind, int64_t session_id,
@@ -61,7 +83,7 @@ static void put_definitions(struct store *store, enum big_store_kind kind, int64
     struct diag diag = {0};
 
     check(store_put_session(store, &session, &diag), &diag);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < (kind == BIG_STORE_STREAM_WAITS ? 1 : 2); i++)
         check(store_put_lane(store, &lanes[i], &diag), &diag);
     for (int i = 0; i < BIG_STORE_OPS; i++) {
         char name[32], params[128];
@@ -79,7 +101,7 @@ static void put_definitions(struct store *store, enum big_store_kind kind, int64
             .workspace_bytes = STORE_NULL,
         };
 
-        snprintf(name, sizeof(name), "node_%d", i);
+        snprintf(name, sizeof(name), is_record(kind, i) ? "cudaEventRecord %d" : "node_%d", i);
         snprintf(params, sizeof(params),
                  "{\"stack\":\"model.py(%d): forward;train.py(%d): step;train.py(9): main\"}", i,
                  i % 7);
@@ -88,9 +110,11 @@ static void put_definitions(struct store *store, enum big_store_kind kind, int64
         check(store_put_op(store, &op, &diag), &diag);
     }
     if (has_labels)
-        put_outer(store, STEP, "step", "label");
+        put_other(store, STEP, "step", "label", NULL);
     if (kind == BIG_STORE_LABEL_AROUND_ALL || kind == BIG_STORE_OP_AROUND_ALL)
-        put_outer(store, ALL, "all", kind == BIG_STORE_OP_AROUND_ALL ? "block" : "label");
+        put_other(store, ALL, "all", kind == BIG_STORE_OP_AROUND_ALL ? "block" : "label", NULL);
+    if (kind == BIG_STORE_STREAM_WAITS)
+        put_streams(store);
 }
 
 static uint32_t random_number(void)
@@ -102,7 +126,8 @@ static uint32_t random_number(void)
 }
 
 /* One run of a session: rows for each op; returns when it ended. */
-static int64_t make_run(struct store_event *rows, int64_t session_id, int64_t run, int64_t now_ns)
+static int64_t make_run(struct store_event *rows, enum big_store_kind kind, int64_t session_id,
+                        int64_t run, int64_t now_ns)
 {
     static int64_t correlation;
     const int64_t lane = 2 * session_id - 1, ids = (session_id - 1) * IDS;
@@ -110,12 +135,22 @@ static int64_t make_run(struct store_event *rows, int64_t session_id, int64_t ru
     for (int op = 0; op < BIG_STORE_OPS; op++) {
         int64_t wait_ns = 400 + random_number() % 2000;
         int64_t dur_ns = 2000 * (1 + op * op % 17) + random_number() % 3000;
+        const bool is_second = kind == BIG_STORE_STREAM_WAITS && op / OPS_PER_STREAM % 2;
+        int64_t work = ids + op + 1;
 
+        if (is_record(kind, op)) /* what the next ones do waits */
+            work = is_second ? WAIT_FOR_SECOND : WAIT_FOR_FIRST;
         correlation++;
         *rows++ = (struct store_event){lane,    ids + op + 1, run,       now_ns, wait_ns + dur_ns,
                                        wait_ns, correlation,  STORE_NULL};
-        *rows++ = (struct store_event){lane + 1, ids + op + 1, run,       now_ns + wait_ns, dur_ns,
-                                       0,        correlation,  STORE_NULL};
+        *rows++ = (struct store_event){lane + 1 + (is_record(kind, op) != is_second),
+                                       work,
+                                       run,
+                                       now_ns + wait_ns,
+                                       dur_ns,
+                                       0,
+                                       correlation,
+                                       STORE_NULL};
         now_ns += wait_ns + dur_ns + 300;
     }
     return now_ns;
@@ -132,7 +167,8 @@ static struct store_event outer_from(int64_t op, int64_t run, int64_t start_ns, 
 static int64_t add_batch(struct store *store, struct store_event *rows, enum big_store_kind kind,
                          int64_t session_id, int64_t first, int64_t now_ns)
 {
-    const bool has_runs = kind != BIG_STORE_NO_RUNS && kind != BIG_STORE_OP_AROUND_ALL;
+    const bool has_runs = kind != BIG_STORE_NO_RUNS && kind != BIG_STORE_OP_AROUND_ALL &&
+                          kind != BIG_STORE_STREAM_WAITS;
     struct diag diag = {0};
     size_t count = 0;
 
@@ -144,7 +180,8 @@ static int64_t add_batch(struct store *store, struct store_event *rows, enum big
                                 .start_ns = now_ns,
                                 .warmup = run <= WARMUPS};
 
-        now_ns = make_run(rows + count, session_id, has_runs ? run : STORE_NULL, now_ns) + 5000;
+        now_ns =
+            make_run(rows + count, kind, session_id, has_runs ? run : STORE_NULL, now_ns) + 5000;
         row.end_ns = now_ns - 5000;
         count += EVENTS_PER_RUN;
         if (kind == BIG_STORE_LABEL_AROUND_EACH || kind == BIG_STORE_LABEL_AROUND_ALL)
@@ -225,7 +262,8 @@ char *big_store_of(enum big_store_kind kind)
 {
     static const char *const names[BIG_STORE_KINDS] = {
         "bench_report.db",         "bench_report_labels.db", "bench_report_all.db",
-        "bench_report_no_runs.db", "bench_report_op.db",     "bench_report_two.db"};
+        "bench_report_no_runs.db", "bench_report_op.db",     "bench_report_two.db",
+        "bench_report_waits.db"};
     char *path = place_program(names[kind]);
     char unfinished[4096];
 

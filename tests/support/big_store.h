@@ -29,6 +29,7 @@ enum big_store_kind {
     BIG_STORE_NO_RUNS,           /* the plain one, whose events are in no run */
     BIG_STORE_OP_AROUND_ALL,     /* of these, an op of the thread */
     BIG_STORE_TWO_SESSIONS,      /* of half as many runs each, one after the other */
+    BIG_STORE_STREAM_WAITS,      /* as without runs, of two streams that wait for each other */
     BIG_STORE_KINDS
 };
 
