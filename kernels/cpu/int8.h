@@ -76,7 +76,8 @@ struct int8_product {
     const int16_t *wide; /* a from row wide_row on, by int8_widen_rows(); NULL: it is not */
     int64_t wide_row;
     const struct int8_narrow
-        *narrow;            /* a, which is signed, in place of all that; NULL: it is not */
+        *narrow; /* a, which is signed, in place of all that; NULL: it is not */
+    const struct int8_columns *columns; /* b is narrow, and what was taken off; NULL: it is not */
     const uint8_t *b;       /* packed; the zero points of its columns are moved as it is */
     const int32_t *offsets; /* NULL: b is packed; else 16 columns follow each other in 64 bytes, and
                                this says where the lines of each four k begin */

@@ -621,6 +621,27 @@ ISA_BODY void do_narrow_panel(const struct int8_product *p, int8_narrow_fn *sum,
     }
 }
 
+/* The same of narrow columns, with rows that were laid out for all of them. */
+ISA_BODY void do_column_panel(const struct int8_product *p, int8_columns_fn *sum, int64_t row,
+                              int64_t row_end, const struct panel *panel, struct quantise quantise)
+{
+    int64_t first = panel->begin / INT8_UNIT;
+    int units = (panel->columns + INT8_UNIT - 1) / INT8_UNIT;
+    int32_t acc[INT8_MAX_ROWS * INT8_LINE] = {0};
+
+    for (; row < row_end; row += INT8_MAX_ROWS) {
+        int rows = (int)(row_end - row < INT8_MAX_ROWS ? row_end - row : INT8_MAX_ROWS);
+        int64_t tiles = (row - p->wide_row) / INT8_MAX_ROWS;
+        const uint8_t *a = (const uint8_t *)p->wide + tiles * int8_wide_bytes(1, p->k);
+
+        for (int u = 0; u < units; u++)
+            sum(acc + (int64_t)u * INT8_UNIT, a, p->b + unit_at(p, first + u), p->columns,
+                first + u, p->k, rows);
+        for (int r = 0; r < rows; r++)
+            finish_row(p, panel, row + r, acc + (int64_t)r * INT8_LINE, quantise);
+    }
+}
+
 /* The columns of a panel have one scale, that of column 0. */
 ISA_BODY void finish_line(const struct int8_product *p, int64_t row, int64_t at, int32_t *sums,
                           int64_t count, struct quantise quantise)
@@ -684,6 +705,8 @@ ISA_VERSIONS(FINISH_ROWS)
             begin_panel(p, begin, end, &panel);                                                    \
             if (p->narrow)                                                                         \
                 do_narrow_panel(p, int8_narrow_##isa, row, row_end, &panel, QUANTISE(isa));        \
+            else if (p->columns)                                                                   \
+                do_column_panel(p, int8_columns_##isa, row, row_end, &panel, QUANTISE(isa));       \
             else                                                                                   \
                 do_panel(p, &tile, row, row_end, &panel, QUANTISE(isa));                           \
         }                                                                                          \

@@ -50,13 +50,24 @@ bool int8_few_fits(const struct kernel_convolve *s)
            depth_of(s) <= INT8_MAX_K;
 }
 
-/* Of a group. */
-static int64_t packed_bytes(const struct kernel_convolve *s)
+/* Of a group: filters and their sums. */
+static int64_t sums_end(const struct kernel_convolve *s)
 {
     int64_t filters = s->filters / s->groups;
 
     return int8_packed_bytes(filters, depth_of(s)) +
            int8_round_up(filters * (int64_t)sizeof(int32_t));
+}
+
+/* What was taken off them, where they are multiplied by unsigned bytes. */
+static int64_t list_bytes(const struct kernel_convolve *s)
+{
+    return s->x_type == KERNEL_U8 ? int8_columns_bytes(s->filters / s->groups, depth_of(s)) : 0;
+}
+
+static int64_t packed_bytes(const struct kernel_convolve *s)
+{
+    return sums_end(s) + list_bytes(s);
 }
 
 size_t int8_few_packed(const struct kernel_convolve *s)
@@ -96,12 +107,14 @@ void int8_few_pack(void *packed, const uint8_t *w, const struct kernel_convolve 
     for (int64_t group = 0; group < s->groups; group++, out += packed_bytes(s)) {
         int64_t bytes = int8_packed_bytes(filters, depth);
 
-        memset(out, 0, (size_t)packed_bytes(s));
+        memset(out, 0, (size_t)sums_end(s));
         for (int64_t f = 0; f < filters; f++, w += depth)
             pack_filter(out + f / INT8_UNIT * unit + f % INT8_UNIT * INT8_QUAD, w, taps_of(s),
                         group_channels(s), flip_of(s));
         int8_column_sums((int32_t *)(void *)(out + bytes), out, filters, depth,
                          s->x_type == KERNEL_U8);
+        if (list_bytes(s) > 0)
+            int8_columns_pack(out + sums_end(s), out, filters, depth);
     }
 }
 
@@ -224,6 +237,9 @@ static void do_group(const struct int8_few_call *call, const struct kernel_convo
     int64_t depth = depth_of(s), outputs = outputs_of(s), group = index % s->groups;
     const uint8_t *packed = (const uint8_t *)call->packed + group * packed_bytes(s);
     const int32_t shift = shift_of(s);
+    struct int8_columns columns;
+    bool is_narrow =
+        list_bytes(s) > 0 && int8_columns_of(&columns, packed + sums_end(s), filters, depth);
     struct int8_product p = {
         .m = outputs,
         .n = filters,
@@ -231,6 +247,7 @@ static void do_group(const struct int8_few_call *call, const struct kernel_convo
         .a = room->seen,
         .a_line = depth,
         .a_is_signed = s->x_type == KERNEL_I8,
+        .columns = is_narrow ? &columns : NULL,
         .b = packed,
         .b_sums = (const void *)(packed + int8_packed_bytes(filters, depth)),
         .a_sums = shift ? room->sums : NULL,

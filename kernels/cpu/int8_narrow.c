@@ -9,6 +9,7 @@
 enum {
     MOST = INT8_NARROW_MOST,
     TILE = INT8_MAX_ROWS * INT8_EIGHT, /* bytes of eight k of a tile */
+    COLUMN_SHARE = 16,                 /* of columns one for so many */
     SHARE =
         2, /* one entry for so many eights; of more their sums take longer than exact products */
 };
@@ -179,4 +180,150 @@ bool int8_narrow_pack(void *packed, int64_t m, int64_t k, int8_narrow_row_fn *ta
     }
     first[m] = (uint32_t)list.count;
     return true;
+}
+
+/* Columns */
+
+static int64_t most_column_entries(int64_t n, int64_t k)
+{
+    return n * eights_of(k) / COLUMN_SHARE + 1;
+}
+
+/* Behind a line whose first byte tells whether it was done. */
+static struct parts column_parts(int64_t n, int64_t k)
+{
+    int64_t units = int8_packed_units(n), entries = most_column_entries(n, k);
+    struct parts p = {.first = INT8_LINE};
+
+    p.rest = p.first + int8_round_up((units * INT8_UNIT + 1) * (int64_t)sizeof(uint32_t));
+    p.places = p.rest + int8_round_up(entries * INT8_EIGHT);
+    p.end = p.places + int8_round_up(entries * (int64_t)sizeof(uint16_t));
+    return p;
+}
+
+int64_t int8_columns_bytes(int64_t n, int64_t k)
+{
+    return int8_narrow_helps() ? column_parts(n, k).end : 0;
+}
+
+bool int8_columns_of(struct int8_columns *out_columns, const void *list, int64_t n, int64_t k)
+{
+    const uint8_t *start = list;
+    struct parts p = column_parts(n, k);
+
+    if (!*start)
+        return false;
+    *out_columns = (struct int8_columns){.first = (const void *)(start + p.first),
+                                         .rest = (const void *)(start + p.rest),
+                                         .places = (const void *)(start + p.places)};
+    return true;
+}
+
+/* One column of a packed b. */
+struct column {
+    uint8_t *b;
+    int64_t quads;
+};
+
+static void read_eight(int8_t out[INT8_EIGHT], const struct column *c, int64_t place)
+{
+    memset(out, 0, INT8_EIGHT);
+    memcpy(out, c->b + 2 * place * INT8_LINE, INT8_QUAD);
+    if (2 * place + 1 < c->quads)
+        memcpy(out + INT8_QUAD, c->b + (2 * place + 1) * INT8_LINE, INT8_QUAD);
+}
+
+static void write_eight(const struct column *c, int64_t place, const int8_t numbers[INT8_EIGHT])
+{
+    memcpy(c->b + 2 * place * INT8_LINE, numbers, INT8_QUAD);
+    if (2 * place + 1 < c->quads)
+        memcpy(c->b + (2 * place + 1) * INT8_LINE, numbers + INT8_QUAD, INT8_QUAD);
+}
+
+/* A list of columns that is being made. */
+struct column_list {
+    uint32_t *first;
+    int64_t *rest;
+    uint16_t *places;
+    int64_t count, most;
+};
+
+/* As add_rest(), of eight numbers. */
+static bool add_column_rest(struct column_list *list, int8_t numbers[INT8_EIGHT], int64_t place)
+{
+    int64_t any;
+
+    for (memcpy(&any, numbers, sizeof(any)); any != 0; memcpy(&any, numbers, sizeof(any))) {
+        int8_t left[INT8_EIGHT] = {0};
+
+        for (int at = 0; at < INT8_EIGHT; at += 2) {
+            limit((int8_t *[]){numbers + at, numbers + at + 1},
+                  (int8_t *[]){left + at, left + at + 1}, 2, 1);
+            limit((int8_t *[]){numbers + at, numbers + at + 1},
+                  (int8_t *[]){left + at, left + at + 1}, 2, -1);
+        }
+        if (list->count == list->most)
+            return false;
+        memcpy(&list->rest[list->count], numbers, INT8_EIGHT);
+        list->places[list->count++] = (uint16_t)place;
+        memcpy(numbers, left, sizeof(left));
+    }
+    return true;
+}
+
+/* false: the list is full, and the column as it was but for what is listed of it. */
+static bool narrow_column(const struct column *c, struct column_list *list)
+{
+    for (int64_t place = 0; 2 * place < c->quads; place++) {
+        int8_t numbers[INT8_EIGHT], rest[INT8_EIGHT];
+        int64_t begin = list->count;
+
+        read_eight(numbers, c, place);
+        if (!narrow_eight(numbers, rest))
+            continue;
+        if (!add_column_rest(list, rest, place)) {
+            list->count = begin;
+            return false;
+        }
+        write_eight(c, place, numbers);
+    }
+    return true;
+}
+
+/* Put back what is listed of a column. */
+static void widen_column(const struct column *c, const struct column_list *list, int64_t begin,
+                         int64_t end)
+{
+    for (; begin < end; begin++) {
+        int8_t numbers[INT8_EIGHT], rest[INT8_EIGHT];
+
+        read_eight(numbers, c, list->places[begin]);
+        memcpy(rest, &list->rest[begin], sizeof(rest));
+        for (int i = 0; i < INT8_EIGHT; i++)
+            numbers[i] = (int8_t)(numbers[i] + rest[i]);
+        write_eight(c, list->places[begin], numbers);
+    }
+}
+
+void int8_columns_pack(void *list, uint8_t *b, int64_t n, int64_t k)
+{
+    uint8_t *start = list;
+    struct parts p = column_parts(n, k);
+    struct column_list l = {(void *)(start + p.first), (void *)(start + p.rest),
+                            (void *)(start + p.places), 0, most_column_entries(n, k)};
+    int64_t unit = int8_packed_bytes(1, k), columns = int8_packed_units(n) * INT8_UNIT, at = 0;
+    struct column c = {.quads = (k + INT8_QUAD - 1) / INT8_QUAD};
+    bool fits = true;
+
+    for (; fits && at < columns; at++) {
+        c.b = b + at / INT8_UNIT * unit + at % INT8_UNIT * INT8_QUAD;
+        l.first[at] = (uint32_t)l.count;
+        fits = narrow_column(&c, &l);
+    }
+    l.first[at] = (uint32_t)l.count;
+    *start = fits;
+    while (!fits && at-- > 0) {
+        c.b = b + at / INT8_UNIT * unit + at % INT8_UNIT * INT8_QUAD;
+        widen_column(&c, &l, l.first[at], l.first[at + 1]);
+    }
 }

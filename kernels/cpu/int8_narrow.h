@@ -64,4 +64,38 @@ int8_narrow_fn int8_narrow_avx2;
 #define int8_narrow_avx512 int8_narrow_avx2
 #endif
 
+/** The same where they are the columns of b, which int8_pack() laid out and which stay in their place, narrower.
+ *  What was taken off is listed column by column. */
+struct int8_columns {
+    const uint32_t *first;  /* of each column; one more behind those that fill a unit up */
+    const int64_t *rest;    /* eight numbers each */
+    const uint16_t *places; /* in which eight k */
+};
+
+/** Bytes of the list of n columns of k; 0: this CPU does not gain by it. A multiple of 64. */
+int64_t int8_columns_bytes(int64_t n, int64_t k);
+
+/** Narrow the columns of b, signed, and list what is taken off; one byte of the list tells whether that was
+ *  done: b is as it was where the list would be long. */
+void int8_columns_pack(void *list, uint8_t *b, int64_t n, int64_t k);
+
+/** false: they are as they were. */
+bool int8_columns_of(struct int8_columns *out_columns, const void *list, int64_t n, int64_t k);
+
+struct int8_sides;
+
+/** Lay out k of some rows of unsigned bytes as int8_columns_fn reads them, [k / 8][INT8_MAX_ROWS][8], in the place of
+ *  what int8_widen_fn makes, which is twice as large. */
+void int8_columns_lay(int16_t *out, const struct int8_sides *sides, int rows);
+
+/** Sums of so many rows, laid out, by the columns of unit `unit` into acc, whose rows are INT8_LINE apart. b: its
+ *  bytes. */
+typedef void int8_columns_fn(int32_t *acc, const uint8_t *rows_of_a, const uint8_t *b,
+                             const struct int8_columns *columns, int64_t unit, int64_t k, int rows);
+int8_columns_fn int8_columns_portable;
+#if defined(__x86_64__)
+int8_columns_fn int8_columns_avx2;
+#define int8_columns_avx512 int8_columns_avx2
+#endif
+
 #endif

@@ -69,18 +69,31 @@ static int64_t packed_bytes(const struct kernel_product *s)
     return int8_packed_bytes(s->n, s->k) + int8_round_up(s->n * (int64_t)sizeof(int32_t));
 }
 
-size_t kernel_product_int8_packed(const struct kernel_product *shape)
+/* Behind that one that stays is what was taken off it, where it is multiplied by unsigned bytes. */
+static int64_t list_bytes(const struct kernel_product *s)
 {
-    return has_one_b(shape) ? (size_t)packed_bytes(shape) : 0;
+    return s->a_type == KERNEL_U8 ? int8_columns_bytes(s->n, s->k) : 0;
 }
 
-void kernel_pack_int8(void *packed, const void *b, const struct kernel_product *shape)
+size_t kernel_product_int8_packed(const struct kernel_product *shape)
+{
+    return has_one_b(shape) ? (size_t)(packed_bytes(shape) + list_bytes(shape)) : 0;
+}
+
+static void pack(void *packed, const void *b, const struct kernel_product *shape)
 {
     int64_t bytes = int8_packed_bytes(shape->n, shape->k);
     void *sums = (uint8_t *)packed + bytes;
 
     int8_pack(packed, b, shape->n, shape->k, shape->trans_b, flip_of(shape));
     int8_column_sums(sums, packed, shape->n, shape->k, shape->a_type == KERNEL_U8);
+}
+
+void kernel_pack_int8(void *packed, const void *b, const struct kernel_product *shape)
+{
+    pack(packed, b, shape);
+    if (list_bytes(shape) > 0)
+        int8_columns_pack((uint8_t *)packed + packed_bytes(shape), packed, shape->n, shape->k);
 }
 
 /* What of the workspace holds what: of each row a sum, a zero point, one of y and a scale; of each
@@ -205,6 +218,10 @@ static void multiply_some(const struct matrices *q, struct room *room, int64_t b
 {
     const struct kernel_product *s = q->shape;
     int64_t packed_from = -1;
+    struct int8_columns columns;
+    bool is_narrow =
+        q->packed && list_bytes(s) > 0 &&
+        int8_columns_of(&columns, (const uint8_t *)q->packed + packed_bytes(s), s->n, s->k);
 
     for (int64_t index = begin; index < end; index++) {
         int64_t a = 0, b = 0, rest = index;
@@ -218,12 +235,13 @@ static void multiply_some(const struct matrices *q, struct room *room, int64_t b
             rest /= s->batch_dims[i];
         }
         if (!q->packed && packed_from != b) {
-            kernel_pack_int8(room->packed, (const uint8_t *)q->data->b + b, s);
+            pack(room->packed, (const uint8_t *)q->data->b + b, s);
             packed_from = b;
         }
         p.a = (const uint8_t *)q->data->a + a;
         p.a_is_signed = s->a_type == KERNEL_I8;
         p.b = b_packed;
+        p.columns = is_narrow ? &columns : NULL;
         p.b_sums = (const void *)(b_packed + int8_packed_bytes(s->n, s->k));
         p.y = (char *)q->data->y + index * s->m * s->n * (int64_t)kernel_dtype_bytes(s->y_type);
         describe(q->data, s, a / (s->m * s->k), b / (s->k * s->n), index, room, &p);

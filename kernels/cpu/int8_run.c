@@ -50,6 +50,7 @@ int64_t int8_run_room(int64_t m, int64_t k)
 struct task {
     const struct int8_product *product;
     const struct int8_steps *steps;
+    int8_widen_fn *widen;     /* or what lays rows out for narrow columns */
     int64_t row, row_end;     /* of a strip */
     int64_t row_blocks, rows; /* of a block */
     int16_t *wide;
@@ -61,7 +62,7 @@ static void widen_tiles(void *argument, int64_t begin, int64_t end)
     const struct task *t = argument;
     int64_t row_end = t->row + end * INT8_MAX_ROWS, first = t->row + begin * INT8_MAX_ROWS;
 
-    int8_widen_rows(t->product, t->steps->widen, first, row_end < t->row_end ? row_end : t->row_end,
+    int8_widen_rows(t->product, t->widen, first, row_end < t->row_end ? row_end : t->row_end,
                     t->wide +
                         begin * int8_wide_bytes(1, t->product->k) / (int64_t)sizeof(*t->wide));
 }
@@ -84,10 +85,11 @@ static void do_blocks(void *argument, int64_t begin, int64_t end)
 void int8_run(const struct int8_product *p, const struct int8_steps *steps, int64_t block_rows,
               void *workspace)
 {
-    bool widens = steps->widen && !p->narrow;
-    int64_t strip = widens ? strip_rows(p->k, block_rows) : p->m;
+    int8_widen_fn *widen = p->columns ? int8_columns_lay : p->narrow ? NULL : steps->widen;
+    int64_t strip = widen ? strip_rows(p->k, block_rows) : p->m;
     struct int8_product part = *p;
-    struct task t = {.product = &part, .steps = steps, .rows = block_rows, .wide = workspace};
+    struct task t = {
+        .product = &part, .steps = steps, .widen = widen, .rows = block_rows, .wide = workspace};
 
     for (t.row = 0; t.row < p->m; t.row = t.row_end) {
         int64_t rows = p->m - t.row < strip ? p->m - t.row : strip;
@@ -96,7 +98,7 @@ void int8_run(const struct int8_product *p, const struct int8_steps *steps, int6
 
         t.row_end = t.row + rows;
         t.row_blocks = (rows + block_rows - 1) / block_rows;
-        if (widens) {
+        if (widen) {
             part.wide = t.wide;
             part.wide_row = t.row;
             team_for(tiles, WIDE_GRAIN / (p->k * INT8_MAX_ROWS) + 1, widen_tiles, &t);

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sums of rows of unsigned bytes by narrow columns: eight k at a time meet in sums of 16 bits. */
+#include <string.h>
+
+#include "kernels/cpu/int8.h"
+#include "kernels/cpu/int8_narrow.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+enum {
+    LANES = 8, /* columns of a vector */
+    HALF = LANES * INT8_QUAD,
+    TILE = INT8_MAX_ROWS * INT8_EIGHT,
+};
+
+void int8_columns_lay(int16_t *out, const struct int8_sides *sides, int rows)
+{
+    int64_t whole = sides->k / INT8_EIGHT;
+
+    for (int r = 0; r < INT8_MAX_ROWS; r++) {
+        uint8_t *to = (uint8_t *)out + (int64_t)r * INT8_EIGHT;
+        const uint8_t *a = sides->a + (r < rows ? r : 0) * sides->a_line;
+
+        for (int64_t i = 0; i < whole; i++, to += TILE)
+            memcpy(to, a + i * INT8_EIGHT, INT8_EIGHT);
+        if (sides->k % INT8_EIGHT == 0)
+            continue;
+        memset(to, 0, INT8_EIGHT);
+        memcpy(to, a + whole * INT8_EIGHT, (size_t)(sides->k % INT8_EIGHT));
+    }
+}
+
+static void add_products(int32_t *acc, const uint8_t *a, const int8_t *numbers, int rows)
+{
+    for (int r = 0; r < rows; r++)
+        for (int i = 0; i < INT8_EIGHT; i++)
+            acc[r * INT8_LINE] += a[r * INT8_EIGHT + i] * numbers[i];
+}
+
+void int8_columns_portable(int32_t *acc, const uint8_t *rows_of_a, const uint8_t *b,
+                           const struct int8_columns *columns, int64_t unit, int64_t k, int rows)
+{
+    int64_t quads = (k + INT8_QUAD - 1) / INT8_QUAD;
+
+    for (int c = 0; c < INT8_UNIT; c++) {
+        int64_t column = unit * INT8_UNIT + c;
+
+        for (int r = 0; r < rows; r++)
+            acc[r * INT8_LINE + c] = 0;
+        for (int64_t i = 0; 2 * i < quads; i++) {
+            int8_t numbers[INT8_EIGHT] = {0};
+            const uint8_t *line = b + 2 * i * INT8_LINE + (int64_t)c * INT8_QUAD;
+
+            memcpy(numbers, line, INT8_QUAD);
+            if (2 * i + 1 < quads)
+                memcpy(numbers + INT8_QUAD, line + INT8_LINE, INT8_QUAD);
+            add_products(acc + c, rows_of_a + i * TILE, numbers, rows);
+        }
+        for (uint32_t e = columns->first[column]; e < columns->first[column + 1]; e++)
+            add_products(acc + c, rows_of_a + (int64_t)columns->places[e] * TILE,
+                         (const int8_t *)&columns->rest[e], rows);
+    }
+}
+
+#if defined(__x86_64__)
+
+#define AVX2 __attribute__((target("avx2,fma")))
+
+static const int16_t ones[16]
+    __attribute__((aligned(32))) = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+
+/* A sum + eight products of each column, in as few registers as it takes; see int8_narrow_tile.c. */
+#define ADD_EIGHT(sum, b, c, numbers)                                                              \
+    {                                                                                              \
+        __m256i x, y;                                                                              \
+                                                                                                   \
+        __asm__("vpbroadcastd %5, %1\n\t"                                                          \
+                "vpbroadcastd %6, %2\n\t"                                                          \
+                "vpmaddubsw %3, %1, %1\n\t"                                                        \
+                "vpmaddubsw %4, %2, %2\n\t"                                                        \
+                "vpaddw %2, %1, %1\n\t"                                                            \
+                "vpmaddwd %7, %1, %1\n\t"                                                          \
+                "vpaddd %1, %0, %0"                                                                \
+                : "+x"(sum), "=&x"(x), "=&x"(y)                                                    \
+                : "x"(b), "x"(c), "m"(*(const int32_t *)(numbers)),                                \
+                  "m"(*(const int32_t *)((numbers) + INT8_QUAD)), "m"(ones));                      \
+    }
+
+#define EACH(rows, DO)                                                                             \
+    DO(0)                                                                                          \
+    if ((rows) > 1) {                                                                              \
+        DO(1)                                                                                      \
+    }                                                                                              \
+    if ((rows) > 2) {                                                                              \
+        DO(2)                                                                                      \
+    }                                                                                              \
+    if ((rows) > 3) {                                                                              \
+        DO(3)                                                                                      \
+    }                                                                                              \
+    if ((rows) > 4) {                                                                              \
+        DO(4)                                                                                      \
+    }                                                                                              \
+    if ((rows) > 5) {                                                                              \
+        DO(5)                                                                                      \
+    }
+
+/* Some rows, a constant wherever this is inlined, by a unit. */
+AVX2 __attribute__((always_inline)) static inline void
+sum_unit(int32_t *acc, const uint8_t *numbers, const uint8_t *b, int64_t quads, int rows)
+{
+    __m256i sums[INT8_MAX_ROWS][2], low, high;
+
+#define ZERO(r)  sums[r][0] = sums[r][1] = _mm256_setzero_si256();
+#define ADD_0(r) ADD_EIGHT(sums[r][0], low, high, numbers + (r)*INT8_EIGHT)
+#define ADD_1(r) ADD_EIGHT(sums[r][1], low, high, numbers + (r)*INT8_EIGHT)
+#define STORE(r)                                                                                   \
+    _mm256_storeu_si256((void *)(acc + (r)*INT8_LINE), sums[r][0]);                                \
+    _mm256_storeu_si256((void *)(acc + (r)*INT8_LINE + LANES), sums[r][1]);
+    EACH(rows, ZERO)
+    for (int64_t quad = 0; quad < quads; quad += 2, numbers += TILE, b += 2 * INT8_LINE) {
+        /* Where there is no second one, the numbers of a are 0. */
+        const uint8_t *second = quad + 1 < quads ? b + INT8_LINE : b;
+
+        low = _mm256_loadu_si256((const void *)b);
+        high = _mm256_loadu_si256((const void *)second);
+        EACH(rows, ADD_0)
+        low = _mm256_loadu_si256((const void *)(b + HALF));
+        high = _mm256_loadu_si256((const void *)(second + HALF));
+        EACH(rows, ADD_1)
+    }
+    EACH(rows, STORE)
+#undef ZERO
+#undef ADD_0
+#undef ADD_1
+#undef STORE
+}
+
+#define ROWS(r)                                                                                    \
+    case r:                                                                                        \
+        sum_unit(acc, numbers, b, quads, r);                                                       \
+        break;
+
+AVX2 static void sum_rows(int32_t *acc, const uint8_t *numbers, const uint8_t *b, int64_t quads,
+                          int rows)
+{
+    switch (rows) {
+        ROWS(1)
+        ROWS(2)
+        ROWS(3)
+        ROWS(4)
+        ROWS(5)
+        ROWS(6)
+    }
+}
+
+/* What was taken off one column, for all rows of a tile at once. */
+AVX2 static void add_rest(int32_t *acc, const uint8_t *rows_of_a,
+                          const struct int8_columns *columns, int64_t column, int rows)
+{
+    const __m256i one = _mm256_loadu_si256((const void *)ones);
+    __m256i four = _mm256_setzero_si256();
+    __m128i two = _mm_setzero_si128();
+    int32_t sums[2 * INT8_MAX_ROWS];
+
+    for (uint32_t e = columns->first[column]; e < columns->first[column + 1]; e++) {
+        const uint8_t *a = rows_of_a + (int64_t)columns->places[e] * TILE;
+        __m256i numbers = _mm256_set1_epi64x(columns->rest[e]);
+        __m256i pairs = _mm256_maddubs_epi16(_mm256_loadu_si256((const void *)a), numbers);
+        __m128i others = _mm_maddubs_epi16(_mm_loadu_si128((const void *)(a + 32)),
+                                           _mm256_castsi256_si128(numbers));
+
+        four = _mm256_add_epi32(four, _mm256_madd_epi16(pairs, one));
+        two = _mm_add_epi32(two, _mm_madd_epi16(others, _mm256_castsi256_si128(one)));
+    }
+    _mm256_storeu_si256((void *)sums, four);
+    _mm_storeu_si128((void *)(sums + 8), two);
+    for (int r = 0; r < rows; r++)
+        acc[r * INT8_LINE] += sums[2 * r] + sums[2 * r + 1];
+}
+
+AVX2 void int8_columns_avx2(int32_t *acc, const uint8_t *rows_of_a, const uint8_t *b,
+                            const struct int8_columns *columns, int64_t unit, int64_t k, int rows)
+{
+    int64_t column = unit * INT8_UNIT;
+
+    sum_rows(acc, rows_of_a, b, (k + INT8_QUAD - 1) / INT8_QUAD, rows);
+    if (columns->first[column] == columns->first[column + INT8_UNIT])
+        return;
+    for (int c = 0; c < INT8_UNIT; c++)
+        if (columns->first[column + c] < columns->first[column + c + 1])
+            add_rest(acc + c, rows_of_a, columns, column + c, rows);
+}
+
+#endif
