@@ -181,7 +181,7 @@ struct out_options {
     bool color;
     bool all_notes; /* tables on the screen: not only those that matter most */
     size_t width;   /* columns of the terminal: tables of compact columns are made to fit; 0: any */
-    /* Rows of a table on the screen or in Markdown that are laid out together, and held until then:
+    /* Rows of a table on the screen, in Markdown or a wiki that are laid out together, and held until then:
      * what has more has several pages, each with a head and widths of its own. 0: 65,536. */
     size_t page_rows;
 };

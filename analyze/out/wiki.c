@@ -13,8 +13,11 @@
 enum { BAR_LENGTH = 15 };
 
 struct wiki_state {
-    ARRAY_OF(char *) cells;   /* a cell for each shown column, row by row */
+    ARRAY_OF(char *)
+    cells; /* a cell for each shown column, row by row: of the open table, or its page */
     ARRAY_OF(double) numbers; /* beside `cells`: what a bar shows; NaN: nothing */
+    size_t row_count;         /* of the page */
+    size_t page_count;        /* of the table that are written */
     size_t section_count;
 };
 
@@ -114,12 +117,109 @@ static void wiki_facts(struct out *out, const struct out_section *section,
     }
 }
 
+static void write_head(struct out *out)
+{
+    out_write(out, "||");
+    for (size_t i = 0; i < out->column_count; i++) {
+        const char *const titles[] = {head_of(&out->columns[i]), out->columns[i].wiki_bar};
+
+        for (size_t k = 0; k < 2 && titles[0]; k++) {
+            if (!titles[k])
+                continue;
+            out_write(out, " ");
+            write_escaped(out, titles[k]);
+            out_write(out, " ||");
+        }
+    }
+    out_write(out, "\n");
+}
+
+static size_t count_shown(const struct out *out)
+{
+    size_t shown = 0;
+
+    for (size_t i = 0; i < out->column_count; i++)
+        shown += head_of(&out->columns[i]) != NULL;
+    return shown;
+}
+
+/* Of each shown column of the page; NULL without memory. */
+static double *find_largest(const struct wiki_state *state, size_t shown)
+{
+    double *largest = calloc(shown + 1, sizeof(*largest));
+
+    for (size_t i = 0; i < state->numbers.count && largest; i++) {
+        if (state->numbers.items[i] > largest[i % shown])
+            largest[i % shown] = state->numbers.items[i];
+    }
+    return largest;
+}
+
+/* The longest bar of a column belongs to the largest number of the page. */
+static void write_bar(struct out *out, double number, double largest)
+{
+    int length = largest > 0 && number > 0 ? (int)lround(number / largest * BAR_LENGTH) : 0;
+
+    for (int i = 0; i < length; i++)
+        out_write(out, "#");
+}
+
+static void write_row(struct out *out, size_t at, const double *largest)
+{
+    const struct wiki_state *state = out->state;
+    size_t nth = 0;
+
+    out_write(out, "|");
+    for (size_t i = 0; i < out->column_count; i++) {
+        const char *cell;
+
+        if (!head_of(&out->columns[i]))
+            continue;
+        cell = state->cells.items[at + nth];
+        out_write(out, " ");
+        write_escaped(out, cell ? cell : "");
+        out_write(out, " |");
+        if (out->columns[i].wiki_bar) {
+            out_write(out, " ");
+            write_bar(out, state->numbers.items[at + nth], largest[nth]);
+            out_write(out, " |");
+        }
+        nth++;
+    }
+    out_write(out, "\n");
+}
+
+/* Writes the rows that wait, with a head of their own: tables follow each other by an empty line. */
+static void end_page(struct out *out)
+{
+    struct wiki_state *state = out->state;
+    const size_t shown = count_shown(out);
+    double *largest = find_largest(state, shown);
+
+    if (!largest)
+        out_fail(out, -ENOMEM);
+    if (state->page_count++)
+        out_write(out, "\n");
+    else
+        start_section(out, out->section);
+    write_head(out);
+    for (size_t at = 0; at < state->cells.count && !out->error; at += shown)
+        write_row(out, at, largest);
+    free(largest);
+    for (size_t i = 0; i < state->cells.count; i++)
+        free(state->cells.items[i]);
+    state->cells.count = state->numbers.count = state->row_count = 0;
+}
+
 static void wiki_row(struct out *out, const struct out_value *values)
 {
     struct wiki_state *state = out->state;
 
     if (out->section->data_only)
         return;
+    if (state->row_count >= out_page_rows(out))
+        end_page(out);
+    state->row_count++;
     for (size_t i = 0; i < out->column_count; i++) {
         struct text_buffer text = {0};
 
@@ -139,71 +239,14 @@ static void wiki_row(struct out *out, const struct out_value *values)
     }
 }
 
-static void write_head(struct out *out)
-{
-    out_write(out, "||");
-    for (size_t i = 0; i < out->column_count; i++) {
-        const char *const titles[] = {head_of(&out->columns[i]), out->columns[i].wiki_bar};
-
-        for (size_t k = 0; k < 2 && titles[0]; k++) {
-            if (!titles[k])
-                continue;
-            out_write(out, " ");
-            write_escaped(out, titles[k]);
-            out_write(out, " ||");
-        }
-    }
-    out_write(out, "\n");
-}
-
-/* `nth` counts the shown columns; the longest bar of the column belongs to its largest number. */
-static void write_bar(struct out *out, const struct wiki_state *state, size_t at, size_t shown)
-{
-    double most = 0;
-    int length = 0;
-
-    for (size_t i = at % shown; i < state->numbers.count; i += shown) {
-        if (state->numbers.items[i] > most)
-            most = state->numbers.items[i];
-    }
-    if (most > 0 && state->numbers.items[at] > 0)
-        length = (int)lround(state->numbers.items[at] / most * BAR_LENGTH);
-    for (int i = 0; i < length; i++)
-        out_write(out, "#");
-}
-
 static void wiki_table_end(struct out *out)
 {
     struct wiki_state *state = out->state;
-    size_t shown = 0, at = 0;
 
     if (out->section->data_only)
         return;
-    for (size_t i = 0; i < out->column_count; i++)
-        shown += head_of(&out->columns[i]) != NULL;
-    start_section(out, out->section);
-    write_head(out);
-    while (at < state->cells.count && !out->error) {
-        out_write(out, "|");
-        for (size_t i = 0; i < out->column_count; i++) {
-            if (!head_of(&out->columns[i]))
-                continue;
-            out_write(out, " ");
-            write_escaped(out, state->cells.items[at] ? state->cells.items[at] : "");
-            out_write(out, " |");
-            if (out->columns[i].wiki_bar) {
-                out_write(out, " ");
-                write_bar(out, state, at, shown);
-                out_write(out, " |");
-            }
-            at++;
-        }
-        out_write(out, "\n");
-    }
-    for (size_t i = 0; i < state->cells.count; i++)
-        free(state->cells.items[i]);
-    state->cells.count = 0;
-    state->numbers.count = 0;
+    end_page(out);
+    state->page_count = 0;
 }
 
 static void wiki_close(struct out *out)

@@ -553,7 +553,7 @@ static char *print_pages(enum out_format format, size_t row_count, size_t width)
 {
     static const struct out_column compact[] = {
         {.name = "a", .title = "name", .wrap = 60, .compact = true},
-        {.name = "b", .title = "time", .compact = true},
+        {.name = "b", .title = "time", .wiki = "time", .wiki_bar = "part", .compact = true},
         {.name = "c", .title = "odd", .compact = true},
     };
     static const char *const names[] = {"a", "bb", "ccc", "dd", "e"};
@@ -633,6 +633,33 @@ static void long_tables_have_pages(void **state)
     text = print_pages(OUT_FORMAT_TABLE, 5, 12); /* what all leave out is said once of each table */
     CHECK_U64(count_of(text, "name"), 6);
     CHECK_U64(count_of(text, "Left out"), 4);
+    free(text);
+}
+
+/* Bars are as long as the page's largest number tells. */
+static void long_tables_of_wikis_have_pages(void **state)
+{
+    char *text = print_pages(OUT_FORMAT_WIKI, 5, 0);
+
+    (void)state;
+    CHECK_CONTAINS(text, "h3. Many\n|| name || time || part || odd ||\n"
+                         "| a | 12 | ######## | - |\n"
+                         "| bb | 24 | ############### | - |\n"
+                         "\n"
+                         "|| name || time || part || odd ||\n"
+                         "| ccc | 36 | ########### | - |\n"
+                         "| dd | 48 | ############### | 0.5 |\n"
+                         "\n"
+                         "|| name || time || part || odd ||\n"
+                         "| e | 60 | ############### | 0.5 |\n"
+                         "\n"
+                         "h3. Many\n");
+    free(text);
+    text = print_pages(OUT_FORMAT_WIKI, 2, 0);
+    CHECK_U64(count_of(text, "|| name"), 2);
+    free(text);
+    text = print_pages(OUT_FORMAT_WIKI, 0, 0);
+    CHECK_U64(count_of(text, "|| name"), 2);
     free(text);
 }
 
@@ -729,6 +756,7 @@ int main(void)
         cmocka_unit_test(tables_fit_the_terminal),
         cmocka_unit_test(long_tables_have_pages),
         cmocka_unit_test(long_tables_of_markdown_have_pages),
+        cmocka_unit_test(long_tables_of_wikis_have_pages),
         cmocka_unit_test(texts_of_a_list_lose_their_middle),
         cmocka_unit_test(compact_durations_have_units),
         cmocka_unit_test(full_disk_is_told),
