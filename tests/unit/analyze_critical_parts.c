@@ -334,7 +334,7 @@ static uint64_t sum_gaps(const struct idle_gap_array *gaps)
     for (size_t i = 0; i < gaps->count; i++) {
         const struct idle_gap *gap = &gaps->items[i];
 
-        sum += (uint64_t)(gap->start_ns * 3 + gap->end_ns * 5 + gap->lane) *
+        sum += ((uint64_t)gap->start_ns * 3 + (uint64_t)gap->end_ns * 5 + gap->lane) *
                (gap->cause + 7 + (gap->during_op + UINT64_C(1)) * 11);
     }
     return sum;
