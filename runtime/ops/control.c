@@ -137,30 +137,29 @@ static bool is_fixed(const struct graph *body, const struct value *value,
     return false;
 }
 
-/* options: of the nodes inside of this. */
+/* options: of the nodes inside of this. fixed: room for as many as there are inputs. */
 static int run_node(const struct graph *body, const struct node *node,
-                    const struct tensor_view *inputs, struct tensor_view *outputs,
+                    const struct tensor_view *inputs, bool *fixed, struct tensor_view *outputs,
                     const struct eval_options *options, struct diag *diag)
 {
     uint32_t number = options->first_inner - 1 - options->first_call;
-    bool *fixed = options->calls ? calloc((size_t)node->input_count + 1, 1) : NULL;
     int rc = 1;
 
-    for (uint32_t i = 0; fixed && i < node->input_count; i++)
+    for (uint32_t i = 0; options->calls && i < node->input_count; i++)
         fixed[i] = is_fixed(body, node->inputs[i], options);
-    if (fixed)
+    if (options->calls)
         rc = body_calls_run(options->calls, number, body, node, inputs, fixed, outputs, options,
                             diag);
-    free(fixed);
     return rc == 1 ? eval_node_with(body, node, inputs, outputs, options, diag) : rc;
 }
 
 static int compute_node(const struct graph *body, const struct node *node,
                         const struct eval_options *options, struct diag *diag)
 {
-    struct tensor_view *views =
-        calloc((size_t)node->input_count + node->output_count + 1, sizeof(*views));
+    size_t count = (size_t)node->input_count + node->output_count;
+    struct tensor_view *views = calloc(1, (count + 1) * sizeof(*views) + node->input_count);
     struct tensor_view *outputs = views + node->input_count;
+    bool *fixed = (bool *)(views + count + 1); /* behind them */
     int rc = views ? 0 : -ENOMEM;
 
     for (uint32_t i = 0; rc == 0 && i < node->input_count; i++)
@@ -170,7 +169,7 @@ static int compute_node(const struct graph *body, const struct node *node,
     if (rc == 0)
         rc = node->outputs[0] ? shape_evaluate(node, outputs) : -ENOTSUP;
     if (rc == -ENOTSUP)
-        rc = run_node(body, node, views, outputs, options, diag);
+        rc = run_node(body, node, views, fixed, outputs, options, diag);
     for (uint32_t i = 0; views && i < node->output_count; i++) {
         if (rc == 0 && node->outputs[i] && !node->outputs[i]->known)
             node->outputs[i]->known = outputs[i].data;

@@ -8,20 +8,6 @@
 
 #include "runtime/ops/call/call.h"
 
-/* Whether a convolution is worth it: preparing takes some microseconds, and reads each weight once. */
-static bool is_large_conv(const struct call_request *request)
-{
-    enum { PRODUCTS_MIN = 1 << 18 };
-    const bool is_transposed = strcmp(request->node->op_type, "ConvTranspose") == 0;
-    const struct tensor_view *x = &request->inputs[0], *w = &request->inputs[1];
-    const struct shape *windows = is_transposed ? &x->shape : &request->outputs[0].shape;
-
-    return w->shape.rank > 2 && w->shape.dims[0] > 0 && x->dtype == DTYPE_F32 &&
-           w->dtype == DTYPE_F32 &&
-           shape_elements(windows) >
-               PRODUCTS_MIN / (shape_elements(&w->shape) / w->shape.dims[0] + 1);
-}
-
 /* Returns as call_bind_conv_plan(). */
 static int bind_row_major(const struct call_request *request, struct call *out_call)
 {
@@ -55,8 +41,9 @@ static int bind_plan(const struct call_request *request, struct call *out_call)
     if (!is_one_of(node, "Conv", "ConvTranspose"))
         return 1;
     if (request->shows_fixed && !request->inputs[1].data)
-        return is_large_conv(request) ? -EAGAIN : 1;
-    return request->shows_fixed || is_large_conv(request) ? bind_row_major(request, out_call) : 1;
+        return call_is_large_conv(request) ? -EAGAIN : 1;
+    return request->shows_fixed || call_is_large_conv(request) ? bind_row_major(request, out_call)
+                                                               : 1;
 }
 
 int eval_bind(const struct call_request *request, struct call *out_call)

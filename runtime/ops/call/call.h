@@ -146,6 +146,10 @@ int call_in_place_input(const struct node *node);
  */
 int call_bind_conv_plan(const struct call_request *request, struct call *out_call);
 
+/** Whether weights of a convolution in f32 are worth being laid out for one run: that takes some microseconds, and
+ *  reads each once. */
+bool call_is_large_conv(const struct call_request *request);
+
 /**
  * Bind a MatMul or Gemm by constant weights to a kernel that packs them. inputs[0] and outputs[0]
  * are the only addresses it reads. Returns as call_bind_conv_plan().
