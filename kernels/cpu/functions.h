@@ -105,10 +105,10 @@ ISA_BODY float map_log(float x, float a, float b)
     return math_log(x);
 }
 
-/* tanh(log(1 + e)) is a quotient; beyond 20 it is 1. */
+/* tanh(log(1 + e)) is a quotient; beyond 20 it is 1. By map_exp(), which is 0 of minus infinity. */
 ISA_BODY float map_mish(float x, float a, float b)
 {
-    float e = math_exp(x > 20.0f ? 20.0f : x), n = e * (e + 2.0f);
+    float e = map_exp(x > 20.0f ? 20.0f : x, a, b), n = e * (e + 2.0f);
 
     return x * (n / (n + 2.0f));
 }
