@@ -290,7 +290,7 @@ static void check_conv_in_place(struct test *test, const struct kernel_table *ta
     memcpy(got, scene->residual, bytes);
     TEST_RUN(test, TEST_NEW,
              table->conv_f32.fn(got, scene->x, scene->w, scene->bias, got, &scene->shape));
-    check_conv_result(test, scene, got, false);
+    check_conv_result(test, scene, got, "");
 }
 
 /* [filters, channels, kernel...] to [filters, kernel..., channels]. */
@@ -323,7 +323,7 @@ static void check_conv(struct test *test, const struct kernel_table *table)
     got = test_output(test, scene.counts[3] * sizeof(*got));
     TEST_RUN(test, TEST_NEW,
              table->conv_f32.fn(got, scene.x, scene.w, scene.bias, scene.residual, &scene.shape));
-    check_conv_result(test, &scene, got, false);
+    check_conv_result(test, &scene, got, "");
     if (scene.residual && !test->bench && !test->failed)
         check_conv_in_place(test, table, &scene);
 }
