@@ -484,8 +484,10 @@ struct span_range stream_waits_before(const struct stream_waits *waits,
     if (!waits->waits.count || at->launch == SPAN_NONE)
         return (struct span_range){0, 0};
     op = issued_op_of(answer, span);
+    /* What was asked for at the very time of a launch, by a clock of microseconds, came before it: to
+     * launch takes longer than that, to ask for a wait does not. */
     until = op.is_of_graph ? (struct issue_time){op.issued.asked_ns, op.issued.begun_ns + 1}
-                           : time_of_call(op.issued.asked_ns);
+                           : (struct issue_time){op.issued.asked_ns, INT64_MIN + 1};
     return waits_between(waits, op.lane, before_op(waits, &op), until);
 }
 

@@ -292,21 +292,29 @@ static const struct span two_streams[] = {
 };
 enum { TWO_STREAMS = sizeof(two_streams) / sizeof(two_streams[0]), TWO_STREAMS_WAIT = 7 };
 
+/* It is asked for before the launch, or at the same time by the clock. */
 static void a_stream_waits_for_another(void **state)
 {
-    struct spans_answer answer = make(two_streams, TWO_STREAMS);
+    static const int64_t asked_ns[] = {15, 20};
+    struct span spans[TWO_STREAMS];
+    struct spans_answer answer;
     struct critical_path path;
 
-    CHECK_OK(critical_path_make(&answer, 0, 11015, &path));
-    EXPECT_STEPS(&path, {2, PATH_HOST, OP}, {5, PATH_HOST, LAUNCH}, {8, PATH_LAUNCH, KERNEL},
-                 {10008, PATH_DEVICE, KERNEL}, {10010, PATH_QUEUE, FILL},
-                 {11010, PATH_DEVICE, FILL}, {11015, PATH_HOST, WAIT});
-    assert_true(predict(&path, OPS, 1) == 11015);
-    /* From the launch of the second kernel on, at 23, or 2 after the wait that now ends at 8. */
-    assert_true(predict(&path, KERNEL, 0) == 23 + 1000 + 5);
-    assert_true(predict(&path, KERNEL, 2) == 21015);
-    assert_true(predict(&path, FILL, 0) == 10015);
-    drop(&answer, &path);
+    for (size_t i = 0; i < sizeof(asked_ns) / sizeof(asked_ns[0]); i++) {
+        memcpy(spans, two_streams, sizeof(spans));
+        spans[TWO_STREAMS_WAIT].start_ns = asked_ns[i];
+        answer = make(spans, TWO_STREAMS);
+        CHECK_OK(critical_path_make(&answer, 0, 11015, &path));
+        EXPECT_STEPS(&path, {2, PATH_HOST, OP}, {5, PATH_HOST, LAUNCH}, {8, PATH_LAUNCH, KERNEL},
+                     {10008, PATH_DEVICE, KERNEL}, {10010, PATH_QUEUE, FILL},
+                     {11010, PATH_DEVICE, FILL}, {11015, PATH_HOST, WAIT});
+        assert_true(predict(&path, OPS, 1) == 11015);
+        /* From the launch of the second kernel on, at 23, or 2 after the wait that now ends at 8. */
+        assert_true(predict(&path, KERNEL, 0) == 23 + 1000 + 5);
+        assert_true(predict(&path, KERNEL, 2) == 21015);
+        assert_true(predict(&path, FILL, 0) == 10015);
+        drop(&answer, &path);
+    }
 }
 
 /* It was asked for before the event was recorded, nobody knows the event or the stream, or what it

@@ -140,12 +140,12 @@ SELECT session_id, run, op_id, start_ns,
 -- table: issued_op
 -- What ran on devices, with issued_ns: the start of its launch, and before_ns: that of the one before it on the lane.
 -- What a launch of a graph does was asked for at once, and its order is that of its start: begun_ns, before_begun_ns;
--- waits that begin with an op of a graph come before it: until_begun_ns.
+-- waits that begin with an op of a graph, or are asked for at the time of a launch, come before it: until_begun_ns.
 -- needs: every_span, launching
 SELECT d.event_id, d.lane_id, d.name, d.start_ns, d.end_ns, l.start_ns AS issued_ns,
            d.start_ns AS begun_ns, lag(l.start_ns) OVER lane AS before_ns,
            lag(d.start_ns) OVER lane AS before_begun_ns, l.name GLOB '*GraphLaunch*' AS is_of_graph,
-           iif(l.name GLOB '*GraphLaunch*', d.start_ns + 1, 0) AS until_begun_ns
+           iif(l.name GLOB '*GraphLaunch*', d.start_ns, 0) + 1 AS until_begun_ns
       FROM every_span d JOIN launching l ON d.side = 'device' AND l.run IS d.run
            AND l.session_id = d.session_id AND l.correlation = d.correlation
      WHERE d.type NOT IN ('label', 'phase', 'mark', 'counter')
