@@ -158,9 +158,9 @@ static inline size_t kernel_unique_room(const struct kernel_unique *shape)
 /* See KERNEL_DECLARE(). */
 #define INDEX_KERNELS(KERNEL)                                                                      \
     KERNEL(gather_elements, EACH);                                                                 \
-    KERNEL(scatter_elements, REF);                                                                 \
+    KERNEL(scatter_elements, PORTABLE);                                                            \
     KERNEL(gather_nd, REF);                                                                        \
-    KERNEL(scatter_nd, REF);                                                                       \
+    KERNEL(scatter_nd, PORTABLE);                                                                  \
     KERNEL(top_k, PORTABLE);                                                                       \
     KERNEL(nonzero, REF);                                                                          \
     KERNEL(compress, REF);                                                                         \

@@ -508,6 +508,115 @@ static void check_unique(struct test *test, const struct kernel_table *table)
         test_fail(test, "%lld of %lld slices are counted", (long long)sum, (long long)s.axis);
 }
 
+/* Numbers of a type; of small whole ones, so that many are equal, and some are none. */
+static void *random_numbers(struct test *test, enum kernel_dtype dtype, size_t count)
+{
+    double *wide = test_input_bytes(test, count * sizeof(*wide));
+    void *numbers = test_input_bytes(test, count * kernel_dtype_bytes(dtype));
+
+    for (size_t i = 0; i < count; i++)
+        wide[i] = test_chance(test, 40) && kernel_dtype_is_real(dtype)
+                      ? (double)NAN
+                      : (double)test_range(test, kernel_dtype_is_real(dtype) ? -9 : 0, 9) * 1.125;
+    cast_ref(numbers, dtype, wide, KERNEL_F64, count);
+    return numbers;
+}
+
+static enum kernel_dtype random_scattered(struct test *test)
+{
+    static const enum kernel_dtype dtypes[] = {KERNEL_F32, KERNEL_F64, KERNEL_I32, KERNEL_I64,
+                                               KERNEL_F16, KERNEL_U8,  KERNEL_I16};
+
+    return dtypes[test_random(test) % (sizeof(dtypes) / sizeof(dtypes[0]))];
+}
+
+/* All that a version made, and where an index is out of range that it says so. One NaN is like another. */
+static void compare_scattered(struct test *test, int rc, int want_rc, void *got, const void *want,
+                              enum kernel_dtype dtype, size_t count)
+{
+    const size_t size = kernel_dtype_bytes(dtype);
+    double *numbers = test_input_bytes(test, 2 * count * sizeof(*numbers));
+
+    cast_ref(numbers, KERNEL_F64, got, dtype, count);
+    cast_ref(numbers + count, KERNEL_F64, want, dtype, count);
+    for (size_t i = 0; i < count; i++)
+        if (isnan(numbers[i]) && isnan(numbers[count + i]))
+            memcpy((char *)got + i * size, (const char *)want + i * size, size);
+    if (rc != want_rc)
+        test_fail(test, "%d is returned, not %d", rc, want_rc);
+    else if (rc == 0)
+        test_compare_bytes(test, got, want, count * size);
+}
+
+/* Each type and operation, long rows and indices that are out of range, against the reference. */
+static void check_scatter_each(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_elements s;
+    size_t count, bytes;
+    void *x, *updates, *indices, *want, *got;
+    int rc, want_rc;
+    bool in_place;
+
+    random_elements(test, &s);
+    s.dtype = random_scattered(test);
+    s.op = (enum kernel_scatter_op)test_range(test, SCATTER_SET, SCATTER_MIN);
+    if (test_chance(test, 4))
+        s.dims[s.axis] = test_range(test, 200, 600);
+    count = product(s.dims, s.rank);
+    bytes = product(s.x_dims, s.rank) * kernel_dtype_bytes(s.dtype);
+    x = random_numbers(test, s.dtype, product(s.x_dims, s.rank));
+    updates = random_numbers(test, s.dtype, count);
+    indices = random_indices(test, s.index_type, count, s.x_dims[s.axis] + test_chance(test, 30));
+    want = test_output(test, bytes);
+    got = test_output(test, bytes);
+    test_describe(test, "type %d, operation %d, rank %d, axis %d, %zu", (int)s.dtype, (int)s.op,
+                  s.rank, s.axis, count);
+    in_place = test_chance(test, 2) && !test->bench;
+    TEST_RUN(test, TEST_REF, want_rc = scatter_elements_ref(want, x, indices, updates, &s));
+    if (in_place)
+        memcpy(got, x, bytes);
+    TEST_RUN(test, TEST_NEW,
+             rc = table->scatter_elements.fn(got, in_place ? got : x, indices, updates, &s));
+    compare_scattered(test, rc, want_rc, got, want, s.dtype, bytes / kernel_dtype_bytes(s.dtype));
+}
+
+/* The same of slices that tuples name. */
+static void check_scatter_slices(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_tuples s = {
+        .dtype = random_scattered(test),
+        .index_type = random_index_type(test),
+        .op = (enum kernel_scatter_op)test_range(test, SCATTER_SET, SCATTER_MIN),
+        .batch = 1,
+        .tuples = test_range(test, 0, test_chance(test, 4) ? 600 : 9),
+        .depth = (int)test_range(test, 0, 3),
+        .slice = test_chance(test, 3) ? 1 : test_range(test, 0, 40)};
+    size_t tuples = (size_t)s.tuples, slices, bytes;
+    void *x, *updates, *indices, *want, *got;
+    int rc, want_rc;
+    bool in_place;
+
+    for (int i = 0; i < s.depth; i++)
+        s.dims[i] = 4;
+    slices = product(s.dims, s.depth) * (size_t)s.slice;
+    bytes = slices * kernel_dtype_bytes(s.dtype);
+    x = random_numbers(test, s.dtype, slices);
+    updates = random_numbers(test, s.dtype, tuples * (size_t)s.slice);
+    indices =
+        random_indices(test, s.index_type, tuples * (size_t)s.depth, 4 + test_chance(test, 30));
+    want = test_output(test, bytes);
+    got = test_output(test, bytes);
+    test_describe(test, "type %d, operation %d, %zu tuples of %d, slices of %lld", (int)s.dtype,
+                  (int)s.op, tuples, s.depth, (long long)s.slice);
+    in_place = test_chance(test, 2) && !test->bench;
+    TEST_RUN(test, TEST_REF, want_rc = scatter_nd_ref(want, x, indices, updates, &s));
+    if (in_place)
+        memcpy(got, x, bytes);
+    TEST_RUN(test, TEST_NEW,
+             rc = table->scatter_nd.fn(got, in_place ? got : x, indices, updates, &s));
+    compare_scattered(test, rc, want_rc, got, want, s.dtype, bytes / kernel_dtype_bytes(s.dtype));
+}
+
 const struct test_op test_ops_index[] = {
     {"unique", check_unique, offsetof(struct kernel_table, unique)},
     {"cache_write", check_cache_write, offsetof(struct kernel_table, cache_write)},
@@ -519,6 +628,8 @@ const struct test_op test_ops_index[] = {
     {"one_hot", check_one_hot, offsetof(struct kernel_table, one_hot)},
     {"reverse", check_reverse, offsetof(struct kernel_table, reverse)},
     {"scatter_elements", check_scatter_elements, offsetof(struct kernel_table, scatter_elements)},
+    {"scatter_each", check_scatter_each, offsetof(struct kernel_table, scatter_elements)},
+    {"scatter_slices", check_scatter_slices, offsetof(struct kernel_table, scatter_nd)},
     {"scatter_nd", check_scatter_nd, offsetof(struct kernel_table, scatter_nd)},
     {"top_k", check_top_k, offsetof(struct kernel_table, top_k)},
     {"top_k_long", check_top_k_long, offsetof(struct kernel_table, top_k)},
