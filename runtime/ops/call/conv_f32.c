@@ -51,6 +51,18 @@ bool call_is_large_conv(const struct call_request *request)
                PRODUCTS_MIN / (shape_elements(&w->shape) / w->shape.dims[0] + 1);
 }
 
+/* Whether a value is computed of constants alone, where folding was switched off: these are computed as the
+ * reference has it, whose sums are the same in all channels. */
+static bool is_unfolded(const struct value *value)
+{
+    const struct node *producer = value ? value->producer : NULL;
+
+    for (uint32_t i = 0; producer && i < producer->input_count; i++)
+        if (producer->inputs[i] && !producer->inputs[i]->data)
+            return false;
+    return producer != NULL;
+}
+
 /* What is thought fastest among those that give the same bits each time, and the scratch that it wants. Returns 1
  * when there is none. */
 static int choose_anew(const struct call_request *request, struct conv_params *p,
@@ -123,7 +135,8 @@ int call_bind_conv(const struct call_request *request, struct call *call)
     call->version = request->kernels->conv_f32.version;
     call->run = run_conv;
     if (request->on_device || request->kernels->level == KERNEL_LEVEL_REF ||
-        p->residual_input >= 0 || request->inputs[1].data || !call_is_large_conv(request))
+        p->residual_input >= 0 || request->inputs[1].data ||
+        is_unfolded(request->node->inputs[1]) || !call_is_large_conv(request))
         return 0;
     rc = choose_anew(request, p, &call->workspace_bytes);
     if (rc == 0) {
