@@ -2,11 +2,12 @@
 /* Sums of rows of unsigned bytes by narrow columns: eight k at a time meet in sums of 16 bits. */
 #include <string.h>
 
+#include "kernels/cpu/gemm_tile.h"
 #include "kernels/cpu/int8.h"
 #include "kernels/cpu/int8_narrow.h"
 
 #if defined(__x86_64__)
-#include <immintrin.h>
+#include "kernels/cpu/int8_eights.h"
 #endif
 
 enum {
@@ -68,44 +69,6 @@ void int8_columns_portable(int32_t *acc, const uint8_t *rows_of_a, const uint8_t
 
 #define AVX2 __attribute__((target("avx2,fma")))
 
-static const int16_t ones[16]
-    __attribute__((aligned(32))) = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-
-/* A sum + eight products of each column, in as few registers as it takes; see int8_narrow_tile.c. */
-#define ADD_EIGHT(sum, b, c, numbers)                                                              \
-    {                                                                                              \
-        __m256i x, y;                                                                              \
-                                                                                                   \
-        __asm__("vpbroadcastd %5, %1\n\t"                                                          \
-                "vpbroadcastd %6, %2\n\t"                                                          \
-                "vpmaddubsw %3, %1, %1\n\t"                                                        \
-                "vpmaddubsw %4, %2, %2\n\t"                                                        \
-                "vpaddw %2, %1, %1\n\t"                                                            \
-                "vpmaddwd %7, %1, %1\n\t"                                                          \
-                "vpaddd %1, %0, %0"                                                                \
-                : "+x"(sum), "=&x"(x), "=&x"(y)                                                    \
-                : "x"(b), "x"(c), "m"(*(const int32_t *)(numbers)),                                \
-                  "m"(*(const int32_t *)((numbers) + INT8_QUAD)), "m"(ones));                      \
-    }
-
-#define EACH(rows, DO)                                                                             \
-    DO(0)                                                                                          \
-    if ((rows) > 1) {                                                                              \
-        DO(1)                                                                                      \
-    }                                                                                              \
-    if ((rows) > 2) {                                                                              \
-        DO(2)                                                                                      \
-    }                                                                                              \
-    if ((rows) > 3) {                                                                              \
-        DO(3)                                                                                      \
-    }                                                                                              \
-    if ((rows) > 4) {                                                                              \
-        DO(4)                                                                                      \
-    }                                                                                              \
-    if ((rows) > 5) {                                                                              \
-        DO(5)                                                                                      \
-    }
-
 /* Some rows, a constant wherever this is inlined, by a unit. */
 AVX2 __attribute__((always_inline)) static inline void
 sum_unit(int32_t *acc, const uint8_t *numbers, const uint8_t *b, int64_t quads, int rows)
@@ -113,24 +76,24 @@ sum_unit(int32_t *acc, const uint8_t *numbers, const uint8_t *b, int64_t quads, 
     __m256i sums[INT8_MAX_ROWS][2], low, high;
 
 #define ZERO(r)  sums[r][0] = sums[r][1] = _mm256_setzero_si256();
-#define ADD_0(r) ADD_EIGHT(sums[r][0], low, high, numbers + (r)*INT8_EIGHT)
-#define ADD_1(r) ADD_EIGHT(sums[r][1], low, high, numbers + (r)*INT8_EIGHT)
+#define ADD_0(r) INT8_ADD_UNSIGNED_NUMBERS(sums[r][0], low, high, numbers + (r)*INT8_EIGHT)
+#define ADD_1(r) INT8_ADD_UNSIGNED_NUMBERS(sums[r][1], low, high, numbers + (r)*INT8_EIGHT)
 #define STORE(r)                                                                                   \
     _mm256_storeu_si256((void *)(acc + (r)*INT8_LINE), sums[r][0]);                                \
     _mm256_storeu_si256((void *)(acc + (r)*INT8_LINE + LANES), sums[r][1]);
-    EACH(rows, ZERO)
+    EACH_ROW(rows, ZERO)
     for (int64_t quad = 0; quad < quads; quad += 2, numbers += TILE, b += 2 * INT8_LINE) {
         /* Where there is no second one, the numbers of a are 0. */
         const uint8_t *second = quad + 1 < quads ? b + INT8_LINE : b;
 
         low = _mm256_loadu_si256((const void *)b);
         high = _mm256_loadu_si256((const void *)second);
-        EACH(rows, ADD_0)
+        EACH_ROW(rows, ADD_0)
         low = _mm256_loadu_si256((const void *)(b + HALF));
         high = _mm256_loadu_si256((const void *)(second + HALF));
-        EACH(rows, ADD_1)
+        EACH_ROW(rows, ADD_1)
     }
-    EACH(rows, STORE)
+    EACH_ROW(rows, STORE)
 #undef ZERO
 #undef ADD_0
 #undef ADD_1
@@ -159,7 +122,7 @@ AVX2 static void sum_rows(int32_t *acc, const uint8_t *numbers, const uint8_t *b
 AVX2 static void add_rest(int32_t *acc, const uint8_t *rows_of_a,
                           const struct int8_columns *columns, int64_t column, int rows)
 {
-    const __m256i one = _mm256_loadu_si256((const void *)ones);
+    const __m256i one = _mm256_loadu_si256((const void *)int8_ones);
     __m256i four = _mm256_setzero_si256();
     __m128i two = _mm_setzero_si128();
     int32_t sums[2 * INT8_MAX_ROWS];

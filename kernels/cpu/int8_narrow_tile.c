@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums of narrow rows by columns of unsigned bytes: eight k at a time meet in sums of 16 bits. */
+#include "kernels/cpu/gemm_tile.h"
 #include "kernels/cpu/int8.h"
 #include "kernels/cpu/int8_narrow.h"
 
 #if defined(__x86_64__)
-#include <immintrin.h>
+#include "kernels/cpu/int8_eights.h"
 #endif
 
 enum {
@@ -56,45 +57,6 @@ void int8_narrow_portable(int32_t *acc, const struct int8_narrow_sides *at, int6
 
 #define AVX2 __attribute__((target("avx2,fma")))
 
-static const int16_t ones[16]
-    __attribute__((aligned(32))) = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
-
-/* A sum + eight products of each column. As it stands, because no compiler keeps six rows by two vectors
- * and the columns in sixteen registers: so the ones come from memory. */
-#define ADD_EIGHT(sum, b, c, numbers)                                                              \
-    {                                                                                              \
-        __m256i x, y;                                                                              \
-                                                                                                   \
-        __asm__("vpbroadcastd %5, %1\n\t"                                                          \
-                "vpbroadcastd %6, %2\n\t"                                                          \
-                "vpmaddubsw %1, %3, %1\n\t"                                                        \
-                "vpmaddubsw %2, %4, %2\n\t"                                                        \
-                "vpaddw %2, %1, %1\n\t"                                                            \
-                "vpmaddwd %7, %1, %1\n\t"                                                          \
-                "vpaddd %1, %0, %0"                                                                \
-                : "+x"(sum), "=&x"(x), "=&x"(y)                                                    \
-                : "x"(b), "x"(c), "m"(*(const int32_t *)(numbers)),                                \
-                  "m"(*(const int32_t *)((numbers) + INT8_QUAD)), "m"(ones));                      \
-    }
-
-#define EACH(rows, DO)                                                                             \
-    DO(0)                                                                                          \
-    if ((rows) > 1) {                                                                              \
-        DO(1)                                                                                      \
-    }                                                                                              \
-    if ((rows) > 2) {                                                                              \
-        DO(2)                                                                                      \
-    }                                                                                              \
-    if ((rows) > 3) {                                                                              \
-        DO(3)                                                                                      \
-    }                                                                                              \
-    if ((rows) > 4) {                                                                              \
-        DO(4)                                                                                      \
-    }                                                                                              \
-    if ((rows) > 5) {                                                                              \
-        DO(5)                                                                                      \
-    }
-
 /* Some rows by one or two vectors of columns; both are constants wherever this is inlined. */
 AVX2 __attribute__((always_inline)) static inline void
 sum_tile(int32_t *acc, const struct int8_narrow *n, const int8_t *numbers, const uint8_t *b,
@@ -103,13 +65,13 @@ sum_tile(int32_t *acc, const struct int8_narrow *n, const int8_t *numbers, const
     __m256i sums[INT8_MAX_ROWS][2], low, high;
 
 #define ZERO(r)  sums[r][0] = sums[r][1] = _mm256_setzero_si256();
-#define ADD_0(r) ADD_EIGHT(sums[r][0], low, high, numbers + (r)*INT8_EIGHT)
-#define ADD_1(r) ADD_EIGHT(sums[r][1], low, high, numbers + (r)*INT8_EIGHT)
+#define ADD_0(r) INT8_ADD_UNSIGNED_COLUMNS(sums[r][0], low, high, numbers + (r)*INT8_EIGHT)
+#define ADD_1(r) INT8_ADD_UNSIGNED_COLUMNS(sums[r][1], low, high, numbers + (r)*INT8_EIGHT)
 #define STORE(r)                                                                                   \
     _mm256_storeu_si256((void *)(acc + (r)*INT8_LINE), sums[r][0]);                                \
     if (vectors > 1)                                                                               \
         _mm256_storeu_si256((void *)(acc + (r)*INT8_LINE + LANES), sums[r][1]);
-    EACH(rows, ZERO)
+    EACH_ROW(rows, ZERO)
     for (int64_t quad = 0; quad < n->quads; quad += 2, numbers += TILE) {
         /* Where there is no second one, its numbers are 0. */
         const uint8_t *first = b + offsets[quad];
@@ -117,14 +79,14 @@ sum_tile(int32_t *acc, const struct int8_narrow *n, const int8_t *numbers, const
 
         low = _mm256_loadu_si256((const void *)first);
         high = _mm256_loadu_si256((const void *)second);
-        EACH(rows, ADD_0)
+        EACH_ROW(rows, ADD_0)
         if (vectors > 1) {
             low = _mm256_loadu_si256((const void *)(first + HALF));
             high = _mm256_loadu_si256((const void *)(second + HALF));
-            EACH(rows, ADD_1)
+            EACH_ROW(rows, ADD_1)
         }
     }
-    EACH(rows, STORE)
+    EACH_ROW(rows, STORE)
 #undef ZERO
 #undef ADD_0
 #undef ADD_1
@@ -157,7 +119,7 @@ AVX2 static void add_rest(int32_t *acc, const struct int8_narrow_sides *at, int6
 {
     enum { ACROSS = 4 };
     const struct int8_narrow *n = at->narrow;
-    const __m256i one = _mm256_loadu_si256((const void *)ones);
+    const __m256i one = _mm256_loadu_si256((const void *)int8_ones);
     __m256i sums[ACROSS];
     const uint8_t *b[ACROSS];
 
