@@ -90,11 +90,29 @@ static void limit(int8_t *const numbers[], int8_t *const rest[], int count, int 
     }
 }
 
-/* The numbers that meet are 0, 1, 4 and 5; and 2, 3, 6 and 7. Returns whether there is a rest. */
+/* Whether the numbers that meet, 0, 1, 4 and 5, and 2, 3, 6 and 7, come to no more than MOST of either sign, as
+ * nearly all do. */
+static bool is_narrow(const int8_t numbers[INT8_EIGHT])
+{
+    for (int at = 0; at < INT8_QUAD; at += 2) {
+        const int8_t four[] = {numbers[at], numbers[at + 1], numbers[at + 4], numbers[at + 5]};
+        int up = 0, down = 0;
+
+        for (int i = 0; i < 4; i++) {
+            up += four[i] > 0 ? four[i] : 0;
+            down += four[i] < 0 ? -four[i] : 0;
+        }
+        if (up > MOST || down > MOST)
+            return false;
+    }
+    return true;
+}
+
+/* Returns whether there is a rest, which is written only then. */
 static bool narrow_eight(int8_t numbers[INT8_EIGHT], int8_t rest[INT8_EIGHT])
 {
-    uint64_t any;
-
+    if (is_narrow(numbers))
+        return false;
     memset(rest, 0, INT8_EIGHT);
     for (int at = 0; at < INT8_QUAD; at += 2) {
         int8_t *sums[] = {numbers + at, numbers + at + 1, numbers + at + 4, numbers + at + 5};
@@ -103,26 +121,27 @@ static bool narrow_eight(int8_t numbers[INT8_EIGHT], int8_t rest[INT8_EIGHT])
         limit(sums, rests, 4, 1);
         limit(sums, rests, 4, -1);
     }
-    memcpy(&any, rest, sizeof(any));
-    return any != 0;
+    return true;
 }
 
-/* A list that is being made. */
+/* A list that is being made, of `width` numbers in an entry. */
 struct list {
-    int32_t *rest;
+    int8_t *rest;
     uint16_t *places;
     int64_t count, most;
+    int width;
 };
 
-/* Four numbers, in as many entries as it takes until none saturates; false: there is no room. */
-static bool add_rest(struct list *list, int8_t numbers[INT8_QUAD], int64_t place)
+/* Numbers, in as many entries as it takes until none saturates; false: there is no room. */
+static bool add_rest(struct list *list, int8_t *numbers, int64_t place)
 {
-    int32_t any;
+    static const int8_t none[INT8_EIGHT];
+    const size_t width = (size_t)list->width;
 
-    for (memcpy(&any, numbers, sizeof(any)); any != 0; memcpy(&any, numbers, sizeof(any))) {
-        int8_t left[INT8_QUAD] = {0};
+    while (memcmp(numbers, none, width) != 0) {
+        int8_t left[INT8_EIGHT] = {0};
 
-        for (int at = 0; at < INT8_QUAD; at += 2) {
+        for (int at = 0; at < list->width; at += 2) {
             limit((int8_t *[]){numbers + at, numbers + at + 1},
                   (int8_t *[]){left + at, left + at + 1}, 2, 1);
             limit((int8_t *[]){numbers + at, numbers + at + 1},
@@ -130,9 +149,9 @@ static bool add_rest(struct list *list, int8_t numbers[INT8_QUAD], int64_t place
         }
         if (list->count == list->most)
             return false;
-        memcpy(&list->rest[list->count], numbers, INT8_QUAD);
+        memcpy(list->rest + (size_t)list->count * width, numbers, width);
         list->places[list->count++] = (uint16_t)place;
-        memcpy(numbers, left, sizeof(left));
+        memcpy(numbers, left, width);
     }
     return true;
 }
@@ -160,8 +179,8 @@ bool int8_narrow_pack(void *packed, int64_t m, int64_t k, int8_narrow_row_fn *ta
     struct parts p = parts_of(m, k);
     int32_t *sums = (void *)(start + p.sums);
     uint32_t *first = (void *)(start + p.first);
-    struct list list = {(void *)(start + p.rest), (void *)(start + p.places), 0,
-                        most_entries(m, k)};
+    struct list list = {(void *)(start + p.rest), (void *)(start + p.places), 0, most_entries(m, k),
+                        INT8_QUAD};
     int64_t eights = eights_of(k);
     int8_t row[INT8_MAX_K + INT8_EIGHT];
 
@@ -240,39 +259,8 @@ static void write_eight(const struct column *c, int64_t place, const int8_t numb
         memcpy(c->b + (2 * place + 1) * INT8_LINE, numbers + INT8_QUAD, INT8_QUAD);
 }
 
-/* A list of columns that is being made. */
-struct column_list {
-    uint32_t *first;
-    int64_t *rest;
-    uint16_t *places;
-    int64_t count, most;
-};
-
-/* As add_rest(), of eight numbers. */
-static bool add_column_rest(struct column_list *list, int8_t numbers[INT8_EIGHT], int64_t place)
-{
-    int64_t any;
-
-    for (memcpy(&any, numbers, sizeof(any)); any != 0; memcpy(&any, numbers, sizeof(any))) {
-        int8_t left[INT8_EIGHT] = {0};
-
-        for (int at = 0; at < INT8_EIGHT; at += 2) {
-            limit((int8_t *[]){numbers + at, numbers + at + 1},
-                  (int8_t *[]){left + at, left + at + 1}, 2, 1);
-            limit((int8_t *[]){numbers + at, numbers + at + 1},
-                  (int8_t *[]){left + at, left + at + 1}, 2, -1);
-        }
-        if (list->count == list->most)
-            return false;
-        memcpy(&list->rest[list->count], numbers, INT8_EIGHT);
-        list->places[list->count++] = (uint16_t)place;
-        memcpy(numbers, left, sizeof(left));
-    }
-    return true;
-}
-
 /* false: the list is full, and the column as it was but for what is listed of it. */
-static bool narrow_column(const struct column *c, struct column_list *list)
+static bool narrow_column(const struct column *c, struct list *list)
 {
     for (int64_t place = 0; 2 * place < c->quads; place++) {
         int8_t numbers[INT8_EIGHT], rest[INT8_EIGHT];
@@ -281,7 +269,7 @@ static bool narrow_column(const struct column *c, struct column_list *list)
         read_eight(numbers, c, place);
         if (!narrow_eight(numbers, rest))
             continue;
-        if (!add_column_rest(list, rest, place)) {
+        if (!add_rest(list, rest, place)) {
             list->count = begin;
             return false;
         }
@@ -291,14 +279,14 @@ static bool narrow_column(const struct column *c, struct column_list *list)
 }
 
 /* Put back what is listed of a column. */
-static void widen_column(const struct column *c, const struct column_list *list, int64_t begin,
+static void widen_column(const struct column *c, const struct list *list, int64_t begin,
                          int64_t end)
 {
     for (; begin < end; begin++) {
         int8_t numbers[INT8_EIGHT], rest[INT8_EIGHT];
 
         read_eight(numbers, c, list->places[begin]);
-        memcpy(rest, &list->rest[begin], sizeof(rest));
+        memcpy(rest, list->rest + begin * INT8_EIGHT, sizeof(rest));
         for (int i = 0; i < INT8_EIGHT; i++)
             numbers[i] = (int8_t)(numbers[i] + rest[i]);
         write_eight(c, list->places[begin], numbers);
@@ -309,21 +297,22 @@ void int8_columns_pack(void *list, uint8_t *b, int64_t n, int64_t k)
 {
     uint8_t *start = list;
     struct parts p = column_parts(n, k);
-    struct column_list l = {(void *)(start + p.first), (void *)(start + p.rest),
-                            (void *)(start + p.places), 0, most_column_entries(n, k)};
+    uint32_t *first = (void *)(start + p.first);
+    struct list l = {(void *)(start + p.rest), (void *)(start + p.places), 0,
+                     most_column_entries(n, k), INT8_EIGHT};
     int64_t unit = int8_packed_bytes(1, k), columns = int8_packed_units(n) * INT8_UNIT, at = 0;
     struct column c = {.quads = (k + INT8_QUAD - 1) / INT8_QUAD};
     bool fits = true;
 
     for (; fits && at < columns; at++) {
         c.b = b + at / INT8_UNIT * unit + at % INT8_UNIT * INT8_QUAD;
-        l.first[at] = (uint32_t)l.count;
+        first[at] = (uint32_t)l.count;
         fits = narrow_column(&c, &l);
     }
-    l.first[at] = (uint32_t)l.count;
+    first[at] = (uint32_t)l.count;
     *start = fits;
     while (!fits && at-- > 0) {
         c.b = b + at / INT8_UNIT * unit + at % INT8_UNIT * INT8_QUAD;
-        widen_column(&c, &l, l.first[at], l.first[at + 1]);
+        widen_column(&c, &l, first[at], first[at + 1]);
     }
 }
