@@ -282,6 +282,47 @@ static bool take_kernel(void *user, dnnl_primitive_desc_t desc, const char *name
     return true;
 }
 
+/* The one that is expected to be fastest; an empty name: none. */
+static struct kernel_conv_version first_of(const struct kernel_conv *shape, bool has_bias,
+                                           bool has_residual)
+{
+    struct kernel_conv_versions versions = {0};
+
+    conv_dnnl_list(shape, has_bias, has_residual, false, &versions);
+    return versions.count > 0 ? versions.items[0] : (struct kernel_conv_version){.name = ""};
+}
+
+static bool is_direct(const char *name)
+{
+    return strncmp(name, "dnnl:jit:avx2", strlen("dnnl:jit:avx2")) == 0;
+}
+
+bool conv_dnnl_find_direct(const struct kernel_conv *shape, const struct kernel_conv *inner,
+                           bool has_bias, bool has_residual, const char *prefix,
+                           struct kernel_conv_version *out_version)
+{
+    struct kernel_conv_version kernel;
+
+    if (!strstr(first_of(shape, has_bias, has_residual).name, "gemm:"))
+        return false;
+    kernel = first_of(inner, has_bias, has_residual);
+    if (!is_direct(kernel.name))
+        return false;
+    *out_version = kernel;
+    snprintf(out_version->name, sizeof(out_version->name), "%s%s", prefix,
+             kernel.name + strlen("dnnl:"));
+    return true;
+}
+
+bool conv_dnnl_direct_name(const char *version, const char *prefix,
+                           char out_name[KERNEL_CONV_VERSION_BYTES])
+{
+    if (strncmp(version, prefix, strlen(prefix)) != 0)
+        return false;
+    snprintf(out_name, KERNEL_CONV_VERSION_BYTES, "dnnl:%s", version + strlen(prefix));
+    return is_direct(out_name);
+}
+
 const char *conv_dnnl_prefer(const struct kernel_conv *shape)
 {
     /* One filter per channel: the older kernel needs 0.5 to 0.8 of the time up to some hundreds of

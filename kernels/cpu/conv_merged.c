@@ -39,51 +39,23 @@ static struct kernel_conv make_inner(const struct kernel_conv *shape)
     return inner;
 }
 
-/* The kernel of oneDNN that is expected to be fastest; an empty name: none. */
-static struct kernel_conv_version first_of(const struct kernel_conv *shape, bool has_bias,
-                                           bool has_residual)
-{
-    struct kernel_conv_versions versions = {0};
-
-    conv_dnnl_list(shape, has_bias, has_residual, false, &versions);
-    return versions.count > 0 ? versions.items[0] : (struct kernel_conv_version){.name = ""};
-}
-
-static bool is_direct(const char *name)
-{
-    return strncmp(name, "dnnl:jit:avx2", strlen("dnnl:jit:avx2")) == 0;
-}
-
-/* oneDNN's kernel behind it; false: there is nothing to gain. */
 static bool find_kernel(const struct kernel_conv *shape, bool has_bias, bool has_residual,
                         struct kernel_conv_version *out_kernel)
 {
     struct kernel_conv inner;
 
-    if (merged_groups(shape) == 0 || !strstr(first_of(shape, has_bias, has_residual).name, "gemm:"))
+    if (merged_groups(shape) == 0)
         return false;
     inner = make_inner(shape);
-    *out_kernel = first_of(&inner, has_bias, has_residual);
-    return is_direct(out_kernel->name);
-}
-
-static void name_of(const struct kernel_conv_version *kernel,
-                    char out_name[KERNEL_CONV_VERSION_BYTES])
-{
-    snprintf(out_name, KERNEL_CONV_VERSION_BYTES, "%s%s", prefix, kernel->name + strlen("dnnl:"));
+    return conv_dnnl_find_direct(shape, &inner, has_bias, has_residual, prefix, out_kernel);
 }
 
 void conv_merged_list(const struct kernel_conv *shape, bool has_bias, bool has_residual,
                       struct kernel_conv_versions *versions)
 {
-    struct kernel_conv_version kernel, *version = &versions->items[versions->count];
-
-    if (versions->count == KERNEL_CONV_VERSIONS_MAX ||
-        !find_kernel(shape, has_bias, has_residual, &kernel))
-        return;
-    *version = kernel;
-    name_of(&kernel, version->name);
-    versions->count++;
+    if (versions->count < KERNEL_CONV_VERSIONS_MAX &&
+        find_kernel(shape, has_bias, has_residual, &versions->items[versions->count]))
+        versions->count++;
 }
 
 const char *conv_merged_prefer(const struct kernel_conv *shape, bool has_bias, bool has_residual,
@@ -93,7 +65,7 @@ const char *conv_merged_prefer(const struct kernel_conv *shape, bool has_bias, b
 
     if (!find_kernel(shape, has_bias, has_residual, &kernel))
         return NULL;
-    name_of(&kernel, out_name);
+    memcpy(out_name, kernel.name, sizeof(kernel.name));
     return out_name;
 }
 
@@ -122,10 +94,7 @@ int conv_merged_create(const struct conv_request *request, const char *version,
     float *merged;
     int rc;
 
-    if (strncmp(version, prefix, strlen(prefix)) != 0 || merged_groups(request->shape) == 0)
-        return -ENOTSUP;
-    snprintf(kernel, sizeof(kernel), "dnnl:%s", version + strlen(prefix));
-    if (!is_direct(kernel))
+    if (!conv_dnnl_direct_name(version, prefix, kernel) || merged_groups(request->shape) == 0)
         return -ENOTSUP;
     merged = merge(request->shape, request->w);
     if (!merged)

@@ -68,21 +68,6 @@ static size_t image_bytes(const struct lines *lines)
            lines->unit;
 }
 
-/* The kernel of oneDNN that is expected to be fastest; an empty name: none. */
-static struct kernel_conv_version first_of(const struct kernel_conv *shape, bool has_bias,
-                                           bool has_residual)
-{
-    struct kernel_conv_versions versions = {0};
-
-    conv_dnnl_list(shape, has_bias, has_residual, false, &versions);
-    return versions.count > 0 ? versions.items[0] : (struct kernel_conv_version){.name = ""};
-}
-
-static bool is_direct(const char *name)
-{
-    return strncmp(name, "dnnl:jit:avx2", strlen("dnnl:jit:avx2")) == 0;
-}
-
 /* What windows read behind the last element of the innermost axis. */
 static int64_t reach_behind(const struct kernel_window *w)
 {
@@ -102,37 +87,24 @@ static bool is_possible(const struct kernel_conv *shape)
            (w->pad_begin[2] > BLOCK || reach_behind(w) > BLOCK);
 }
 
-/* oneDNN's kernel behind it; false: there is nothing to gain. To ask what oneDNN has takes a while: not
- * of the pads that each network has. */
+/* oneDNN's kernel behind it, of which it is not asked for the pads that each network has. */
 static bool find_kernel(const struct kernel_conv *shape, bool has_bias, bool has_residual,
                         struct kernel_conv_version *out_kernel)
 {
     struct kernel_conv inner;
 
-    if (!is_possible(shape) || !strstr(first_of(shape, has_bias, has_residual).name, "gemm:"))
+    if (!is_possible(shape))
         return false;
     make_inner(shape, &inner);
-    *out_kernel = first_of(&inner, has_bias, has_residual);
-    return is_direct(out_kernel->name);
-}
-
-static void name_of(const struct kernel_conv_version *kernel,
-                    char out_name[KERNEL_CONV_VERSION_BYTES])
-{
-    snprintf(out_name, KERNEL_CONV_VERSION_BYTES, "%s%s", prefix, kernel->name + strlen("dnnl:"));
+    return conv_dnnl_find_direct(shape, &inner, has_bias, has_residual, prefix, out_kernel);
 }
 
 void conv_padded_list(const struct kernel_conv *shape, bool has_bias, bool has_residual,
                       struct kernel_conv_versions *versions)
 {
-    struct kernel_conv_version kernel, *version = &versions->items[versions->count];
-
-    if (versions->count == KERNEL_CONV_VERSIONS_MAX ||
-        !find_kernel(shape, has_bias, has_residual, &kernel))
-        return;
-    *version = kernel;
-    name_of(&kernel, version->name);
-    versions->count++;
+    if (versions->count < KERNEL_CONV_VERSIONS_MAX &&
+        find_kernel(shape, has_bias, has_residual, &versions->items[versions->count]))
+        versions->count++;
 }
 
 const char *conv_padded_prefer(const struct kernel_conv *shape, bool has_bias, bool has_residual,
@@ -142,7 +114,7 @@ const char *conv_padded_prefer(const struct kernel_conv *shape, bool has_bias, b
 
     if (!find_kernel(shape, has_bias, has_residual, &kernel))
         return NULL;
-    name_of(&kernel, out_name);
+    memcpy(out_name, kernel.name, sizeof(kernel.name));
     return out_name;
 }
 
@@ -234,10 +206,7 @@ int conv_padded_create(const struct conv_request *request, const char *version,
     struct padded_plan *plan;
     int rc;
 
-    if (strncmp(version, prefix, strlen(prefix)) != 0 || !is_possible(request->shape))
-        return -ENOTSUP;
-    snprintf(kernel, sizeof(kernel), "dnnl:%s", version + strlen(prefix));
-    if (!is_direct(kernel))
+    if (!conv_dnnl_direct_name(version, prefix, kernel) || !is_possible(request->shape))
         return -ENOTSUP;
     plan = calloc(1, sizeof(*plan));
     if (!plan)

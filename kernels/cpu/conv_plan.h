@@ -45,6 +45,16 @@ void conv_dnnl_list(const struct kernel_conv *shape, bool has_bias, bool has_res
 /** Which of them is expected to be faster than its first; NULL: none. */
 const char *conv_dnnl_prefer(const struct kernel_conv *shape);
 
+/** Where it multiplies unrolled images for `shape` and has a direct kernel for AVX2 for `inner`: that kernel, called by
+ *  `prefix` in place of its library's. false: there is nothing to gain by the other. To ask takes a while. */
+bool conv_dnnl_find_direct(const struct kernel_conv *shape, const struct kernel_conv *inner,
+                           bool has_bias, bool has_residual, const char *prefix,
+                           struct kernel_conv_version *out_version);
+
+/** What conv_dnnl_create() calls a kernel that is called so; false: it is none. */
+bool conv_dnnl_direct_name(const char *version, const char *prefix,
+                           char out_name[KERNEL_CONV_VERSION_BYTES]);
+
 /** Errors as kernel_conv_plan_create(). */
 int conv_dnnl_create(const struct conv_request *request, const char *version,
                      struct kernel_conv_plan **out_plan);
