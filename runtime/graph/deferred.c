@@ -14,6 +14,55 @@ void value_defer_data(struct value *value, const void *data)
 {
     value_share_data(value, data);
     value->is_deferred = true;
+    value->stored = DTYPE_F32;
+}
+
+void value_defer_half(struct value *value)
+{
+    value->stored = value->dtype;
+    value->dtype = DTYPE_F32;
+    value->is_deferred = true;
+}
+
+bool value_is_stored_as(const struct value *value, enum dtype dtype)
+{
+    return value->is_deferred && value->stored == dtype && !value->factors;
+}
+
+bool value_take_back(struct value *value, enum dtype dtype)
+{
+    if (!value_is_stored_as(value, dtype))
+        return false;
+    value->dtype = dtype;
+    value->is_deferred = false;
+    return true;
+}
+
+size_t value_stored_bytes(const struct value *value)
+{
+    return dtype_bytes(value->is_deferred ? value->stored : value->dtype);
+}
+
+static float widened(enum dtype dtype, uint16_t bits)
+{
+    uint32_t magnitude = bits & 0x7fff, sign = (uint32_t)(bits & 0x8000) << 16;
+    union {
+        uint32_t bits;
+        float number;
+    } wide;
+
+    if (dtype == DTYPE_BF16) {
+        wide.bits = (uint32_t)bits << 16;
+        return wide.number;
+    }
+    wide.bits = magnitude << 13;
+    if (magnitude <
+        0x7c00) /* its exponent, or that of what is below the smallest normal, counts from elsewhere */
+        wide.number *= 0x1p112f;
+    else
+        wide.bits |= 0x7f800000;
+    wide.bits |= sign;
+    return wide.number;
 }
 
 static void scale(const struct value *value, size_t begin, size_t count, float *numbers)
@@ -28,7 +77,10 @@ const float *value_read(const struct value *value, size_t begin, size_t count, f
 {
     if (!value->is_deferred)
         return (const float *)value->data + begin;
-    if (count > 0)
+    if (value->stored != DTYPE_F32)
+        for (size_t i = 0; i < count; i++)
+            room[i] = widened(value->stored, ((const uint16_t *)value->data)[begin + i]);
+    else if (count > 0)
         memcpy(room, (const char *)value->data + begin * sizeof(*room), count * sizeof(*room));
     if (value->factors)
         scale(value, begin, count, room);
@@ -37,7 +89,7 @@ const float *value_read(const struct value *value, size_t begin, size_t count, f
 
 int value_settle(struct value *value)
 {
-    size_t count = (size_t)shape_elements(&value->shape);
+    size_t count = (size_t)shape_elements(&value->shape), bytes = value_stored_bytes(value);
     float *data;
 
     if (!value->is_deferred)
@@ -49,7 +101,7 @@ int value_settle(struct value *value)
         size_t part = count - begin < PART ? count - begin : PART;
 
         value_read(value, begin, part, data + begin);
-        value_give_back(value, begin * sizeof(*data), part * sizeof(*data));
+        value_give_back(value, begin * bytes, part * bytes);
     }
     value_set_data(value, data);
     return 0;

@@ -137,8 +137,10 @@ struct value {
     char *dim_names[SHAPE_MAX_RANK]; /* symbolic names ("batch") of the model's dims, or NULL */
     void *data;     /* constant: dense, row-major, 64-byte aligned unless it is shared */
     bool is_shared; /* data is a part of a file that the graph has mapped, aligned for its dtype */
-    /* Shared float32 for now, of no alignment: only value_read() looks at it, until value_settle(). */
+    /* Float32 for now: only value_read() looks at it, until value_settle(). It lies in a file, of no alignment, or
+     * in half precision. */
     bool is_deferred;
+    enum dtype stored; /* of a deferred constant: what its data is */
     double *
         factors; /* of a deferred constant: one for each of dims[0]; owned; NULL: it is as stored */
     /* Content that shapes were inferred from, as long as the graph's inputs have the content that
@@ -146,10 +148,12 @@ struct value {
     void *known;
     bool decides_nodes; /* an input: which nodes there are was decided by what is known of it */
     bool decides_sizes; /* shapes were inferred from its content, or from what is computed of it */
-    bool stays_wide;    /* pass_half() leaves it in float32: see pass_mark_wide() */
-    bool is_narrowed;   /* pass_half() made it what it is: numbers that are too large become the
+    bool
+        stays_wide; /* pass_half() leaves it in float32: see pass_mark_wide(); pass_widen() in half precision:
+                           see pass_mark_steps() */
+    bool is_narrowed;      /* pass_half() made it what it is: numbers that are too large become the
                            largest, not infinite */
-    struct node *producer;   /* NULL for graph inputs and constants */
+    struct node *producer; /* NULL for graph inputs and constants */
     struct node **consumers; /* one entry per use, in any order: a node that reads it twice is in
                                 twice */
     uint32_t *read_as;       /* per entry of consumers: which of the node's inputs it is */
@@ -303,6 +307,18 @@ void value_share_data(struct value *value, const void *data);
 /** Make a float32 value a constant of which nothing is copied yet: `data` lies in memory that the graph has mapped,
  *  aligned or not. value_set_data() and value_settle() end that. */
 void value_defer_data(struct value *value, const void *data);
+
+/** Make a constant of half precision one of float32 whose data stays what it is: value_settle() widens it. */
+void value_defer_half(struct value *value);
+
+/** End that, where the type is the one that its data has, and there are no factors. Returns whether it did. */
+bool value_take_back(struct value *value, enum dtype dtype);
+
+/** Whether value_take_back() would. */
+bool value_is_stored_as(const struct value *value, enum dtype dtype);
+
+/** Bytes of an element of a constant as it lies. */
+size_t value_stored_bytes(const struct value *value);
 
 /** The elements of a float32 constant from `begin` on, deferred or not, multiplied by its factors. Returns where
  *  they are: in `room`, which has room for `count`, or where they have been all along. */
