@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* load_and_run: options, wiring, exit status. */
 #include <errno.h>
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,6 +98,7 @@ static struct pass_options passes_of(const struct run_options *options)
                                                   : DTYPE_NONE,
         .half_sums = options->cuda,
         .half_where_large = !options->cuda,
+        .widens = !options->cuda,
         .folds_scales = options->cuda,
         .joins_gelu = options->cuda,
         .joins_half_attention = options->cuda,
@@ -505,18 +505,6 @@ static void wait_for_debugger(void)
     getchar();
 }
 
-/* Weights are copied often on their way to half precision: what is large goes back to the system as it is
- * freed, and leaves no holes between what stays. */
-static void free_at_once(const struct run_options *options)
-{
-#if defined(__GLIBC__)
-    enum { LARGE = 1 << 17 };
-
-    if (options->fp16 || options->bf16 || options->ioc16)
-        mallopt(M_MMAP_THRESHOLD, LARGE);
-#endif
-}
-
 /* Times of a GPU, for --fast-run or from its policy, are also those of layouts. */
 static void set_layouts(struct run_options *options, struct layout_choice *layouts)
 {
@@ -557,7 +545,6 @@ static int run_command(int argc, char **argv)
         return complain(EXIT_REFUSED, &diag);
     if (rc < 0)
         return options_complain(&load_and_run_command, &diag);
-    free_at_once(&options);
     if (options.wait_gdb)
         wait_for_debugger();
     rc = limits_start(&options.limits, &diag);

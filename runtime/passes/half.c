@@ -97,14 +97,16 @@ static bool fits(const struct value *value, enum dtype dtype)
     float most = dtype == DTYPE_F16 ? 0x1.ffcp15f : 0x1.fep127f;
     float least = dtype == DTYPE_F16 ? 0x1p-14f : 0x1p-126f; /* below, digits are lost */
     int64_t count = shape_elements(&value->shape);
+    size_t bytes = value_stored_bytes(value);
     float largest = 0;
 
+    if (value_is_stored_as(value, dtype))
+        return true;
     for (int64_t begin = 0; begin < count; begin += PART) {
         int64_t end = begin + PART < count ? begin + PART : count;
 
         largest = fmaxf(largest, largest_of(value, begin, end));
-        value_give_back(value, (size_t)begin * sizeof(float),
-                        (size_t)(end - begin) * sizeof(float));
+        value_give_back(value, (size_t)begin * bytes, (size_t)(end - begin) * bytes);
     }
     return largest == 0 || (largest >= least && largest <= most);
 }
@@ -181,20 +183,17 @@ static void choose(const struct choice *choice)
     }
 }
 
-static int narrow(struct value *value, enum dtype dtype)
+static int narrow_data(struct value *value, enum dtype dtype)
 {
     struct kernel_table kernels;
     enum kernel_dtype to = KERNEL_F32;
-    size_t count = (size_t)shape_elements(&value->shape);
+    size_t count = (size_t)shape_elements(&value->shape), bytes = value_stored_bytes(value);
     float room[ROOM];
     void *data;
 
-    value->dtype = dtype;
-    value->is_narrowed = true;
-    free(value->known); /* in float32; nothing that is stored in half decides anything */
-    value->known = NULL;
-    if (!value->data)
+    if (value_take_back(value, dtype))
         return 0;
+    value->dtype = dtype;
     data = graph_alloc_data((size_t)shape_bytes(&value->shape, dtype));
     if (!data)
         return -ENOMEM;
@@ -206,10 +205,21 @@ static int narrow(struct value *value, enum dtype dtype)
         kernels.cast.fn((uint16_t *)data + begin, to, value_read(value, begin, part, room),
                         KERNEL_F32, part);
         if (done % PART == 0 || done == count)
-            value_give_back(value, (done - 1) / PART * PART * sizeof(float),
-                            ((done - 1) % PART + 1) * sizeof(float));
+            value_give_back(value, (done - 1) / PART * PART * bytes,
+                            ((done - 1) % PART + 1) * bytes);
     }
     value_set_data(value, data);
+    return 0;
+}
+
+static int narrow(struct value *value, const struct pass_options *options)
+{
+    value->is_narrowed = !options->half_is_own;
+    free(value->known); /* in float32; nothing that is stored in half decides anything */
+    value->known = NULL;
+    if (value->data)
+        return narrow_data(value, options->half);
+    value->dtype = options->half;
     return 0;
 }
 
@@ -314,7 +324,7 @@ int pass_half(struct graph *graph, const struct pass_options *options, struct di
         choose(&choice);
     for (uint32_t i = 0; rc == 0 && i < graph->value_count; i++)
         if (choice.is_half[i])
-            rc = narrow(graph->values[i], dtype);
+            rc = narrow(graph->values[i], options);
     if (rc == 0 && options->joins_half_attention)
         rc = mark_attention(graph, dtype);
     if (rc == 0)

@@ -53,9 +53,16 @@ static bool is_reduction(const struct node *node)
     return node->domain[0] == '\0' && call_binder(node->op_type) == call_bind_reduce;
 }
 
-static void mark(struct value *value)
+/* What is marked, because of what reads it. */
+struct marking {
+    const struct graph *graph;
+    enum dtype dtype; /* of what is marked */
+    uint32_t (*inputs)(const struct node *node);
+};
+
+static void mark(struct value *value, enum dtype dtype)
 {
-    if (value && value->dtype == DTYPE_F32)
+    if (value && value->dtype == dtype)
         value->stays_wide = true;
 }
 
@@ -67,14 +74,22 @@ static bool makes_wide(const struct node *node)
     return false;
 }
 
-static void mark_inputs(const struct graph *graph, const struct node *node)
+static void mark_inputs(const struct marking *marking, const struct node *node)
 {
-    uint32_t inputs = inputs_of_reader(node);
-    bool is_passed_on = makes_wide(node) && (is_elementwise(graph, node) || call_moves(node));
+    uint32_t inputs = marking->inputs(node);
+    bool is_passed_on =
+        makes_wide(node) && (is_elementwise(marking->graph, node) || call_moves(node));
 
     for (uint32_t i = 0; i < node->input_count; i++)
         if (is_passed_on || (i < 32 && (inputs >> i & 1) != 0))
-            mark(node->inputs[i]);
+            mark(node->inputs[i], marking->dtype);
+}
+
+/* Readers stand behind what they read. */
+static void mark_all(const struct marking *marking)
+{
+    for (uint32_t n = marking->graph->node_count; n-- > 0;)
+        mark_inputs(marking, marking->graph->nodes[n]);
 }
 
 /* What a term is made of may be rounded: it is squared, or raised to a power, behind that. */
@@ -84,14 +99,27 @@ static void mark_terms(const struct graph *graph, const struct node *node)
 
     if (terms && terms->producer && is_elementwise(graph, terms->producer) && is_reduction(node) &&
         makes_wide(node))
-        mark(terms);
+        mark(terms, DTYPE_F32);
 }
 
 void pass_mark_wide(const struct graph *graph)
 {
-    /* Readers stand behind what they read. */
-    for (uint32_t n = graph->node_count; n-- > 0;)
-        mark_inputs(graph, graph->nodes[n]);
+    mark_all(&(const struct marking){graph, DTYPE_F32, inputs_of_reader});
     for (uint32_t n = 0; n < graph->node_count; n++)
         mark_terms(graph, graph->nodes[n]);
+}
+
+/* Operators that are not defined everywhere, but smooth where they are: to round less is no step. */
+static uint32_t inputs_of_step(const struct node *node)
+{
+    static const char *const smooth[] = {"Acos", "Acosh",      "Asin",         "Atanh", "Cos",
+                                         "Det",  "Div",        "Log",          "Pow",   "Sin",
+                                         "Sqrt", "Reciprocal", "ReduceLogSum", "Tan",   NULL};
+
+    return is_named(node, smooth) ? 0 : inputs_of_reader(node);
+}
+
+void pass_mark_steps(const struct graph *graph, enum dtype dtype)
+{
+    mark_all(&(const struct marking){graph, dtype, inputs_of_step});
 }

@@ -2,9 +2,25 @@
 /* All optimisations, in the order that works. */
 #include "runtime/passes/pass.h"
 
-int graph_optimise(struct graph *graph, const struct pass_options *options, eval_fn *eval,
+/* A model of half precision is optimised as one of float32 that shall be stored so. */
+static int widen(struct graph *graph, struct pass_options *options, struct diag *diag)
+{
+    enum dtype dtype;
+    int rc = 0;
+
+    if (options->widens && options->half == DTYPE_NONE)
+        rc = pass_widen(graph, &dtype, diag);
+    if (rc > 0) {
+        options->half = dtype;
+        options->half_where_large = options->half_is_own = true;
+    }
+    return rc;
+}
+
+int graph_optimise(struct graph *graph, const struct pass_options *asked, eval_fn *eval,
                    struct diag *diag)
 {
+    struct pass_options own = *asked, *options = &own;
     /* Constants first: batch norm and bias can be folded only into weights that are constants.
      * Identities before fusions, because they stand between the nodes that fuse. */
     int rc = pass_take_constants(graph, diag);
@@ -14,6 +30,8 @@ int graph_optimise(struct graph *graph, const struct pass_options *options, eval
         rc = pass_fold_quantised(graph, diag);
     if (rc >= 0 && !options->no_inference)
         rc = pass_fold_constants(graph, options->half != DTYPE_NONE, eval, diag);
+    if (rc >= 0 && !options->no_inference)
+        rc = widen(graph, options, diag);
     if (rc >= 0 && !options->no_inference)
         rc = pass_drop_identities(graph, diag);
     if (rc >= 0 && !options->no_inference)

@@ -29,6 +29,11 @@ struct pass_options {
     /* Tensors between operators are stored so only where they take a noticeable part of the memory; else
      * weights alone are. */
     bool half_where_large;
+    bool
+        half_is_own; /* the model says so itself: what is too large for the type becomes infinite */
+    /* Of a model that says float16 or bfloat16, what lies between operators is float32, but as half_where_large
+     * says; operators become others as in a model of float32. Not where `half` asks for something else. */
+    bool widens;
     bool folds_scales; /* products with a number go into matrix products, as a device has them */
     bool joins_gelu;   /* GELUs by tanh go into matrix products, as a device's library has them */
     /* Attention in smaller operators becomes one, for a device's kernel: of float32, and of what is
@@ -120,6 +125,25 @@ int pass_fuse(struct graph *graph, const struct pass_options *options, struct di
  * Before pass_fuse() and pass_fuse_chains(), which make one operator of several.
  */
 void pass_mark_wide(const struct graph *graph);
+
+/**
+ * Sets stays_wide of tensors of this type of half precision in which a difference of one rounding would not be a small
+ * error: what is compared, sorted, selected by, rounded or cast to an integer, with all that it is made of, as
+ * above. Each operator rounds them as the model says.
+ */
+void pass_mark_steps(const struct graph *graph, enum dtype dtype);
+
+/**
+ * Of a model whose weights are float16 or bfloat16, and more than a few: what it has in that type between operators becomes float32, as they compute in it one by one (call_widens()),
+ * or only move it; casts between the two do nothing from here on. Weights stay as they are, and are deferred;
+ * smaller constants are widened. Inputs and outputs of the graph keep their types, and so does
+ *
+ *  - what pass_mark_steps() marks, and all that decides_sizes;
+ *  - what is cast to the type, and by all that read it to another one: somebody wants the rounding.
+ *
+ * Returns how many values became float32, and of what, where some did: pass_half() is to have that type.
+ */
+int pass_widen(struct graph *graph, enum dtype *out_dtype, struct diag *diag);
 
 /**
  * Store weights and tensors between operators as dtype, float16 or bfloat16, where the operators
