@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One loaded model, ready to run. */
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,6 +99,26 @@ static int64_t constant_bytes(const struct graph *graph)
     return total;
 }
 
+static bool is_half(enum dtype dtype)
+{
+    return dtype == DTYPE_F16 || dtype == DTYPE_BF16;
+}
+
+/* Weights of half precision, or on their way to it, are copied often: what is large goes back to the system as it is
+ * freed, and leaves no holes between what stays. */
+static void free_at_once(const struct graph *graph, enum dtype half)
+{
+#if defined(__GLIBC__)
+    enum { LARGE = 1 << 17 };
+
+    for (uint32_t i = 0; half == DTYPE_NONE && i < graph->value_count; i++)
+        if (graph->values[i]->data && is_half(graph->values[i]->dtype))
+            half = graph->values[i]->dtype;
+    if (half != DTYPE_NONE)
+        mallopt(M_MMAP_THRESHOLD, LARGE);
+#endif
+}
+
 int session_prepare(struct session *session, const struct session_config *config, struct diag *diag)
 {
     struct graph *graph = session->graph;
@@ -115,6 +136,7 @@ int session_prepare(struct session *session, const struct session_config *config
     session->infer_end_ns = ot_clock_ns(CLOCK_REALTIME);
     if (rc == 0)
         rc = keep_text(config, session, &session->text_before, diag);
+    free_at_once(graph, config->passes.half);
     if (rc == 0)
         rc = graph_optimise(graph, &config->passes, eval_node_as_run, diag);
     session->parameter_bytes = constant_bytes(graph);
