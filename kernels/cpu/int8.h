@@ -173,15 +173,15 @@ struct int8_steps {
 /** Bytes of `rows` widened rows. */
 int64_t int8_wide_bytes(int64_t rows, int64_t k);
 
-/** Widen rows [row, row_end) of p's a into `wide`, where row stands first. */
+/** Widen rows [row, row_end) of p's a, or lay them out for narrow columns, into `wide`, where row stands first. */
 void int8_widen_rows(const struct int8_product *p, int8_widen_fn *widen, int64_t row,
                      int64_t row_end, int16_t *wide);
 
 /** Bytes of 64-byte aligned scratch that int8_run() wants. */
 int64_t int8_run_room(int64_t m, int64_t k);
 
-/** All of a product, by the calling thread's team. block_rows: a multiple of INT8_MAX_ROWS, of the
- *  blocks that are shared out. */
+/** All of a product, by the calling thread's team. block_rows: a multiple of INT8_MAX_ROWS and
+ *  INT8_NARROW_ROWS, of the blocks that are shared out. */
 void int8_run(const struct int8_product *p, const struct int8_steps *steps, int64_t block_rows,
               void *workspace);
 

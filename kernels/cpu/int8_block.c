@@ -604,7 +604,7 @@ ISA_BODY void do_narrow_panel(const struct int8_product *p, int8_narrow_fn *sum,
                               int64_t row_end, const struct panel *panel, struct quantise quantise)
 {
     int64_t places[INT8_MAX_UNITS];
-    int32_t acc[INT8_MAX_ROWS * INT8_LINE] = {0};
+    int32_t acc[INT8_NARROW_ROWS * INT8_LINE] = {0};
     struct int8_narrow_sides sides = {.narrow = p->narrow,
                                       .b = p->b,
                                       .units = places,
@@ -612,8 +612,8 @@ ISA_BODY void do_narrow_panel(const struct int8_product *p, int8_narrow_fn *sum,
                                       .vectors = (panel->columns + 7) / 8};
 
     place_units(p, panel, places);
-    for (; row < row_end; row += INT8_MAX_ROWS) {
-        int rows = (int)(row_end - row < INT8_MAX_ROWS ? row_end - row : INT8_MAX_ROWS);
+    for (; row < row_end; row += INT8_NARROW_ROWS) {
+        int rows = (int)(row_end - row < INT8_NARROW_ROWS ? row_end - row : INT8_NARROW_ROWS);
 
         sum(acc, &sides, row, rows);
         for (int r = 0; r < rows; r++)
@@ -627,12 +627,12 @@ ISA_BODY void do_column_panel(const struct int8_product *p, int8_columns_fn *sum
 {
     int64_t first = panel->begin / INT8_UNIT;
     int units = (panel->columns + INT8_UNIT - 1) / INT8_UNIT;
-    int32_t acc[INT8_MAX_ROWS * INT8_LINE] = {0};
+    int32_t acc[INT8_NARROW_ROWS * INT8_LINE] = {0};
 
-    for (; row < row_end; row += INT8_MAX_ROWS) {
-        int rows = (int)(row_end - row < INT8_MAX_ROWS ? row_end - row : INT8_MAX_ROWS);
-        int64_t tiles = (row - p->wide_row) / INT8_MAX_ROWS;
-        const uint8_t *a = (const uint8_t *)p->wide + tiles * int8_wide_bytes(1, p->k);
+    for (; row < row_end; row += INT8_NARROW_ROWS) {
+        int rows = (int)(row_end - row < INT8_NARROW_ROWS ? row_end - row : INT8_NARROW_ROWS);
+        int64_t tiles = (row - p->wide_row) / INT8_NARROW_ROWS;
+        const uint8_t *a = (const uint8_t *)p->wide + tiles * int8_columns_laid(p->k);
 
         for (int u = 0; u < units; u++)
             sum(acc + (int64_t)u * INT8_UNIT, a, p->b + unit_at(p, first + u), p->columns,

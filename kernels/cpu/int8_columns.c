@@ -2,7 +2,6 @@
 /* Sums of rows of unsigned bytes by narrow columns: eight k at a time meet in sums of 16 bits. */
 #include <string.h>
 
-#include "kernels/cpu/gemm_tile.h"
 #include "kernels/cpu/int8.h"
 #include "kernels/cpu/int8_narrow.h"
 
@@ -13,14 +12,14 @@
 enum {
     LANES = 8, /* columns of a vector */
     HALF = LANES * INT8_QUAD,
-    TILE = INT8_MAX_ROWS * INT8_EIGHT,
+    TILE = INT8_NARROW_ROWS * INT8_EIGHT,
 };
 
 void int8_columns_lay(int16_t *out, const struct int8_sides *sides, int rows)
 {
     int64_t whole = sides->k / INT8_EIGHT;
 
-    for (int r = 0; r < INT8_MAX_ROWS; r++) {
+    for (int r = 0; r < INT8_NARROW_ROWS; r++) {
         uint8_t *to = (uint8_t *)out + (int64_t)r * INT8_EIGHT;
         const uint8_t *a = sides->a + (r < rows ? r : 0) * sides->a_line;
 
@@ -73,30 +72,35 @@ void int8_columns_portable(int32_t *acc, const uint8_t *rows_of_a, const uint8_t
 AVX2 __attribute__((always_inline)) static inline void
 sum_unit(int32_t *acc, const uint8_t *numbers, const uint8_t *b, int64_t quads, int rows)
 {
-    __m256i sums[INT8_MAX_ROWS][2], low, high;
+    const __m256i one = _mm256_loadu_si256((const void *)int8_ones);
+    __m256i sums[INT8_NARROW_ROWS][2], low[2], high[2];
 
-#define ZERO(r)  sums[r][0] = sums[r][1] = _mm256_setzero_si256();
-#define ADD_0(r) INT8_ADD_UNSIGNED_NUMBERS(sums[r][0], low, high, numbers + (r)*INT8_EIGHT)
-#define ADD_1(r) INT8_ADD_UNSIGNED_NUMBERS(sums[r][1], low, high, numbers + (r)*INT8_EIGHT)
+#define ZERO(r) sums[r][0] = sums[r][1] = _mm256_setzero_si256();
+#define ADD(r)                                                                                     \
+    {                                                                                              \
+        __m256i first_four = INT8_FOUR_OF(numbers + (r)*INT8_EIGHT);                               \
+        __m256i second_four = INT8_FOUR_OF(numbers + (r)*INT8_EIGHT + INT8_QUAD);                  \
+                                                                                                   \
+        INT8_ADD_EIGHT(sums[r][0], first_four, low[0], second_four, high[0], one);                 \
+        INT8_ADD_EIGHT(sums[r][1], first_four, low[1], second_four, high[1], one);                 \
+    }
 #define STORE(r)                                                                                   \
     _mm256_storeu_si256((void *)(acc + (r)*INT8_LINE), sums[r][0]);                                \
     _mm256_storeu_si256((void *)(acc + (r)*INT8_LINE + LANES), sums[r][1]);
-    EACH_ROW(rows, ZERO)
+    EACH_FOURTH(rows, ZERO)
     for (int64_t quad = 0; quad < quads; quad += 2, numbers += TILE, b += 2 * INT8_LINE) {
         /* Where there is no second one, the numbers of a are 0. */
         const uint8_t *second = quad + 1 < quads ? b + INT8_LINE : b;
 
-        low = _mm256_loadu_si256((const void *)b);
-        high = _mm256_loadu_si256((const void *)second);
-        EACH_ROW(rows, ADD_0)
-        low = _mm256_loadu_si256((const void *)(b + HALF));
-        high = _mm256_loadu_si256((const void *)(second + HALF));
-        EACH_ROW(rows, ADD_1)
+        low[0] = _mm256_loadu_si256((const void *)b);
+        high[0] = _mm256_loadu_si256((const void *)second);
+        low[1] = _mm256_loadu_si256((const void *)(b + HALF));
+        high[1] = _mm256_loadu_si256((const void *)(second + HALF));
+        EACH_FOURTH(rows, ADD)
     }
-    EACH_ROW(rows, STORE)
+    EACH_FOURTH(rows, STORE)
 #undef ZERO
-#undef ADD_0
-#undef ADD_1
+#undef ADD
 #undef STORE
 }
 
@@ -113,8 +117,6 @@ AVX2 static void sum_rows(int32_t *acc, const uint8_t *numbers, const uint8_t *b
         ROWS(2)
         ROWS(3)
         ROWS(4)
-        ROWS(5)
-        ROWS(6)
     }
 }
 
@@ -123,22 +125,17 @@ AVX2 static void add_rest(int32_t *acc, const uint8_t *rows_of_a,
                           const struct int8_columns *columns, int64_t column, int rows)
 {
     const __m256i one = _mm256_loadu_si256((const void *)int8_ones);
-    __m256i four = _mm256_setzero_si256();
-    __m128i two = _mm_setzero_si128();
-    int32_t sums[2 * INT8_MAX_ROWS];
+    __m256i two = _mm256_setzero_si256(); /* sums of each row */
+    int32_t sums[2 * INT8_NARROW_ROWS];
 
     for (uint32_t e = columns->first[column]; e < columns->first[column + 1]; e++) {
         const uint8_t *a = rows_of_a + (int64_t)columns->places[e] * TILE;
-        __m256i numbers = _mm256_set1_epi64x(columns->rest[e]);
-        __m256i pairs = _mm256_maddubs_epi16(_mm256_loadu_si256((const void *)a), numbers);
-        __m128i others = _mm_maddubs_epi16(_mm_loadu_si128((const void *)(a + 32)),
-                                           _mm256_castsi256_si128(numbers));
+        __m256i pairs = _mm256_maddubs_epi16(_mm256_loadu_si256((const void *)a),
+                                             _mm256_set1_epi64x(columns->rest[e]));
 
-        four = _mm256_add_epi32(four, _mm256_madd_epi16(pairs, one));
-        two = _mm_add_epi32(two, _mm_madd_epi16(others, _mm256_castsi256_si128(one)));
+        two = _mm256_add_epi32(two, _mm256_madd_epi16(pairs, one));
     }
-    _mm256_storeu_si256((void *)sums, four);
-    _mm_storeu_si128((void *)(sums + 8), two);
+    _mm256_storeu_si256((void *)sums, two);
     for (int r = 0; r < rows; r++)
         acc[r * INT8_LINE] += sums[2 * r] + sums[2 * r + 1];
 }

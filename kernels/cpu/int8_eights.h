@@ -9,28 +9,26 @@
 static const int16_t int8_ones[16]
     __attribute__((aligned(32))) = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 
-/* A sum + eight products of each column. As it stands, because no compiler keeps six rows by two vectors
- * and the columns in sixteen registers: so the ones come from memory. Either the columns are unsigned
- * or the numbers: what multiplies wants to know which. */
-#define INT8_ADD_EIGHT(x_operands, y_operands, sum, b, c, numbers)                                 \
-    {                                                                                              \
-        __m256i x, y;                                                                              \
-                                                                                                   \
-        __asm__("vpbroadcastd %5, %1\n\t"                                                          \
-                "vpbroadcastd %6, %2\n\t"                                                          \
-                "vpmaddubsw " x_operands ", %1\n\t"                                                \
-                "vpmaddubsw " y_operands ", %2\n\t"                                                \
-                "vpaddw %2, %1, %1\n\t"                                                            \
-                "vpmaddwd %7, %1, %1\n\t"                                                          \
-                "vpaddd %1, %0, %0"                                                                \
-                : "+x"(sum), "=&x"(x), "=&x"(y)                                                    \
-                : "x"(b), "x"(c), "m"(*(const int32_t *)(numbers)),                                \
-                  "m"(*(const int32_t *)((numbers) + INT8_QUAD)), "m"(int8_ones));                 \
-    }
+/* Four numbers of a row in each column. */
+#define INT8_FOUR_OF(numbers) _mm256_broadcastd_epi32(_mm_loadu_si32(numbers))
 
-#define INT8_ADD_UNSIGNED_COLUMNS(sum, b, c, numbers)                                              \
-    INT8_ADD_EIGHT("%1, %3", "%2, %4", sum, b, c, numbers)
-#define INT8_ADD_UNSIGNED_NUMBERS(sum, b, c, numbers)                                              \
-    INT8_ADD_EIGHT("%3, %1", "%4, %2", sum, b, c, numbers)
+/* sum + eight products of each column: unsigned bytes by narrow ones, twice. */
+#define INT8_ADD_EIGHT(sum, a, b, c, d, one)                                                       \
+    (sum) = _mm256_add_epi32(                                                                      \
+        sum, _mm256_madd_epi16(                                                                    \
+                 _mm256_add_epi16(_mm256_maddubs_epi16(a, b), _mm256_maddubs_epi16(c, d)), one))
+
+/* Written out, not a loop: what a compiler unrolls late stays an array in memory. rows: at most four. */
+#define EACH_FOURTH(rows, DO)                                                                      \
+    DO(0)                                                                                          \
+    if ((rows) > 1) {                                                                              \
+        DO(1)                                                                                      \
+    }                                                                                              \
+    if ((rows) > 2) {                                                                              \
+        DO(2)                                                                                      \
+    }                                                                                              \
+    if ((rows) > 3) {                                                                              \
+        DO(3)                                                                                      \
+    }
 
 #endif

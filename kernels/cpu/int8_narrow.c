@@ -8,8 +8,8 @@
 
 enum {
     MOST = INT8_NARROW_MOST,
-    TILE = INT8_MAX_ROWS * INT8_EIGHT, /* bytes of eight k of a tile */
-    COLUMN_SHARE = 16,                 /* of columns one for so many */
+    TILE = INT8_NARROW_ROWS * INT8_EIGHT, /* bytes of eight k of a tile */
+    COLUMN_SHARE = 16,                    /* of columns one for so many */
     SHARE =
         2, /* one entry for so many eights; of more their sums take longer than exact products */
 };
@@ -40,7 +40,7 @@ struct parts {
 
 static struct parts parts_of(int64_t m, int64_t k)
 {
-    int64_t tiles = (m + INT8_MAX_ROWS - 1) / INT8_MAX_ROWS, entries = most_entries(m, k);
+    int64_t tiles = (m + INT8_NARROW_ROWS - 1) / INT8_NARROW_ROWS, entries = most_entries(m, k);
     struct parts p;
 
     p.sums = int8_round_up(tiles * eights_of(k) * TILE);
@@ -184,11 +184,11 @@ bool int8_narrow_pack(void *packed, int64_t m, int64_t k, int8_narrow_row_fn *ta
     int64_t eights = eights_of(k);
     int8_t row[INT8_MAX_K + INT8_EIGHT];
 
-    if (m % INT8_MAX_ROWS != 0)
-        memset(start + m / INT8_MAX_ROWS * eights * TILE, 0, (size_t)(eights * TILE));
+    if (m % INT8_NARROW_ROWS != 0)
+        memset(start + m / INT8_NARROW_ROWS * eights * TILE, 0, (size_t)(eights * TILE));
     for (int64_t i = 0; i < m; i++) {
-        int8_t *out =
-            (int8_t *)start + i / INT8_MAX_ROWS * eights * TILE + i % INT8_MAX_ROWS * INT8_EIGHT;
+        int8_t *out = (int8_t *)start + i / INT8_NARROW_ROWS * eights * TILE +
+                      i % INT8_NARROW_ROWS * INT8_EIGHT;
 
         take(row, source, i);
         memset(row + k, 0, INT8_EIGHT);

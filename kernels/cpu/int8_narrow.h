@@ -5,7 +5,7 @@
  * unsigned bytes they stay within 16 bits. What was taken off for that, little of what quantisers make, is
  * listed and added later, so that sums are exact. Where it is not little, rows stay as they are.
  *
- * Packed: [six rows][k / 8][row][8], zeros where a row or a k is not there. Inside kernels/cpu only.
+ * Packed: [four rows][k / 8][row][8], zeros where a row or a k is not there. Inside kernels/cpu only.
  */
 #ifndef OPTRACE_KERNELS_CPU_INT8_NARROW_H
 #define OPTRACE_KERNELS_CPU_INT8_NARROW_H
@@ -14,7 +14,9 @@
 #include <stdint.h>
 
 enum {
-    INT8_EIGHT = 8,         /* numbers of a row side by side */
+    INT8_EIGHT = 8, /* numbers of a row side by side */
+    INT8_NARROW_ROWS =
+        4, /* of a tile: with more its columns would be read, and rows broadcast, twice */
     INT8_NARROW_MOST = 128, /* of one sign in a sum */
 };
 
@@ -54,7 +56,7 @@ struct int8_narrow_sides {
     int vectors;            /* of eight columns */
 };
 
-/** Sums of rows [row, row + rows), which lie in one packed six, by the columns into acc, whose rows are INT8_LINE
+/** Sums of rows [row, row + rows), which lie in one packed four, by the columns into acc, whose rows are INT8_LINE
  *  apart. */
 typedef void int8_narrow_fn(int32_t *acc, const struct int8_narrow_sides *sides, int64_t row,
                             int rows);
@@ -84,9 +86,14 @@ bool int8_columns_of(struct int8_columns *out_columns, const void *list, int64_t
 
 struct int8_sides;
 
-/** Lay out k of some rows of unsigned bytes as int8_columns_fn reads them, [k / 8][INT8_MAX_ROWS][8], in the place of
- *  what int8_widen_fn makes, which is twice as large. */
+/** Lay out k of some rows of unsigned bytes as int8_columns_fn reads them, [k / 8][INT8_NARROW_ROWS][8], int8_columns_laid()
+ *  bytes for each INT8_NARROW_ROWS of them. */
 void int8_columns_lay(int16_t *out, const struct int8_sides *sides, int rows);
+
+static inline int64_t int8_columns_laid(int64_t k)
+{
+    return (k + INT8_EIGHT - 1) / INT8_EIGHT * INT8_EIGHT * INT8_NARROW_ROWS;
+}
 
 /** Sums of so many rows, laid out, by the columns of unit `unit` into acc, whose rows are INT8_LINE apart. b: its
  *  bytes. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums of narrow rows by columns of unsigned bytes: eight k at a time meet in sums of 16 bits. */
-#include "kernels/cpu/gemm_tile.h"
 #include "kernels/cpu/int8.h"
 #include "kernels/cpu/int8_narrow.h"
 
@@ -11,12 +10,13 @@
 enum {
     LANES = 8, /* columns of a vector */
     HALF = LANES * INT8_QUAD,
-    TILE = INT8_MAX_ROWS * INT8_EIGHT,
+    TILE = INT8_NARROW_ROWS * INT8_EIGHT,
 };
 
 static const int8_t *tile_of(const struct int8_narrow *n, int64_t row)
 {
-    return n->rows + row / INT8_MAX_ROWS * n->eights * TILE + row % INT8_MAX_ROWS * INT8_EIGHT;
+    return n->rows + row / INT8_NARROW_ROWS * n->eights * TILE +
+           row % INT8_NARROW_ROWS * INT8_EIGHT;
 }
 
 /* Vector v of the columns. */
@@ -62,34 +62,38 @@ AVX2 __attribute__((always_inline)) static inline void
 sum_tile(int32_t *acc, const struct int8_narrow *n, const int8_t *numbers, const uint8_t *b,
          const int32_t *offsets, int rows, int vectors)
 {
-    __m256i sums[INT8_MAX_ROWS][2], low, high;
+    const __m256i one = _mm256_loadu_si256((const void *)int8_ones);
+    __m256i sums[INT8_NARROW_ROWS][2], low[2], high[2];
 
-#define ZERO(r)  sums[r][0] = sums[r][1] = _mm256_setzero_si256();
-#define ADD_0(r) INT8_ADD_UNSIGNED_COLUMNS(sums[r][0], low, high, numbers + (r)*INT8_EIGHT)
-#define ADD_1(r) INT8_ADD_UNSIGNED_COLUMNS(sums[r][1], low, high, numbers + (r)*INT8_EIGHT)
+#define ZERO(r) sums[r][0] = sums[r][1] = _mm256_setzero_si256();
+#define ADD(r)                                                                                     \
+    {                                                                                              \
+        __m256i first_four = INT8_FOUR_OF(numbers + (r)*INT8_EIGHT);                               \
+        __m256i second_four = INT8_FOUR_OF(numbers + (r)*INT8_EIGHT + INT8_QUAD);                  \
+                                                                                                   \
+        INT8_ADD_EIGHT(sums[r][0], low[0], first_four, high[0], second_four, one);                 \
+        if (vectors > 1)                                                                           \
+            INT8_ADD_EIGHT(sums[r][1], low[1], first_four, high[1], second_four, one);             \
+    }
 #define STORE(r)                                                                                   \
     _mm256_storeu_si256((void *)(acc + (r)*INT8_LINE), sums[r][0]);                                \
     if (vectors > 1)                                                                               \
         _mm256_storeu_si256((void *)(acc + (r)*INT8_LINE + LANES), sums[r][1]);
-    EACH_ROW(rows, ZERO)
+    EACH_FOURTH(rows, ZERO)
     for (int64_t quad = 0; quad < n->quads; quad += 2, numbers += TILE) {
         /* Where there is no second one, its numbers are 0. */
         const uint8_t *first = b + offsets[quad];
         const uint8_t *second = b + offsets[quad + 1 < n->quads ? quad + 1 : quad];
 
-        low = _mm256_loadu_si256((const void *)first);
-        high = _mm256_loadu_si256((const void *)second);
-        EACH_ROW(rows, ADD_0)
-        if (vectors > 1) {
-            low = _mm256_loadu_si256((const void *)(first + HALF));
-            high = _mm256_loadu_si256((const void *)(second + HALF));
-            EACH_ROW(rows, ADD_1)
-        }
+        low[0] = _mm256_loadu_si256((const void *)first);
+        high[0] = _mm256_loadu_si256((const void *)second);
+        low[1] = vectors > 1 ? _mm256_loadu_si256((const void *)(first + HALF)) : low[0];
+        high[1] = vectors > 1 ? _mm256_loadu_si256((const void *)(second + HALF)) : high[0];
+        EACH_FOURTH(rows, ADD)
     }
-    EACH_ROW(rows, STORE)
+    EACH_FOURTH(rows, STORE)
 #undef ZERO
-#undef ADD_0
-#undef ADD_1
+#undef ADD
 #undef STORE
 }
 
@@ -109,8 +113,6 @@ AVX2 static void sum_rows(int32_t *acc, const struct int8_narrow *n, const int8_
         ROWS(2)
         ROWS(3)
         ROWS(4)
-        ROWS(5)
-        ROWS(6)
     }
 }
 

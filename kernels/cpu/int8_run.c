@@ -18,17 +18,29 @@ int64_t int8_wide_bytes(int64_t rows, int64_t k)
     return tiles * numbers * (int64_t)sizeof(int16_t);
 }
 
+/* Rows of a tile, and bytes of them as they are laid out. */
+static int64_t tile_rows(const struct int8_product *p)
+{
+    return p->columns ? INT8_NARROW_ROWS : INT8_MAX_ROWS;
+}
+
+static int64_t tile_bytes(const struct int8_product *p)
+{
+    return p->columns ? int8_columns_laid(p->k) : int8_wide_bytes(1, p->k);
+}
+
 void int8_widen_rows(const struct int8_product *p, int8_widen_fn *widen, int64_t row,
                      int64_t row_end, int16_t *wide)
 {
     struct int8_sides sides = {.a_line = p->a_line, .k = p->k, .a_is_signed = p->a_is_signed};
+    int64_t rows = tile_rows(p);
 
-    for (; row < row_end; row += INT8_MAX_ROWS) {
+    for (; row < row_end; row += rows) {
         int64_t left = row_end - row;
 
         sides.a = p->a + row * p->a_line;
-        widen(wide, &sides, left < INT8_MAX_ROWS ? (int)left : INT8_MAX_ROWS);
-        wide += int8_wide_bytes(1, p->k) / (int64_t)sizeof(*wide);
+        widen(wide, &sides, (int)(left < rows ? left : rows));
+        wide += tile_bytes(p) / (int64_t)sizeof(*wide);
     }
 }
 
@@ -60,11 +72,11 @@ struct task {
 static void widen_tiles(void *argument, int64_t begin, int64_t end)
 {
     const struct task *t = argument;
-    int64_t row_end = t->row + end * INT8_MAX_ROWS, first = t->row + begin * INT8_MAX_ROWS;
+    int64_t rows = tile_rows(t->product);
+    int64_t row_end = t->row + end * rows, first = t->row + begin * rows;
 
     int8_widen_rows(t->product, t->widen, first, row_end < t->row_end ? row_end : t->row_end,
-                    t->wide +
-                        begin * int8_wide_bytes(1, t->product->k) / (int64_t)sizeof(*t->wide));
+                    t->wide + begin * tile_bytes(t->product) / (int64_t)sizeof(*t->wide));
 }
 
 /* One of few or many blocks: panels of columns, and of each some rows. */
@@ -93,7 +105,7 @@ void int8_run(const struct int8_product *p, const struct int8_steps *steps, int6
 
     for (t.row = 0; t.row < p->m; t.row = t.row_end) {
         int64_t rows = p->m - t.row < strip ? p->m - t.row : strip;
-        int64_t tiles = (rows + INT8_MAX_ROWS - 1) / INT8_MAX_ROWS;
+        int64_t tiles = (rows + tile_rows(p) - 1) / tile_rows(p);
         int64_t least = rows < block_rows ? rows : block_rows;
 
         t.row_end = t.row + rows;
@@ -101,7 +113,7 @@ void int8_run(const struct int8_product *p, const struct int8_steps *steps, int6
         if (widen) {
             part.wide = t.wide;
             part.wide_row = t.row;
-            team_for(tiles, WIDE_GRAIN / (p->k * INT8_MAX_ROWS) + 1, widen_tiles, &t);
+            team_for(tiles, WIDE_GRAIN / (p->k * tile_rows(p)) + 1, widen_tiles, &t);
         }
         team_for((p->n + INT8_LINE - 1) / INT8_LINE * t.row_blocks,
                  GRAIN / (least * INT8_LINE * p->k) + 1, do_blocks, &t);
