@@ -276,6 +276,8 @@ void int8_depth_avx2(void *argument, int64_t begin, int64_t end)
 
     if (int8_depth_few_fits(d->shape))
         int8_depth_few_avx2(d, begin, end);
+    else if (int8_depth_pairs_fits(d->shape))
+        int8_depth_pairs(d, begin, end);
     else
         depth_avx2(d, begin, end);
 }

@@ -46,6 +46,12 @@ bool int8_depth_takes_bytes(const struct kernel_convolve *shape);
  *  byte. */
 void int8_depth_planes(const struct int8_depth *d, int64_t begin, int64_t end,
                        int8_depth_fn *others);
+
+/** Whether rows of the window follow each other, and are small enough for int8_depth_pairs(). */
+bool int8_depth_pairs_fits(const struct kernel_convolve *shape);
+
+/** Planes [begin, end) of y by AVX2's products of 16-bit numbers. */
+int8_depth_fn int8_depth_pairs;
 #endif
 
 #endif
