@@ -18,14 +18,15 @@ struct kernel_tree_node {
 };
 
 struct kernel_tree_weight {
+    double weight;
     int32_t target;
-    float weight;
 };
 
 enum kernel_tree_sum { TREE_SUM, TREE_AVERAGE, TREE_MIN, TREE_MAX };
 
 struct kernel_trees {
-    enum kernel_dtype dtype; /* of x: f32 or f64 */
+    enum kernel_dtype dtype;  /* of x: f32 or f64 */
+    enum kernel_dtype result; /* of y: likewise */
     int64_t rows, features, targets;
     enum kernel_tree_sum sum; /* of the trees; the average is over all, whether they tell or not */
     int64_t tree_count;
@@ -33,13 +34,13 @@ struct kernel_trees {
     const int32_t *roots; /* of each tree */
     const struct kernel_tree_node *nodes;
     const struct kernel_tree_weight *weights;
-    const float *base; /* of each target, added at last; NULL: 0 */
+    const double *base; /* of each target, added at last; NULL: 0 */
 };
 
 /** y [rows, targets] = what the leaves that each row of x [rows, features] comes to tell together;
- *  of a target that none tells of, 0, and its base. Agrees with ref to 1e-5 of the sum of
- *  magnitudes. */
-typedef void trees_fn(float *y, const void *x, const struct kernel_trees *trees);
+ *  of a target that none tells of, 0, and its base. Sums are in f64; agrees with ref to 1e-5 of the
+ *  sum of magnitudes, f64 to 1e-12. */
+typedef void trees_fn(void *y, const void *x, const struct kernel_trees *trees);
 
 struct kernel_distances {
     enum kernel_dtype dtype; /* a real one */

@@ -45,13 +45,13 @@ static bool tell(const struct kernel_trees *t, int64_t tree, const void *x, int6
 
         if (weight->target != target)
             continue;
-        *out_sum += (double)weight->weight;
+        *out_sum += weight->weight;
         found = true;
     }
     return found;
 }
 
-void trees_ref(float *y, const void *x, const struct kernel_trees *trees)
+void trees_ref(void *y, const void *x, const struct kernel_trees *trees)
 {
     const struct kernel_trees *t = trees;
 
@@ -70,7 +70,7 @@ void trees_ref(float *y, const void *x, const struct kernel_trees *trees)
         }
         if (t->sum == TREE_AVERAGE)
             all /= (double)t->tree_count;
-        y[i] = (float)(all + (t->base ? (double)t->base[i % t->targets] : 0.0));
+        ref_set_f64(y, t->result, i, all + (t->base ? t->base[i % t->targets] : 0.0));
     }
 }
 

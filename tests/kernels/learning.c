@@ -27,7 +27,7 @@ static int32_t grow(struct test *test, struct forest *f, int depth)
         node->no = (int32_t)test_range(test, 0, 2);
         for (int32_t i = 0; i < node->no; i++)
             f->weights[f->weight_count++] = (struct kernel_tree_weight){
-                (int32_t)test_range(test, 0, f->trees.targets - 1), test_float(test)};
+                (double)test_float(test), (int32_t)test_range(test, 0, f->trees.targets - 1)};
         return at;
     }
     *node = (struct kernel_tree_node){
@@ -42,39 +42,62 @@ static int32_t grow(struct test *test, struct forest *f, int depth)
     return at;
 }
 
+/* Each reads and writes either type. */
+static void fill_forest(struct test *test, struct forest *f, int depth, void *x, double *base)
+{
+    f->nodes = test_input_bytes(test, NODES_MAX * sizeof(*f->nodes));
+    f->weights = test_input_bytes(test, 2 * NODES_MAX * sizeof(*f->weights));
+    f->roots = test_input_bytes(test, (size_t)f->trees.tree_count * sizeof(*f->roots));
+    for (int64_t tree = 0; tree < f->trees.tree_count; tree++)
+        f->roots[tree] = grow(test, f, depth);
+    for (int64_t i = 0; i < f->trees.rows * f->trees.features; i++) {
+        float value = test_chance(test, 20) ? NAN : test_float(test);
+
+        if (f->trees.dtype == KERNEL_F64)
+            ((double *)x)[i] = (double)value;
+        else
+            ((float *)x)[i] = value;
+    }
+    for (int64_t i = 0; i < f->trees.targets; i++)
+        base[i] = (double)test_float(test);
+    f->trees.nodes = f->nodes;
+    f->trees.weights = f->weights;
+    f->trees.roots = f->roots;
+    f->trees.base = test_chance(test, 2) ? base : NULL;
+}
+
 static void check_trees(struct test *test, const struct kernel_table *table)
 {
-    struct forest f = {.trees = {.rows = test_range(test, 0, 200),
+    struct forest f = {.trees = {.dtype = test_chance(test, 3) ? KERNEL_F64 : KERNEL_F32,
+                                 .result = test_chance(test, 3) ? KERNEL_F64 : KERNEL_F32,
+                                 .rows = test_range(test, 0, 200),
                                  .features = test_range(test, 1, 9),
                                  .targets = test_range(test, 1, test_chance(test, 8) ? 70 : 4),
                                  .tree_count = test_range(test, 1, 12),
                                  .sum = (enum kernel_tree_sum)test_range(test, TREE_SUM, TREE_MAX),
                                  .has_only_less = !test_chance(test, 4)}};
     int depth = (int)test_range(test, 0, 6);
-    size_t count = (size_t)(f.trees.rows * f.trees.targets);
-    float *x = test_input(test, (size_t)(f.trees.rows * f.trees.features));
-    float *base = test_input(test, (size_t)f.trees.targets);
-    float *want = test_output(test, count * sizeof(*want));
-    float *got = test_output(test, count * sizeof(*got));
+    bool is_wide = f.trees.result == KERNEL_F64;
+    size_t count = (size_t)(f.trees.rows * f.trees.targets), words = is_wide ? 2 : 1;
+    void *x = test_input_bytes(test, (size_t)(f.trees.rows * f.trees.features) * sizeof(double));
+    double *base = test_input_bytes(test, (size_t)f.trees.targets * sizeof(*base));
+    void *want = test_output(test, count * words * sizeof(float));
+    void *got = test_output(test, count * words * sizeof(float));
 
-    test_describe(test, "%lld rows of %lld, %lld trees, %lld targets, sum %d, depth %d",
+    test_describe(test, "%s to %s, %lld rows of %lld, %lld trees, %lld targets, sum %d, depth %d",
+                  f.trees.dtype == KERNEL_F64 ? "f64" : "f32", is_wide ? "f64" : "f32",
                   (long long)f.trees.rows, (long long)f.trees.features,
                   (long long)f.trees.tree_count, (long long)f.trees.targets, (int)f.trees.sum,
                   depth);
-    f.nodes = test_input_bytes(test, NODES_MAX * sizeof(*f.nodes));
-    f.weights = test_input_bytes(test, 2 * NODES_MAX * sizeof(*f.weights));
-    f.roots = test_input_bytes(test, (size_t)f.trees.tree_count * sizeof(*f.roots));
-    for (int64_t tree = 0; tree < f.trees.tree_count; tree++)
-        f.roots[tree] = grow(test, &f, depth);
-    for (int64_t i = 0; i < f.trees.rows * f.trees.features; i++)
-        x[i] = test_chance(test, 20) ? NAN : x[i];
-    f.trees.nodes = f.nodes;
-    f.trees.weights = f.weights;
-    f.trees.roots = f.roots;
-    f.trees.base = test_chance(test, 2) ? base : NULL;
+    fill_forest(test, &f, depth, x, base);
     TEST_RUN(test, TEST_REF, trees_ref(want, x, &f.trees));
     TEST_RUN(test, TEST_NEW, table->trees.fn(got, x, &f.trees));
-    test_compare(test, got, want, count, &(struct test_tolerance){.absolute = 1e-5});
+    if (!is_wide)
+        test_compare(test, got, want, count, &(struct test_tolerance){.absolute = 1e-5});
+    for (size_t i = 0; is_wide && i < count; i++)
+        if (!(fabs(((double *)got)[i] - ((double *)want)[i]) <= 1e-12))
+            test_fail(test, "element %zu is %.17g, the reference's %.17g", i, ((double *)got)[i],
+                      ((double *)want)[i]);
 }
 
 /* x is above so many of the thresholds 0, 1, 2, ...: each branch asks for one, and the leaf says how
@@ -100,7 +123,7 @@ static void check_trees_count(struct test *test, const struct kernel_table *tabl
 
     test_describe(test, "%d steps, %lld rows", (int)steps, (long long)rows);
     for (int32_t i = 0; i <= steps; i++) {
-        weights[i] = (struct kernel_tree_weight){0, (float)i};
+        weights[i] = (struct kernel_tree_weight){(double)i, 0};
         nodes[2 * i] = (struct kernel_tree_node){.test = TREE_LEAF, .yes = i, .no = 1};
         if (i == steps)
             break;

@@ -20,7 +20,7 @@ struct lists {
     size_t nodes, weights;
     const int64_t *tree, *id, *feature, *yes, *no, *nan;
     const float *threshold, *weight, *base;
-    const double *thresholds; /* in place of `threshold` */
+    const double *thresholds, *weights_wide, *base_wide; /* in place of those */
     char *const *test;
     const int64_t *weight_tree, *weight_id, *target;
 };
@@ -62,10 +62,28 @@ static const float *floats_of(const struct node *node, const char *name, size_t 
     return a && a->type == ATTRIBUTE_FLOATS && a->count == count ? a->floats : NULL;
 }
 
+static const double *doubles_of(const struct node *node, const char *name, size_t count)
+{
+    const struct attribute *a = node_attribute(node, name);
+
+    return a && a->type == ATTRIBUTE_TENSOR && a->tensor.dtype == DTYPE_F64 &&
+                   shape_elements(&a->tensor.shape) == (int64_t)count
+               ? a->tensor.data
+               : NULL;
+}
+
+/* A base that is given has one number for each target. */
+static bool read_base(const struct node *node, int64_t targets, struct lists *l)
+{
+    l->base = floats_of(node, "base_values", (size_t)targets);
+    l->base_wide = doubles_of(node, "base_values_as_tensor", (size_t)targets);
+    return l->base || l->base_wide ||
+           (!node_attribute(node, "base_values") && !node_attribute(node, "base_values_as_tensor"));
+}
+
 static bool read_lists(const struct node *node, int64_t targets, struct lists *l)
 {
     const struct attribute *tests = node_attribute(node, "nodes_modes");
-    const struct attribute *wide = node_attribute(node, "nodes_values_as_tensor");
 
     node_ints(node, "nodes_nodeids", &l->nodes);
     node_ints(node, "target_ids", &l->weights);
@@ -76,20 +94,19 @@ static bool read_lists(const struct node *node, int64_t targets, struct lists *l
     l->no = ints_of(node, "nodes_falsenodeids", l->nodes);
     l->nan = ints_of(node, "nodes_missing_value_tracks_true", l->nodes);
     l->threshold = floats_of(node, "nodes_values", l->nodes);
-    if (wide && wide->type == ATTRIBUTE_TENSOR && wide->tensor.dtype == DTYPE_F64 &&
-        shape_elements(&wide->tensor.shape) == (int64_t)l->nodes)
-        l->thresholds = wide->tensor.data;
+    l->thresholds = doubles_of(node, "nodes_values_as_tensor", l->nodes);
     l->test = tests && tests->type == ATTRIBUTE_STRINGS && tests->count == l->nodes ? tests->strings
                                                                                     : NULL;
     l->weight_tree = ints_of(node, "target_treeids", l->weights);
     l->weight_id = ints_of(node, "target_nodeids", l->weights);
     l->target = ints_of(node, "target_ids", l->weights);
     l->weight = floats_of(node, "target_weights", l->weights);
-    l->base = floats_of(node, "base_values", (size_t)targets);
-    return l->nodes > 0 && l->nodes < INT32_MAX && l->weights < INT32_MAX && l->tree && l->id &&
-           l->feature && l->yes && l->no && (l->threshold || l->thresholds) && l->test &&
-           (l->weights == 0 || (l->weight_tree && l->weight_id && l->target && l->weight)) &&
-           (l->base || !node_attribute(node, "base_values"));
+    l->weights_wide = doubles_of(node, "target_weights_as_tensor", l->weights);
+    return read_base(node, targets, l) && l->nodes > 0 && l->nodes < INT32_MAX &&
+           l->weights < INT32_MAX && l->tree && l->id && l->feature && l->yes && l->no &&
+           (l->threshold || l->thresholds) && l->test &&
+           (l->weights == 0 ||
+            (l->weight_tree && l->weight_id && l->target && (l->weight || l->weights_wide)));
 }
 
 static int find_test(const char *name)
@@ -163,8 +180,8 @@ static bool make_weights(const struct lists *l, const struct place *places, int6
     for (size_t i = 0; i < l->weights; i++) {
         int32_t at = find_place(places, l->nodes, l->weight_tree[i], l->weight_id[i]);
 
-        weights[nodes[at].yes + nodes[at].no++] =
-            (struct kernel_tree_weight){(int32_t)l->target[i], l->weight[i]};
+        weights[nodes[at].yes + nodes[at].no++] = (struct kernel_tree_weight){
+            l->weights_wide ? l->weights_wide[i] : (double)l->weight[i], (int32_t)l->target[i]};
     }
     return true;
 }
@@ -216,47 +233,72 @@ static int find_sum(const struct call_request *request, enum kernel_tree_sum *ou
     return call_refuse(request, -ENOTSUP, "attribute aggregate_function is '%.40s'", name);
 }
 
+/* Where the parts of the parameters begin: what has the largest elements comes first. */
+struct trees_room {
+    struct kernel_tree_node *nodes;
+    struct kernel_tree_weight *weights;
+    double *base;
+    int32_t *roots;
+};
+
+static size_t trees_bytes(const struct lists *l, int64_t targets)
+{
+    return l->nodes * (sizeof(struct kernel_tree_node) + sizeof(int32_t)) +
+           l->weights * sizeof(struct kernel_tree_weight) + (size_t)targets * sizeof(double);
+}
+
+static struct trees_room lay_out_trees(const struct lists *l, int64_t targets, void *at)
+{
+    struct trees_room room = {.nodes = at};
+
+    room.weights = (struct kernel_tree_weight *)(room.nodes + l->nodes);
+    room.base = (double *)(room.weights + l->weights);
+    room.roots = (int32_t *)(room.base + targets);
+    return room;
+}
+
+static int fill_trees(const struct call_request *request, const struct lists *l,
+                      struct kernel_trees *t, const struct trees_room *room)
+{
+    t->nodes = room->nodes;
+    t->weights = room->weights;
+    t->roots = room->roots;
+    if (!make_trees(l, t, room->nodes, room->weights, room->roots))
+        return call_refuse(request, -EINVAL, "its nodes are no trees over its %lld features",
+                           (long long)t->features);
+    if (!l->base && !l->base_wide)
+        return 0;
+    for (int64_t i = 0; i < t->targets; i++)
+        room->base[i] = l->base_wide ? l->base_wide[i] : (double)l->base[i];
+    t->base = room->base;
+    return 0;
+}
+
 int call_bind_trees(const struct call_request *request, struct call *call)
 {
     const struct shape *x = &request->inputs[0].shape;
     struct kernel_trees t = {
         .rows = x->dims[0], .features = x->dims[1], .targets = request->outputs[0].shape.dims[1]};
     struct lists l = {0};
-    struct kernel_tree_node *nodes;
+    struct trees_room room;
     struct trees_params *p;
-    size_t node_bytes, weight_bytes;
     int rc = find_sum(request, &t.sum);
 
-    if (rc == 0 && !call_dtype(request->inputs[0].dtype, &t.dtype))
+    if (rc == 0 && (!call_dtype(request->inputs[0].dtype, &t.dtype) ||
+                    !call_dtype(request->outputs[0].dtype, &t.result)))
         rc = call_refuse(request, -ENOTSUP, "no kernel for its features");
     if (rc == 0 && !read_lists(request->node, t.targets, &l))
         rc = call_refuse(request, -EINVAL, "its lists of nodes and weights do not fit together");
     if (rc < 0)
         return rc;
-    node_bytes = l.nodes * sizeof(*nodes);
-    weight_bytes = l.weights * sizeof(struct kernel_tree_weight);
-    rc = call_params(request, call,
-                     sizeof(*p) + node_bytes + weight_bytes + l.nodes * sizeof(int32_t) +
-                         (size_t)t.targets * sizeof(float));
+    rc = call_params(request, call, sizeof(*p) + trees_bytes(&l, t.targets));
     if (rc < 0)
         return rc;
     p = call->params;
-    nodes = (struct kernel_tree_node *)p->room;
-    t.nodes = nodes;
-    t.weights = (struct kernel_tree_weight *)(nodes + l.nodes);
-    t.roots = (const int32_t *)(t.weights + l.weights);
-    if (!make_trees(&l, &t, nodes, (struct kernel_tree_weight *)(nodes + l.nodes),
-                    (int32_t *)((struct kernel_tree_weight *)(nodes + l.nodes) + l.weights)))
-        return call_refuse(request, -EINVAL, "its nodes are no trees over its %lld features",
-                           (long long)t.features);
-    if (l.base) {
-        float *base =
-            (float *)((int32_t *)((struct kernel_tree_weight *)(nodes + l.nodes) + l.weights) +
-                      l.nodes);
-
-        memcpy(base, l.base, (size_t)t.targets * sizeof(float));
-        t.base = base;
-    }
+    room = lay_out_trees(&l, t.targets, p->room);
+    rc = fill_trees(request, &l, &t, &room);
+    if (rc < 0)
+        return rc;
     p->trees = t;
     p->fn = request->kernels->trees.fn;
     call->version = request->kernels->trees.version;
