@@ -114,6 +114,50 @@ def boosted():
     return g
 
 
+def near_halves(g):
+    """Features beside which float32 does not hold a threshold."""
+    rows = np.round(g.random.standard_normal((40, 3)) * 2) / 2 + 1e-12 * g.random.integers(-1, 2, (40, 3))
+    rows[1, 0] = np.nan
+    return rows
+
+
+def doubles(name, values):
+    return {name: helper.make_tensor(name, 11, [len(values)], values)}
+
+
+def wide():
+    """Trees of float64, whose numbers are tensors in place of lists."""
+    g = Group(learning=3)
+    x = g.feed(near_halves(g))
+
+    def add(op, kind, outputs, types, modes=("BRANCH_LEQ",), base=None, **attributes):
+        nodes, weights = forest(g.random, 3, 5, outputs, modes)
+        splits = np.round(np.array(nodes.pop("nodes_values")) * 2) / 2
+        columns = list(zip(*weights))
+        g.add(op, [x], types, LEARNING, **nodes, **doubles("nodes_values_as_tensor", splits), **doubles(f"{kind}_weights_as_tensor", columns[3]),
+              **(doubles("base_values_as_tensor", base) if base else {}), **{f"{kind}_treeids": columns[0], f"{kind}_nodeids": columns[1],
+                                                                            f"{kind}_ids": columns[2]}, **attributes)
+
+    every = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
+    add("TreeEnsembleRegressor", "target", [0, 1, 2], (1,), base=[0.5, 1.5, -2.0], n_targets=3)
+    add("TreeEnsembleRegressor", "target", [0], (1,), every, n_targets=1, aggregate_function="MAX")
+    add("TreeEnsembleClassifier", "class", [0, 1, 2], (7, 1), base=[0.5, 0.1, -0.2], classlabels_int64s=[4, 7, 5], post_transform="SOFTMAX")
+    add("TreeEnsembleClassifier", "class", [0], (7, 1), base=[0.25], classlabels_int64s=[3, 1], post_transform="LOGISTIC")
+    add("TreeEnsembleClassifier", "class", [1], (7, 1), classlabels_int64s=[3, 1])
+    return g
+
+
+def wide_ensembles():
+    g = Group(learning=5)
+    x = g.feed(near_halves(g))
+    for way in range(4):
+        g.add("TreeEnsemble", [x], (11,), LEARNING, n_targets=2, tree_roots=[0], nodes_featureids=[0, 1, 2], nodes_trueleafs=[0, 1, 1],
+              nodes_truenodeids=[1, 0, 2], nodes_falseleafs=[0, 1, 1], nodes_falsenodeids=[2, 1, 3], leaf_targetids=[0, 1, 1, 0],
+              nodes_modes=helper.make_tensor("nodes_modes", 2, [3], [way, 6, 1]), aggregate_function=way, **doubles("nodes_splits", [0.5, 0.0, -0.5]),
+              **doubles("membership_values", [1.0, 3.0, np.nan]), **doubles("leaf_weights", [5.23, 12.12, -12.23 + 1e-12, 7.21]))
+    return g
+
+
 def alone():
     """As XGBoost's are converted: no standard operator set is imported."""
     g = Group(opset=0)

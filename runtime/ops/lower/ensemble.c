@@ -3,6 +3,7 @@
  * number at a time: a test for members becomes a test for each, with a copy of what they lead to. */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,7 +23,7 @@ struct branches {
     size_t count, leaves, member_count;
     const int64_t *feature, *yes, *no, *yes_is_leaf, *no_is_leaf, *nan;
     const uint8_t *mode;
-    const float *split, *members, *weight;
+    double *split, *members, *weight; /* its own, of float32 or float64 */
     const int64_t *target;
     size_t *first; /* of the members of each; where the next one's begin it ends */
 };
@@ -32,8 +33,8 @@ typedef ARRAY_OF(int64_t) ints_array;
 /* The lists that go out. */
 struct made {
     ints_array tree, id, feature, yes, no, nan, leaf_tree, leaf_id, target;
-    ARRAY_OF(float) split;
-    ARRAY_OF(float) weight;
+    ARRAY_OF(double) split;
+    ARRAY_OF(double) weight;
     ARRAY_OF(const char *) mode;
 };
 
@@ -66,6 +67,18 @@ static const void *tensor_of(const struct lower *l, const char *name, enum dtype
     return a->tensor.data;
 }
 
+/* The same as float64, which free() releases; NULL: it is no such tensor, or there is no memory. */
+static double *reals_of(const struct lower *l, const char *name, size_t *out_count)
+{
+    const float *narrow = tensor_of(l, name, DTYPE_F32, out_count);
+    const double *wide = narrow ? NULL : tensor_of(l, name, DTYPE_F64, out_count);
+    double *reals = narrow || wide ? malloc((*out_count + 1) * sizeof(*reals)) : NULL;
+
+    for (size_t i = 0; reals && i < *out_count; i++)
+        reals[i] = narrow ? (double)narrow[i] : wide[i];
+    return reals;
+}
+
 /* Each test for members has its own up to a NaN. */
 static bool find_members(struct branches *b)
 {
@@ -96,9 +109,9 @@ static bool read_branches(const struct lower *l, struct branches *b)
     b->no_is_leaf = ints_of(l, "nodes_falseleafs", b->count);
     b->nan = ints_of(l, "nodes_missing_value_tracks_true", b->count);
     b->mode = tensor_of(l, "nodes_modes", DTYPE_U8, &modes);
-    b->split = tensor_of(l, "nodes_splits", DTYPE_F32, &splits);
-    b->members = tensor_of(l, "membership_values", DTYPE_F32, &b->member_count);
-    b->weight = tensor_of(l, "leaf_weights", DTYPE_F32, &b->leaves);
+    b->split = reals_of(l, "nodes_splits", &splits);
+    b->members = reals_of(l, "membership_values", &b->member_count);
+    b->weight = reals_of(l, "leaf_weights", &b->leaves);
     b->target = ints_of(l, "leaf_targetids", b->leaves);
     b->first = calloc(b->count + 1, sizeof(*b->first));
     return b->count > 0 && b->feature && b->yes && b->no && b->yes_is_leaf && b->no_is_leaf &&
@@ -106,20 +119,28 @@ static bool read_branches(const struct lower *l, struct branches *b)
            b->target && b->first && find_members(b);
 }
 
-/* The sums have a kernel for float32 only. */
+/* All that is real is of one type, that of the features as well. */
 static bool is_wide(const struct lower *l)
 {
-    static const char *const names[] = {"nodes_splits", "membership_values", "leaf_weights"};
     size_t count;
-    bool found = false;
+
+    return tensor_of(l, "leaf_weights", DTYPE_F64, &count) != NULL;
+}
+
+static bool fits_features(const struct lower *l)
+{
+    static const char *const names[] = {"nodes_splits", "membership_values", "leaf_weights"};
+    enum dtype dtype = is_wide(l) ? DTYPE_F64 : DTYPE_F32;
+    size_t count;
+    bool fits = lower_input(l, 0)->dtype == dtype;
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        found |= tensor_of(l, names[i], DTYPE_F64, &count) != NULL;
-    return found;
+        fits &= !node_attribute(l->node, names[i]) || tensor_of(l, names[i], dtype, &count);
+    return fits;
 }
 
 static int add_node(struct made *m, const struct to_do *t, const char *mode, int64_t feature,
-                    float split, bool takes_nan)
+                    double split, bool takes_nan)
 {
     int64_t id = (int64_t)m->id.count;
 
@@ -143,7 +164,7 @@ static int add_leaf(const struct branches *b, struct made *m, const struct to_do
                    array_push(&m->target, b->target[t->source]) < 0 ||
                    array_push(&m->weight, b->weight[t->source]) < 0
                ? -ENOMEM
-               : add_node(m, t, "LEAF", 0, 0.0f, false);
+               : add_node(m, t, "LEAF", 0, 0.0, false);
 }
 
 /* The node, and what its links lead to as more to do. */
@@ -155,7 +176,7 @@ static int add_branch(const struct branches *b, struct made *m, const struct to_
     int64_t i = t->source, id = (int64_t)m->id.count;
     struct to_do yes = {.parent = id, .tree = t->tree, .is_yes = true}, no = yes;
     bool is_member;
-    float split;
+    double split;
     int rc;
 
     if (i < 0 || i >= (int64_t)b->count || b->mode[i] > MODES)
@@ -202,6 +223,27 @@ static int make_nodes(const struct lower *l, const struct branches *b, struct ma
     return rc;
 }
 
+/* As a list of float32, or as a tensor of float64 under its other name. */
+static void write_reals(struct lower *l, const char *name, const double *reals, size_t count)
+{
+    char wide_name[32];
+
+    if (is_wide(l)) {
+        snprintf(wide_name, sizeof(wide_name), "%s_as_tensor", name);
+        lower_doubles(l, wide_name, reals, count);
+    } else {
+        float *narrow = malloc((count + 1) * sizeof(*narrow));
+
+        for (size_t i = 0; narrow && i < count; i++)
+            narrow[i] = (float)reals[i];
+        if (narrow)
+            lower_floats(l, name, narrow, count);
+        else
+            lower_refuse(l, "there is no memory for it");
+        free(narrow);
+    }
+}
+
 static void write_lists(struct lower *l, const struct made *m)
 {
     const struct {
@@ -217,8 +259,8 @@ static void write_lists(struct lower *l, const struct made *m)
 
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
         lower_ints(l, lists[i].name, lists[i].ints->items, lists[i].ints->count);
-    lower_floats(l, "nodes_values", m->split.items, m->split.count);
-    lower_floats(l, "target_weights", m->weight.items, m->weight.count);
+    write_reals(l, "nodes_values", m->split.items, m->split.count);
+    write_reals(l, "target_weights", m->weight.items, m->weight.count);
     lower_strings(l, "nodes_modes", m->mode.items, m->mode.count);
 }
 
@@ -255,6 +297,9 @@ static void deinit(struct branches *b, struct made *m)
     array_deinit(&m->weight);
     array_deinit(&m->mode);
     free(b->first);
+    free(b->split);
+    free(b->members);
+    free(b->weight);
 }
 
 static void lower_ensemble(struct lower *l)
@@ -263,10 +308,10 @@ static void lower_ensemble(struct lower *l)
     struct made m = {0};
     int rc;
 
-    if (is_wide(l))
-        lower_refuse(l, "its numbers are float64");
+    if (!fits_features(l))
+        lower_refuse(l, "its numbers are not of the type of its input, float32 or float64");
     else if (!read_branches(l, &b))
-        lower_refuse(l, "its lists of nodes and leaves do not fit together, or are not float32");
+        lower_refuse(l, "its lists of nodes and leaves do not fit together");
     rc = l->rc == 0 ? make_nodes(l, &b, &m) : 0;
     if (rc < 0)
         lower_refuse(l, rc == -ENOMEM

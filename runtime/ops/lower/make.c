@@ -116,6 +116,16 @@ void lower_floats(struct lower *l, const char *name, const float *floats, size_t
         check(l, node_set_floats(l->made, name, floats, count));
 }
 
+void lower_doubles(struct lower *l, const char *name, const double *doubles, size_t count)
+{
+    struct attribute a = {.type = ATTRIBUTE_TENSOR};
+
+    a.tensor = (struct tensor_view){
+        .dtype = DTYPE_F64, .shape = {1, {(int64_t)count}}, .data = (void *)(uintptr_t)doubles};
+    if (l->rc == 0)
+        check(l, lower_copy_attribute(l->made, name, &a));
+}
+
 void lower_strings(struct lower *l, const char *name, const char *const *strings, size_t count)
 {
     if (l->rc == 0)

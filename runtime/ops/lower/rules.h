@@ -62,6 +62,8 @@ void lower_int(struct lower *l, const char *name, int64_t i);
 void lower_float(struct lower *l, const char *name, float f);
 void lower_ints(struct lower *l, const char *name, const int64_t *ints, size_t count);
 void lower_floats(struct lower *l, const char *name, const float *floats, size_t count);
+/** As a tensor, which is copied. */
+void lower_doubles(struct lower *l, const char *name, const double *doubles, size_t count);
 void lower_string(struct lower *l, const char *name, const char *s);
 void lower_strings(struct lower *l, const char *name, const char *const *strings, size_t count);
 /** Those of the old node, of these names, with spaces between them. */

@@ -11,13 +11,6 @@
     "nodes_falsenodeids nodes_featureids nodes_hitrates nodes_missing_value_tracks_true nodes_modes " \
     "nodes_nodeids nodes_treeids nodes_truenodeids nodes_values nodes_values_as_tensor"
 
-static bool is_list(const struct lower *l, const char *name, enum attribute_type type, size_t count)
-{
-    const struct attribute *a = node_attribute(l->node, name);
-
-    return a && a->type == type && a->count == count;
-}
-
 /* Features as the thresholds are: float64 where those are. */
 static struct value *features(struct lower *l)
 {
@@ -29,14 +22,10 @@ static struct value *features(struct lower *l)
     return lower_cast(l, x, is_wide ? DTYPE_F64 : DTYPE_F32);
 }
 
-static void refuse_wide(struct lower *l)
+/* Sums of float64 weights are float64; what comes out is float32. */
+static struct value *narrowed(struct lower *l, struct value *y, const char *weights)
 {
-    static const char *const wide[] = {"base_values_as_tensor", "target_weights_as_tensor",
-                                       "class_weights_as_tensor"};
-
-    for (size_t i = 0; i < sizeof(wide) / sizeof(wide[0]); i++)
-        if (node_attribute(l->node, wide[i]))
-            lower_refuse(l, "attribute %s is not known: its numbers are float64", wide[i]);
+    return node_attribute(l->node, weights) ? lower_cast(l, y, DTYPE_F32) : y;
 }
 
 /* The sums that have a kernel stay. */
@@ -48,10 +37,11 @@ static void lower_regressor(struct lower *l)
         lower_keep(l);
         return;
     }
-    refuse_wide(l);
     y = lower_one(l, REGRESSOR, features(l));
-    lower_copy(l, NODES " aggregate_function base_values n_targets target_ids target_nodeids "
-                        "target_treeids target_weights");
+    lower_copy(l,
+               NODES " aggregate_function base_values base_values_as_tensor n_targets target_ids "
+                     "target_nodeids target_treeids target_weights target_weights_as_tensor");
+    y = narrowed(l, y, "target_weights_as_tensor");
     lower_done(l, 0, lower_post_transform(l, y));
 }
 
@@ -63,15 +53,37 @@ struct votes {
     bool is_positive; /* there is no weight below 0 */
 };
 
+/* Elements of a list of reals, which may be a float64 tensor under another name; 0: there is none. */
+static size_t reals_of(const struct lower *l, const char *name, const char *wide_name,
+                       const struct attribute **out_list)
+{
+    const struct attribute *a = node_attribute(l->node, name);
+    const struct attribute *wide = node_attribute(l->node, wide_name);
+
+    *out_list = a;
+    if (a && a->type == ATTRIBUTE_FLOATS && a->count > 0)
+        return a->count;
+    *out_list = wide;
+    return wide && wide->type == ATTRIBUTE_TENSOR && wide->tensor.dtype == DTYPE_F64
+               ? (size_t)shape_elements(&wide->tensor.shape)
+               : 0;
+}
+
+static bool is_below_zero(const struct attribute *list, size_t i)
+{
+    return list->type == ATTRIBUTE_FLOATS ? list->floats[i] < 0.0f
+                                          : ((const double *)list->tensor.data)[i] < 0.0;
+}
+
 static void count_votes(struct lower *l, struct votes *v)
 {
     size_t count, bases;
     const int64_t *ids = node_ints(l->node, "class_ids", &count);
-    const struct attribute *weights = node_attribute(l->node, "class_weights");
-    const struct attribute *base = node_attribute(l->node, "base_values");
+    const struct attribute *weights, *base;
 
     v->names = lower_labels(l, "classlabels_int64s", &v->labels);
-    if (v->labels < 2 || !ids || !is_list(l, "class_weights", ATTRIBUTE_FLOATS, count)) {
+    if (v->labels < 2 || !ids ||
+        reals_of(l, "class_weights", "class_weights_as_tensor", &weights) != count) {
         lower_refuse(l, "it does not have two or more labels, or no weights");
         return;
     }
@@ -79,9 +91,9 @@ static void count_votes(struct lower *l, struct votes *v)
     v->is_positive = true;
     for (size_t i = 0; i < count; i++) {
         v->only = ids[i] == v->only ? v->only : -1;
-        v->is_positive &= weights->floats[i] >= 0.0f;
+        v->is_positive &= !is_below_zero(weights, i);
     }
-    bases = base && base->type == ATTRIBUTE_FLOATS ? base->count : 0;
+    bases = reals_of(l, "base_values", "base_values_as_tensor", &base);
     if (bases > 0 && (v->labels == 2 ? bases != 1 || v->only != 0 : bases != v->labels))
         lower_refuse(l, "it has %zu base values for %zu classes", bases, v->labels);
 }
@@ -95,10 +107,11 @@ static struct value *sums_of(struct lower *l, const struct votes *v)
     int64_t *targets = calloc(count + 1, sizeof(*targets));
 
     y = lower_one(l, REGRESSOR, x);
-    lower_copy(l, NODES " base_values");
+    lower_copy(l, NODES " base_values base_values_as_tensor");
     lower_copy_as(l, "class_nodeids", "target_nodeids");
     lower_copy_as(l, "class_treeids", "target_treeids");
     lower_copy_as(l, "class_weights", "target_weights");
+    lower_copy_as(l, "class_weights_as_tensor", "target_weights_as_tensor");
     for (size_t i = 0; targets && i < count; i++)
         targets[i] = v->only >= 0 ? 0 : ids[i];
     if (targets)
@@ -107,7 +120,7 @@ static struct value *sums_of(struct lower *l, const struct votes *v)
         lower_refuse(l, "there is no memory for it");
     lower_int(l, "n_targets", v->only >= 0 ? 1 : (int64_t)v->labels);
     free(targets);
-    return y;
+    return narrowed(l, y, "class_weights_as_tensor");
 }
 
 /* Which of the labels, by the place of each row's. */
@@ -146,7 +159,6 @@ static void lower_classifier(struct lower *l)
     struct votes v = {0};
     struct value *sums, *place;
 
-    refuse_wide(l);
     if (strcmp(node_string(l->node, "post_transform", "NONE"), "PROBIT") == 0 ||
         strcmp(node_string(l->node, "post_transform", "NONE"), "SOFTMAX_ZERO") == 0)
         lower_refuse(l, "attribute post_transform is '%s'",

@@ -9,6 +9,7 @@ int shape_trees(struct infer *infer)
 {
     const struct shape *x = infer_shape(infer, 0);
     int64_t targets = node_int(infer->node, "n_targets", 1);
+    bool is_wide;
 
     if (infer_dtype(infer, 0) != DTYPE_F32 && infer_dtype(infer, 0) != DTYPE_F64)
         return infer_unsupported(infer, "its features are %s", dtype_name(infer_dtype(infer, 0)));
@@ -16,7 +17,10 @@ int shape_trees(struct infer *infer)
         return infer_fail(infer, "its input has %d dimensions instead of 2", x->rank);
     if (targets < 1)
         return infer_fail(infer, "it has %" PRId64 " targets", targets);
-    return infer_output(infer, 0, DTYPE_F32, &(struct shape){2, {x->dims[0], targets}});
+    /* The standard casts what comes of such weights; that is a Cast of its own. */
+    is_wide = node_attribute(infer->node, "target_weights_as_tensor") != NULL;
+    return infer_output(infer, 0, is_wide ? DTYPE_F64 : DTYPE_F32,
+                        &(struct shape){2, {x->dims[0], targets}});
 }
 
 int shape_distances(struct infer *infer)
