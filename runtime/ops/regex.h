@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a whole text is what a pattern says, in the syntax of RE2 (github.com/google/re2/wiki/Syntax),
- * which RegexFullMatch names. A pattern becomes a program whose states are followed side by side, so that
- * no text takes longer than its length times the length of the program.
+ * Whether a whole text, or a part of it, is what a pattern says, in the syntax of RE2
+ * (github.com/google/re2/wiki/Syntax), which RegexFullMatch names. A pattern becomes a program whose states
+ * are followed side by side, so that no text takes longer than its length times the length of the program.
  *
  * Understood: characters, ".", classes with ranges, escapes and POSIX names, groups of each kind, "|", all
  * repetitions, the flags i, m, s and U, \A \z ^ $ \b \B, \d \s \w, \Q..\E, octal and hexadecimal
@@ -29,9 +29,14 @@ int regex_compile(const char *pattern, size_t length, struct regex **out_regex, 
 
 size_t regex_bytes(const struct regex *regex);
 
-/** Bytes that regex_matches() needs beside it, aligned for uint32_t. */
+/** Bytes that regex_matches() and regex_find() need beside it, aligned for uint32_t. */
 size_t regex_room(const struct regex *regex);
 
 bool regex_matches(const struct regex *regex, const char *text, size_t length, void *room);
+
+/** The first part of text[from..length) that is what the pattern says, and of those that begin there the
+ *  longest; what stands before it counts for ^ and \b. False: there is none, or the text has 4 GiB. */
+bool regex_find(const struct regex *regex, const char *text, size_t length, size_t from, void *room,
+                size_t *out_begin, size_t *out_end);
 
 #endif

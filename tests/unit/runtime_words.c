@@ -165,6 +165,101 @@ static void random_patterns_end(void **state)
     }
 }
 
+/* By trying each part of the text, the first and then the longest first. */
+static bool find_slowly(const char *pattern, const char *text, size_t length, size_t from,
+                        size_t *out_begin, size_t *out_end)
+{
+    for (*out_begin = from; *out_begin <= length; ++*out_begin)
+        for (*out_end = length; *out_end + 1 > *out_begin; --*out_end) {
+            if (matches(pattern, strlen(pattern), text + *out_begin, *out_end - *out_begin) == 1)
+                return true;
+            if (*out_end == 0)
+                break;
+        }
+    return false;
+}
+
+/* Patterns without anchors, in texts of three letters. */
+static void parts_that_are_found_are_the_first_and_longest(void **state)
+{
+    static const char *const pieces[] = {"a",   "b",      ".",    "ab",     "a*",
+                                         "b+?", "(a|ab)", "[^a]", "(ba?)*", "a{2}"};
+    uint64_t seed = 3;
+    int found_count = 0;
+
+    for (int turn = 0; turn < 3000; turn++) {
+        char pattern[64] = "", text[8];
+        struct regex *regex = NULL;
+        struct diag diag = {0};
+        size_t begin = 0, end = 0, slow_begin = 0, slow_end = 0, from;
+        void *room;
+        bool found;
+
+        for (int i = 0; i < 3; i++, seed = seed * 6364136223846793005u + 1442695040888963407u) {
+            strcat(pattern, pieces[(seed >> 33) % (sizeof(pieces) / sizeof(pieces[0]))]);
+            if (i == 1 && (seed >> 50) % 3 == 0)
+                strcat(pattern, "|");
+        }
+        for (size_t i = 0; i < sizeof(text); i++)
+            text[i] = "abc"[(seed >> (20 + 2 * i)) % 3];
+        from = (seed >> 40) % 4;
+        assert_int_equal(regex_compile(pattern, strlen(pattern), &regex, &diag), 0);
+        room = malloc(regex_room(regex));
+        assert_non_null(room);
+        found = regex_find(regex, text, sizeof(text), from, room, &begin, &end);
+        if (found != find_slowly(pattern, text, sizeof(text), from, &slow_begin, &slow_end) ||
+            (found && (begin != slow_begin || end != slow_end)))
+            fail_msg("'%s' in '%.8s' from %zu: %zu to %zu instead of %zu to %zu", pattern, text,
+                     from, begin, end, slow_begin, slow_end);
+        found_count += found && end > begin;
+        free(room);
+        free(regex);
+    }
+    assert_true(found_count > 1000);
+}
+
+/* What stands before a part counts for anchors; a byte that is not UTF-8 is in no part. */
+static void parts_are_found_where_they_stand(void **state)
+{
+    static const struct {
+        const char *pattern, *text;
+        size_t from, begin, end; /* end 0: there is none */
+    } cases[] = {
+        {"^a", "aab", 1, 0, 0},
+        {"\\bab", "xab ab", 0, 4, 6},
+        {"a$", "aba", 0, 2, 3},
+        {"(?m)^b", "a\nb", 0, 2, 3},
+        {".+",
+         "a\xff"
+         "bc",
+         0, 0, 1},
+        {".+",
+         "a\xff"
+         "bc",
+         1, 2, 4},
+        {"x*", "ab", 0, 0, 0},
+        {"b", "aaa", 0, 0, 0},
+        {"a.c", "aabcabcc", 0, 1, 4},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct regex *regex = NULL;
+        struct diag diag = {0};
+        size_t begin = 0, end = 0;
+        void *room;
+
+        assert_int_equal(regex_compile(cases[i].pattern, strlen(cases[i].pattern), &regex, &diag),
+                         0);
+        room = malloc(regex_room(regex));
+        assert_non_null(room);
+        regex_find(regex, cases[i].text, strlen(cases[i].text), cases[i].from, room, &begin, &end);
+        if (begin != cases[i].begin || end != cases[i].end)
+            fail_msg("'%s' in '%s': %zu to %zu", cases[i].pattern, cases[i].text, begin, end);
+        free(room);
+        free(regex);
+    }
+}
+
 static int64_t number_of(const char *text)
 {
     return texts_number(text, strlen(text));
@@ -293,6 +388,8 @@ int main(void)
         cmocka_unit_test(patterns_are_those_of_re2),
         cmocka_unit_test(deep_and_long_patterns_are_refused),
         cmocka_unit_test(random_patterns_end),
+        cmocka_unit_test(parts_that_are_found_are_the_first_and_longest),
+        cmocka_unit_test(parts_are_found_where_they_stand),
         cmocka_unit_test(parts_are_those_of_python),
         cmocka_unit_test(numbers_are_written_as_onnx_runtime_does),
         cmocka_unit_test(numbers_are_read_as_onnx_runtime_does),
