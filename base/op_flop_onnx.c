@@ -769,6 +769,7 @@ static const struct row {
     {"ai.onnx.ml.TreeEnsembleRegressor", output_of},
     {"com.microsoft.CDist", distances},
     {"com.microsoft.FusedMatMul", fused_matmul},
+    {"com.microsoft.Tokenizer", nothing},
     {"optrace.PairwiseCoupling",
      elementwise}, /* the scores' own: how many steps follow is known by data */
 };

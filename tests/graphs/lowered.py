@@ -14,7 +14,7 @@ import numpy as np
 from onnx import helper, numpy_helper
 
 from lowered_group import BLOCKED, LEARNING, Group
-from lowered_learning import alone, boosted, encoders, ensembles, labels, learning, mappers, texts, trees, wide, wide_ensembles, words
+from lowered_learning import alone, boosted, encoders, ensembles, labels, learning, mappers, texts, tokens, trees, wide, wide_ensembles, words
 
 
 def layers():
@@ -564,7 +564,7 @@ def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     makers = (layers, attention, quantised, blocks, last, channels, linear, grouped, sequences, scans, learning, trees, ensembles, wide,
-              wide_ensembles, drawn, labels, mappers, carried, boosted, alone, words, texts, ports,
+              wide_ensembles, drawn, labels, mappers, carried, boosted, alone, words, texts, tokens, ports,
               encoders, batched, decided, heard, kept)
     for make in makers:
         make().write(pathlib.Path(sys.argv[1]) / f"lowered_{make.__name__}")

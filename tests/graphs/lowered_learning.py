@@ -3,7 +3,7 @@
 import numpy as np
 from onnx import helper
 
-from lowered_group import LEARNING, Group
+from lowered_group import LEARNING, MICROSOFT, Group
 
 
 def learning():
@@ -227,6 +227,24 @@ def words():
               ngram_indexes=[9, 0, 1, 3, 7, 5, 6, 4], **sizes)
         g.add("TfIdfVectorizer", [names], domain="", mode=mode, min_gram_length=1, max_gram_length=2, max_skip_count=1,
               ngram_counts=[0, 2], ngram_indexes=[1, 0, 2], pool_strings=["a", "e", "e", "e"], weights=[2.0, 3.0, 4.0])
+    return g
+
+
+def tokens():
+    """As vectorisers of texts take them apart."""
+    g = Group()
+    x = g.feed(np.array(["the cat,sat", "a  b; ab", "", "\u00e4\u00f6 1_b\n\u00e9"], object))
+    rows = g.feed(np.array([["aab ab", "x.y"], ["", "b-a1"]], object))
+    ways = ({"tokenexp": "[a-zA-Z0-9_]+"}, {"tokenexp": "a|ab|aab"}, {"tokenexp": "a+?b*"}, {"tokenexp": "[a-z]*"}, {"tokenexp": "\\b[^ ]"}, {"tokenexp": "."},
+            {"tokenexp": "zz"}, {"separators": [" "]}, {"separators": ["[,;] ?", " +", "^a"]}, {"separators": [""]}, {"separators": ["b", "a.", "[0-9]"]})
+    for i, way in enumerate(ways):
+        for texts_in in (x, rows):
+            g.add("Tokenizer", [texts_in], (8,), mark=i % 2, pad_value="#" if i % 3 else "", mincharnum=1, **way)
+    g.add("Tokenizer", [x], (8,), mark=1, pad_value="#", mincharnum=2, tokenexp="[^ ]+")
+    g.add("Tokenizer", [x], (8,), mark=0, pad_value="#", mincharnum=3, separators=[" ", ","])
+    words = g.chain("Tokenizer", [x], domain=MICROSOFT, mark=0, pad_value="#", mincharnum=1, tokenexp="[a-z]+")
+    g.add("TfIdfVectorizer", [words], (1,), "", mode="TF", min_gram_length=1, max_gram_length=1, max_skip_count=0, ngram_counts=[0],
+          ngram_indexes=[0, 1, 2], pool_strings=["ab", "cat", "the"])
     return g
 
 

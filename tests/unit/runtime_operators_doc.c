@@ -22,7 +22,7 @@ static const char head[] =
     "- *Since* is the first operator set; all later forms of the operator are meant too.\n"
     "- *Types* are those of the first input; `any` is every type that ONNX tensors can have. Texts\n"
     "  are moved, replaced, sorted by Unique and compared by Equal, and what is in them is read by the\n"
-    "  String operators, RegexFullMatch and Cast ([decision 64](decisions/0064-texts-are-numbers.md)).\n"
+    "  String operators, RegexFullMatch, Tokenizer and Cast ([decision 64](decisions/0064-texts-are-numbers.md)).\n"
     "- *Kernels* are entries of `struct kernel_table` in [kernels.h](../kernels/kernels.h), on the "
     "CPU;\n"
     "  those of a GPU are in gpu.md.\n"

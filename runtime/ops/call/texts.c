@@ -8,6 +8,7 @@
 #include "runtime/graph/texts.h"
 #include "runtime/ops/call/call.h"
 #include "runtime/ops/regex.h"
+#include "runtime/ops/tokens.h"
 #include "runtime/ops/words.h"
 
 struct texts_params {
@@ -19,6 +20,8 @@ struct texts_params {
     struct word_normaliser normaliser;
     struct kernel_broadcast shape;
     const struct regex *regex;
+    const struct tokens *tokens;
+    int64_t filling; /* the text that tokens are filled up with */
     max_align_t room[];
 };
 
@@ -307,5 +310,81 @@ int call_bind_match(const struct call_request *request, struct call *call)
         call->workspace_bytes = regex_room(regex);
     }
     free(regex);
+    return rc;
+}
+
+/* com.microsoft.Tokenizer */
+
+/* A row that tokens are put into. */
+struct token_row {
+    int64_t *y;
+    int64_t count, room;
+};
+
+static int put_token(void *context, const char *bytes, size_t length)
+{
+    struct token_row *row = context;
+    int64_t number = texts_number(bytes, length);
+
+    if (number < 0)
+        return (int)number;
+    if (row->count >= row->room)
+        return -ESTALE;
+    row->y[row->count++] = number;
+    return 0;
+}
+
+static int run_tokens(const struct call *call)
+{
+    const struct texts_params *p = call->params;
+    const int64_t *x = call->inputs[0];
+    bool has_marks = tokens_have_marks(p->tokens);
+
+    for (int64_t i = 0; i < p->count && p->parts > 0; i++) {
+        struct token_row row = {(int64_t *)call->outputs[0] + i * p->parts, 0, p->parts};
+        size_t length;
+        const char *text = texts_get(x[i], &length);
+        int rc = has_marks ? put_token(&row, "\2", 1) : 0;
+
+        if (rc == 0)
+            rc = tokens_each(p->tokens, text, length, call->workspace, put_token, &row);
+        if (rc == 0 && has_marks)
+            rc = put_token(&row, "\3", 1);
+        if (rc < 0)
+            return fail(call, rc,
+                        rc == -ESTALE
+                            ? "a text has more tokens than there were when its size was inferred"
+                        : rc == -EILSEQ ? "one of its texts is not UTF-8"
+                                        : NULL);
+        while (row.count < row.room)
+            row.y[row.count++] = p->filling;
+    }
+    return 0;
+}
+
+int call_bind_tokens(const struct call_request *request, struct call *call)
+{
+    const struct attribute *filling = node_attribute(request->node, "pad_value");
+    const struct shape *y = &request->outputs[0].shape;
+    struct tokens *tokens = NULL;
+    struct diag diag = {0};
+    struct texts_params *p;
+    int rc;
+
+    if (!filling || filling->type != ATTRIBUTE_STRING)
+        return call_refuse(request, -EINVAL, "it has no pad_value");
+    rc = tokens_read(request->node, &tokens, &diag);
+    if (rc < 0)
+        return call_refuse(request, rc, "%s", diag.text);
+    rc = make_params(request, call, tokens_bytes(tokens), run_tokens, &p);
+    if (rc == 0) {
+        memcpy(p->room, tokens, tokens_bytes(tokens));
+        p->tokens = (const struct tokens *)p->room;
+        p->parts = y->dims[y->rank - 1];
+        p->filling = texts_number(filling->s, filling->s_bytes);
+        call->workspace_bytes = tokens_room(tokens);
+        rc = p->filling < 0 ? call_refuse(request, (int)p->filling, "out of memory") : 0;
+    }
+    free(tokens);
     return rc;
 }
