@@ -170,21 +170,52 @@ static bool changed_between(const char *op_type, int64_t from, int64_t to)
     return false;
 }
 
-/* The first operator of the function that another version of the standard set means otherwise; a
- * node with a body counts as one. NULL: none. */
-static const char *find_changed(const Onnx__FunctionProto *function, int64_t a, int64_t b)
+/* Versions of the standard set, and how many bodies are around. */
+struct versions {
+    int64_t from, to;
+    int depth;
+};
+
+static const char *find_changed(Onnx__NodeProto *const *nodes, size_t count, struct versions v);
+
+/* Whether one of its bodies has such an operator; what cannot be read counts as one that has. */
+static bool has_changed_body(const Onnx__NodeProto *node, struct versions v)
 {
-    int64_t from = a < b ? a : b, to = a < b ? b : a;
+    enum { OUTPUT_FIELD = 12 };
+    bool found = false;
 
-    for (size_t i = 0; i < function->n_node; i++) {
-        const Onnx__NodeProto *node = function->node[i];
-        bool is_changed = from < SETTLED_OPSET;
+    v.depth++;
+    for (size_t i = 0; !found && i < node->n_attribute; i++) {
+        const ProtobufCBinaryData *body = &node->attribute[i]->g;
+        ProtobufCMessage *message = NULL;
+        struct diag diag = {0};
 
-        if (domain_of(node->domain)[0] != '\0')
+        if (body->len == 0)
             continue;
-        for (size_t k = 0; k < node->n_attribute; k++)
-            is_changed |= node->attribute[k]->g.len > 0;
-        if (is_changed || changed_between(text_of(node->op_type), from, to))
+        found = v.depth > MODEL_DEPTH_MAX ||
+                onnx_unpack(&onnx__graph_proto__descriptor, "body", OUTPUT_FIELD, body->data,
+                            body->len, &message, &diag) < 0;
+        if (!found) {
+            const Onnx__GraphProto *graph = (const Onnx__GraphProto *)message;
+
+            found = find_changed(graph->node, graph->n_node, v) != NULL;
+        }
+        onnx_free(message);
+    }
+    return found;
+}
+
+/* The first operator that another version of the standard set means otherwise, or that has one in a body.
+ * NULL: none. */
+static const char *find_changed(Onnx__NodeProto *const *nodes, size_t count, struct versions v)
+{
+    for (size_t i = 0; i < count; i++) {
+        const Onnx__NodeProto *node = nodes[i];
+        bool is_standard = domain_of(node->domain)[0] == '\0';
+
+        if ((is_standard &&
+             (v.from < SETTLED_OPSET || changed_between(text_of(node->op_type), v.from, v.to))) ||
+            has_changed_body(node, v))
             return text_of(node->op_type);
     }
     return NULL;
@@ -199,7 +230,9 @@ static int import_opsets(struct graph *graph, const Onnx__FunctionProto *functio
         const char *domain = domain_of(function->opset_import[i]->domain);
         int64_t version = function->opset_import[i]->version, own = graph_opset(graph, domain);
         bool is_standard = domain[0] == '\0' && version <= MODEL_OPSET_MAX;
-        const char *changed = is_standard ? find_changed(function, own, version) : NULL;
+        struct versions between = {own < version ? own : version, own < version ? version : own, 0};
+        const char *changed =
+            is_standard ? find_changed(function->node, function->n_node, between) : NULL;
 
         if (own == version || (own != 0 && is_standard && !changed))
             continue;

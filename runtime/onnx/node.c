@@ -77,17 +77,25 @@ static bool holds_texts(const struct node *node, const char *name)
            (strcmp(name, "value_string") == 0 || strcmp(name, "value_strings") == 0);
 }
 
+/* stays: the message is read again, as that of a function is for each call; else its bytes are given back. */
 static int read_tensor(struct node *node, const Onnx__AttributeProto *proto, int folder_fd,
-                       struct diag *diag)
+                       bool stays, struct diag *diag)
 {
+    struct onnx_raw raw = {0};
+    struct onnx_share share = {.raw = &raw};
     struct tensor_view view;
+    Onnx__TensorProto copy;
     char what[240];
     int rc;
 
     snprintf(what, sizeof(what), "attribute '%.60s' of node '%.120s'", proto->name, node->name);
     if (!proto->t)
         return diag_set(diag, -EINVAL, "%s holds no tensor", what);
-    rc = onnx_tensor_from_proto(proto->t, folder_fd, what, &view, diag);
+    copy = *proto->t;
+    raw = (struct onnx_raw){copy.raw_data.data, copy.raw_data.len};
+    rc = stays && raw.size > 0 && copy.data_location == 0
+             ? onnx_tensor_share(&copy, folder_fd, what, &share, &view, diag)
+             : onnx_tensor_from_proto(proto->t, folder_fd, what, &view, diag);
     return rc < 0 ? rc : node_set_tensor(node, proto->name, &view);
 }
 
@@ -235,7 +243,7 @@ static int read_attribute(struct graph *graph, struct node *node, const Onnx__At
             return read_texts(node, proto, diag);
         return node_set_string(node, name, (const char *)proto->s.data, proto->s.len);
     case PROTO_TENSOR:
-        return read_tensor(node, proto, place.folder_fd, diag);
+        return read_tensor(node, proto, place.folder_fd, place.attributes != NULL, diag);
     case PROTO_GRAPH:
         return read_body(graph, node, proto, place, diag);
     case PROTO_FLOATS:

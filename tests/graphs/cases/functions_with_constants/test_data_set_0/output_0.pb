@@ -1,0 +1,1 @@
+ByJìÒNA3xqÁ.GPAa{YAúAºj Á
