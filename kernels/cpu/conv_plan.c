@@ -21,6 +21,8 @@ static const char *prefer(const struct kernel_conv *shape, bool has_bias, bool h
     const char *own = conv_winograd_prefer(shape, name);
 
     if (!own)
+        own = conv_panels_prefer(shape, name);
+    if (!own)
         own = conv_spread_prefer(shape, name);
     if (!own)
         own = conv_padded_prefer(shape, has_bias, has_residual, name);
@@ -59,6 +61,7 @@ int kernel_conv_plan_list(const struct kernel_conv *shape, bool has_bias, bool h
     *out_versions = (struct kernel_conv_versions){0};
     conv_dnnl_list(shape, has_bias, has_residual, with_slow, &all);
     conv_winograd_list(shape, &all);
+    conv_panels_list(shape, &all);
     if (!has_residual)
         conv_spread_list(shape, &all);
     conv_padded_list(shape, has_bias, has_residual, &all);
@@ -102,6 +105,8 @@ static int create_stored(const struct conv_request *request, const char *version
         stored.w = NULL;
         return conv_winograd_create(&stored, preferred, out_plan);
     }
+    if (preferred && is_of(preferred, "panels:"))
+        return conv_panels_create(request, preferred, out_plan);
     if (preferred && !is_of(preferred, "dnnl:"))
         return -ENOTSUP;
     rc = conv_dnnl_create_half(request, preferred, out_plan);

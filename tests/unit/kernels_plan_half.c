@@ -3,6 +3,7 @@
  * weights that were float32 all along, and no copy of them in float32 on the way. */
 #include "tests/support/check.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,6 +140,17 @@ static struct kernel_conv shape_of(const struct sample *sample)
     return shape;
 }
 
+/* Of small images the sums are in another order, as weights of float32 have other kernels. */
+static void check_near(const float *y, const float *wanted, size_t count)
+{
+    float most = 0;
+
+    for (size_t i = 0; i < count; i++)
+        most = fmaxf(most, fabsf(wanted[i]));
+    for (size_t i = 0; i < count; i++)
+        CHECK_NEAR(y[i], wanted[i], 1e-5 * (double)most);
+}
+
 static void check_convolution(const struct sample *sample, enum kernel_dtype dtype, bool has_bias)
 {
     struct kernel_conv shape = shape_of(sample);
@@ -151,6 +163,7 @@ static void check_convolution(const struct sample *sample, enum kernel_dtype dty
     struct kernel_conv_plan *plan, *plain;
     struct kernel_conv_plan_info info, plain_info;
     void *w, *workspace;
+    bool is_same;
 
     make_weights(w_count, dtype, &w, &wide);
     assert_int_equal(
@@ -161,7 +174,9 @@ static void check_convolution(const struct sample *sample, enum kernel_dtype dty
                      0);
     info = kernel_conv_plan_info(plan);
     plain_info = kernel_conv_plan_info(plain);
-    assert_string_equal(info.version, plain_info.version);
+    is_same = strncmp(info.version, "panels:", 7) != 0;
+    if (is_same)
+        assert_string_equal(info.version, plain_info.version);
     if (w_count > 1 << 16 && strncmp(info.version, "dnnl:", 5) == 0 && moves_halves())
         assert_true(largest < w_count * 3);
     workspace = room(info.workspace_bytes);
@@ -170,7 +185,10 @@ static void check_convolution(const struct sample *sample, enum kernel_dtype dty
     workspace = room(plain_info.workspace_bytes);
     assert_int_equal(kernel_conv_plan_run(plain, wanted, x, workspace), 0);
     free(workspace);
-    assert_memory_equal(y, wanted, y_count * sizeof(*y));
+    if (is_same)
+        assert_memory_equal(y, wanted, y_count * sizeof(*y));
+    else
+        check_near(y, wanted, y_count);
     kernel_conv_plan_destroy(&plan);
     kernel_conv_plan_destroy(&plain);
     free(w);
@@ -187,6 +205,7 @@ static void convolutions_are_the_same(void **state)
         {3, 16, 1, 9, 3, true},   {5, 7, 1, 5, 3, true},    {256, 512, 1, 2, 3, true},
         {64, 64, 1, 14, 3, true}, {64, 100, 1, 7, 1, true}, {32, 32, 32, 7, 3, true},
         {32, 48, 4, 7, 3, true},  {8, 24, 1, 6, 5, false},  {48, 48, 48, 7, 7, true},
+        {96, 70, 1, 8, 1, true},  {33, 65, 1, 9, 3, true},
     };
 
     for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); i++)

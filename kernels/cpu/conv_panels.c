@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Convolutions of small images by weights of half precision, without AVX-512: a product of few rows, one for each
+ * place of the window, by weights in panels. To widen all weights first takes as long as to multiply them so few times.
+ */
+#include "kernels/cpu/conv_plan.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/cpu/gemm_panels.h"
+
+enum {
+    PLACES_MAX = 64,       /* of the window, in all images */
+    WEIGHTS_MIN = 1 << 12, /* fewer stay in the cache once they are widened */
+};
+
+struct panels_plan {
+    struct kernel_conv_plan base;
+    struct kernel_conv shape;
+    struct gemm_panels panels;
+    const float *bias;
+    bool unrolls;          /* else x is what is multiplied */
+    bool has_residual;     /* then the product comes behind what is unrolled, and is added */
+    size_t product_offset; /* in the workspace */
+    binary_fn *add;
+    unary_f32_fn *activate; /* what was added to; NULL: nothing does */
+};
+
+static int64_t taps_of(const struct kernel_conv *s)
+{
+    return s->window.kernel[0] * s->window.kernel[1] * s->window.kernel[2];
+}
+
+static struct kernel_gemm product_of(const struct kernel_conv *s)
+{
+    const int64_t *out = s->window.out;
+
+    return (struct kernel_gemm){.m = s->batch * out[0] * out[1] * out[2],
+                                .n = s->filters,
+                                .k = taps_of(s) * s->channels,
+                                .trans_b = true,
+                                .types = s->types};
+}
+
+static bool is_possible(const struct kernel_conv *s, bool has_residual, struct gemm_panels *panels)
+{
+    static const struct kernel_activation none;
+    struct kernel_gemm product = product_of(s);
+
+    return s->types.weights != KERNEL_F32 && !s->is_transposed && s->channels_last &&
+           s->groups == 1 && product.m >= 1 && product.m <= PLACES_MAX && product.n >= 1 &&
+           product.n * product.k >= WEIGHTS_MIN && s->activation.kind < KERNEL_UNARY_COUNT &&
+           gemm_panels_init(panels, &product, has_residual ? &none : &s->activation);
+}
+
+const char *conv_panels_prefer(const struct kernel_conv *shape,
+                               char out_name[KERNEL_CONV_VERSION_BYTES])
+{
+    struct gemm_panels panels;
+
+    if (!is_possible(shape, false, &panels))
+        return NULL;
+    snprintf(out_name, KERNEL_CONV_VERSION_BYTES, "%s", panels.version);
+    return out_name;
+}
+
+void conv_panels_list(const struct kernel_conv *shape, struct kernel_conv_versions *versions)
+{
+    struct kernel_conv_version *version = &versions->items[versions->count];
+
+    if (versions->count == KERNEL_CONV_VERSIONS_MAX || !conv_panels_prefer(shape, version->name))
+        return;
+    version->is_reference = false;
+    version->is_reproducible = true;
+    versions->count++;
+}
+
+/* What the window sees at one place: channels of each tap, zeros where that is outside. */
+static float *unroll_place(const struct kernel_conv *s, float *to, const float *x,
+                           const int64_t at[KERNEL_SPATIAL])
+{
+    const struct kernel_window *w = &s->window;
+    size_t bytes = (size_t)s->channels * sizeof(*x);
+    int64_t k[KERNEL_SPATIAL], in[KERNEL_SPATIAL];
+
+    for (int64_t tap = 0; tap < taps_of(s); tap++, to += s->channels) {
+        bool is_inside = true;
+
+        k[2] = tap % w->kernel[2];
+        k[1] = tap / w->kernel[2] % w->kernel[1];
+        k[0] = tap / w->kernel[2] / w->kernel[1];
+        for (int i = 0; i < KERNEL_SPATIAL; i++) {
+            in[i] = at[i] * w->stride[i] - w->pad_begin[i] + k[i] * w->dilation[i];
+            is_inside = is_inside && in[i] >= 0 && in[i] < w->in[i];
+        }
+        if (is_inside)
+            memcpy(to, x + ((in[0] * w->in[1] + in[1]) * w->in[2] + in[2]) * s->channels, bytes);
+        else
+            memset(to, 0, bytes);
+    }
+    return to;
+}
+
+static void unroll(const struct kernel_conv *s, float *to, const float *x)
+{
+    const struct kernel_window *w = &s->window;
+    int64_t at[KERNEL_SPATIAL];
+
+    for (int64_t b = 0; b < s->batch; b++, x += w->in[0] * w->in[1] * w->in[2] * s->channels)
+        for (at[0] = 0; at[0] < w->out[0]; at[0]++)
+            for (at[1] = 0; at[1] < w->out[1]; at[1]++)
+                for (at[2] = 0; at[2] < w->out[2]; at[2]++)
+                    to = unroll_place(s, to, x, at);
+}
+
+static int run(struct kernel_conv_plan *base, void *y, const void *x, void *workspace)
+{
+    struct panels_plan *plan = (struct panels_plan *)base;
+    size_t count = (size_t)(plan->panels.m * plan->panels.n);
+    struct kernel_broadcast flat = {
+        .rank = 1, .dims = {(int64_t)count}, .a_stride = {1}, .b_stride = {1}};
+    void *product = plan->has_residual ? (char *)workspace + plan->product_offset : y;
+
+    if (plan->unrolls) {
+        unroll(&plan->shape, workspace, x);
+        x = workspace;
+    }
+    gemm_panels_run(&plan->panels, product, x, base->weights, plan->bias);
+    if (plan->has_residual)
+        plan->add(y, y, product, &flat);
+    if (plan->activate)
+        plan->activate(y, y, count, plan->shape.activation.a, plan->shape.activation.b);
+    return 0;
+}
+
+static void destroy(struct kernel_conv_plan *plan)
+{
+    free(plan->weights);
+    free(plan);
+}
+
+/* A window of one element that takes each of the image's. */
+static bool is_pointwise(const struct kernel_conv *s)
+{
+    const struct kernel_window *w = &s->window;
+
+    for (int i = 0; i < KERNEL_SPATIAL; i++)
+        if (w->kernel[i] != 1 || w->stride[i] != 1 || w->pad_begin[i] != 0 || w->in[i] != w->out[i])
+            return false;
+    return true;
+}
+
+/* Channels of a tap side by side, as they are unrolled. NULL without memory; the caller frees it. */
+static uint16_t *turn(const struct kernel_conv *s, const uint16_t *w)
+{
+    int64_t taps = taps_of(s);
+    uint16_t *turned = malloc((size_t)(s->filters * s->channels * taps) * sizeof(*turned) + 1);
+
+    for (int64_t f = 0; turned && f < s->filters; f++)
+        for (int64_t c = 0; c < s->channels; c++)
+            for (int64_t tap = 0; tap < taps; tap++)
+                turned[(f * taps + tap) * s->channels + c] = w[(f * s->channels + c) * taps + tap];
+    return turned;
+}
+
+static int set_weights(struct panels_plan *plan, const struct conv_request *request)
+{
+    struct kernel_conv_plan *base = &plan->base;
+    uint16_t *turned = NULL;
+    float *bias;
+
+    base->w_bytes = gemm_panels_weights_bytes(&plan->panels);
+    base->weights_bytes = base->w_bytes + gemm_panels_bias_bytes(&plan->panels);
+    base->weights = aligned_alloc(64, base->weights_bytes);
+    if (base->weights && taps_of(request->shape) > 1)
+        turned = turn(request->shape, request->stored_w);
+    if (!base->weights || (taps_of(request->shape) > 1 && !turned))
+        return -ENOMEM;
+    bias = (float *)(void *)((char *)base->weights + base->w_bytes);
+    gemm_panels_pack(&plan->panels, base->weights, turned ? turned : request->stored_w, true);
+    gemm_panels_pack_bias(&plan->panels, bias, request->bias);
+    plan->bias = bias;
+    free(turned);
+    return 0;
+}
+
+static void set_workspace(struct panels_plan *plan)
+{
+    const struct gemm_panels *p = &plan->panels;
+    size_t unrolled = plan->unrolls ? (size_t)(p->m * p->k) * sizeof(float) : 0;
+
+    plan->product_offset = conv_round_up(unrolled);
+    plan->base.workspace_bytes = plan->product_offset;
+    if (plan->has_residual)
+        plan->base.workspace_bytes += conv_round_up((size_t)(p->m * p->n) * sizeof(float));
+}
+
+int conv_panels_create(const struct conv_request *request, const char *version,
+                       struct kernel_conv_plan **out_plan)
+{
+    static const struct conv_plan_type type = {destroy, run, NULL};
+    const struct kernel_conv *s = request->shape;
+    struct panels_plan *plan = calloc(1, sizeof(*plan));
+    struct kernel_table table;
+
+    if (!plan)
+        return -ENOMEM;
+    if (!is_possible(s, request->has_residual, &plan->panels) ||
+        strcmp(version, plan->panels.version) != 0) {
+        free(plan);
+        return -ENOTSUP;
+    }
+    kernel_table_init(&table, kernel_best_level());
+    plan->base.type = &type;
+    plan->shape = *s;
+    plan->unrolls = !is_pointwise(s);
+    plan->has_residual = request->has_residual;
+    plan->add = table.binary[KERNEL_ADD][KERNEL_F32].fn;
+    if (request->has_residual && s->activation.kind != KERNEL_IDENTITY)
+        plan->activate = table.unary_f32[s->activation.kind].fn;
+    snprintf(plan->base.version, sizeof(plan->base.version), "%s", version);
+    set_workspace(plan);
+    if (set_weights(plan, request) < 0) {
+        destroy(&plan->base);
+        return -ENOMEM;
+    }
+    *out_plan = &plan->base;
+    return 0;
+}
