@@ -16,6 +16,16 @@ static int64_t end_of(const struct span *span)
     return span->start_ns + span->dur_ns;
 }
 
+/* A phase of a device that has a number is of the launch of that number: one of another launch is in an op
+ * by chance, as waits of streams stand where the host asked for them. */
+static bool is_phase_of(const struct spans_answer *answer, const struct span *op,
+                        const struct span *span)
+{
+    return answer->op_kinds[span->op] == SPAN_PHASE &&
+           (span->correlation == STORE_NULL || op->correlation == STORE_NULL ||
+            span->correlation == op->correlation);
+}
+
 /* Whether a span may hold another; on a device what a person named holds all, an op its phases. */
 static bool may_hold(const struct spans_answer *answer, const struct span *holder,
                      const struct span *span)
@@ -25,7 +35,7 @@ static bool may_hold(const struct spans_answer *answer, const struct span *holde
     if (kind == SPAN_MARK)
         return false;
     return !span_is_device(answer, holder) || kind == SPAN_LABEL ||
-           (kind == SPAN_OP && answer->op_kinds[span->op] == SPAN_PHASE);
+           (kind == SPAN_OP && is_phase_of(answer, holder, span));
 }
 
 /* The place of the innermost span that encloses this one, among those that are open. */
