@@ -15,7 +15,8 @@
 enum { RUNS_PER_BATCH = 50, WARMUPS = 10, EVENTS_PER_RUN = 2 * BIG_STORE_OPS };
 enum { STEP = BIG_STORE_OPS + 1, ALL }; /* what lies around others */
 enum { WAIT_FOR_FIRST = ALL + 1, WAIT_FOR_SECOND, IDS = WAIT_FOR_SECOND }; /* of a session's ops */
-enum { OPS_PER_STREAM = 10 }; /* then the other stream's turn is, which waits for them */
+enum { OPS_PER_STREAM = 10 };            /* then the other stream's turn is, which waits for them */
+enum { OPS_PER_WAIT = 50, AHEAD = 500 }; /* of hosts that are ahead by so many launches */
 
 static void check(int rc, const struct diag *diag)
 {
@@ -57,8 +58,22 @@ static void put_streams(struct store *store)
     put_other(store, WAIT_FOR_SECOND, wait, "phase", "{\"wait_on_stream\":8}");
 }
 
+static bool has_streams(enum big_store_kind kind)
+{
+    return kind == BIG_STORE_STREAM_WAITS || kind == BIG_STORE_AHEAD_WAITS;
+}
+
+static bool has_runs(enum big_store_kind kind)
+{
+    return kind != BIG_STORE_NO_RUNS && kind != BIG_STORE_OP_AROUND_ALL &&
+           kind != BIG_STORE_STREAM_WAITS && kind != BIG_STORE_AHEAD &&
+           kind != BIG_STORE_AHEAD_WAITS;
+}
+
 static bool is_record(enum big_store_kind kind, int op)
 {
+    if (kind == BIG_STORE_AHEAD_WAITS)
+        return op % (OPS_PER_WAIT + 1) == OPS_PER_WAIT;
     return kind == BIG_STORE_STREAM_WAITS && op % OPS_PER_STREAM == OPS_PER_STREAM - 1;
 }
 
@@ -83,7 +98,7 @@ static void put_definitions(struct store *store, enum big_store_kind kind, int64
     struct diag diag = {0};
 
     check(store_put_session(store, &session, &diag), &diag);
-    for (int i = 0; i < (kind == BIG_STORE_STREAM_WAITS ? 1 : 2); i++)
+    for (int i = 0; i < (has_streams(kind) ? 1 : 2); i++)
         check(store_put_lane(store, &lanes[i], &diag), &diag);
     for (int i = 0; i < BIG_STORE_OPS; i++) {
         char name[32], params[128];
@@ -113,7 +128,7 @@ static void put_definitions(struct store *store, enum big_store_kind kind, int64
         put_other(store, STEP, "step", "label", NULL);
     if (kind == BIG_STORE_LABEL_AROUND_ALL || kind == BIG_STORE_OP_AROUND_ALL)
         put_other(store, ALL, "all", kind == BIG_STORE_OP_AROUND_ALL ? "block" : "label", NULL);
-    if (kind == BIG_STORE_STREAM_WAITS)
+    if (has_streams(kind))
         put_streams(store);
 }
 
@@ -156,6 +171,86 @@ static int64_t make_run(struct store_event *rows, enum big_store_kind kind, int6
     return now_ns;
 }
 
+/* --- Hosts that are ahead. --- */
+
+/* What streams have to do, in the order of launches; told once the host has come to their ends. */
+struct streams {
+    int64_t free_ns[2];
+    struct store_event queue[AHEAD];
+    uint64_t launched, told;
+};
+
+static size_t tell_ended(struct streams *streams, int64_t until_ns, struct store_event *rows)
+{
+    size_t count = 0;
+
+    while (streams->told < streams->launched) {
+        const struct store_event *row = &streams->queue[streams->told % AHEAD];
+
+        if (row->start_ns + row->dur_ns > until_ns)
+            break;
+        rows[count++] = *row;
+        streams->told++;
+    }
+    return count;
+}
+
+/* What a launch makes a stream do: an op, or to wait for the other one. */
+static void launch(struct streams *streams, enum big_store_kind kind, int op, int64_t called_ns,
+                   struct store_event *row)
+{
+    const bool is_second = kind == BIG_STORE_AHEAD_WAITS && op % 2;
+    const bool on_second = is_second != is_record(kind, op);
+    int64_t *free_ns = &streams->free_ns[on_second];
+
+    row->op_id = op + 1;
+    row->lane_id = 2 + on_second;
+    if (is_record(kind, op)) { /* it stands where it was asked for */
+        const int64_t ended_ns = streams->free_ns[is_second];
+
+        row->op_id = is_second ? WAIT_FOR_SECOND : WAIT_FOR_FIRST;
+        row->start_ns = called_ns;
+        *free_ns = *free_ns > ended_ns ? *free_ns : ended_ns;
+    } else {
+        row->start_ns = *free_ns > called_ns ? *free_ns : called_ns;
+        row->dur_ns = 2000 + random_number() % 3000;
+        *free_ns = row->start_ns + row->dur_ns;
+    }
+    streams->queue[streams->launched++ % AHEAD] = *row;
+}
+
+/* Some runs; returns how many rows. The queue is full but for a moment. */
+static size_t make_ahead(struct store_event *rows, enum big_store_kind kind, int64_t runs,
+                         bool is_last, int64_t *now_ns)
+{
+    static struct streams streams;
+    size_t count = 0;
+
+    for (int64_t i = 0; i < runs * BIG_STORE_OPS; i++) {
+        const int op = (int)(i % BIG_STORE_OPS);
+        int64_t end_ns = *now_ns + 300 + random_number() % 400;
+        struct store_event row = {
+            .run = STORE_NULL, .correlation = (int64_t)streams.launched + 1, .bytes = STORE_NULL};
+
+        if (streams.launched - streams.told == AHEAD) {
+            const struct store_event *first = &streams.queue[streams.told % AHEAD];
+
+            end_ns =
+                first->start_ns + first->dur_ns > end_ns ? first->start_ns + first->dur_ns : end_ns;
+            count += tell_ended(&streams, end_ns, rows + count);
+        }
+        launch(&streams, kind, op, *now_ns + 200, &row);
+        row.lane_id = 1;
+        row.op_id = op + 1;
+        row.start_ns = *now_ns;
+        row.dur_ns = end_ns - *now_ns;
+        row.kern_ns = STORE_NULL;
+        rows[count++] = row;
+        *now_ns = end_ns + 100;
+    }
+    return count + (is_last ? tell_ended(&streams, INT64_MAX, rows + count) : 0);
+}
+
 /* What the first thread was in, told as it ends. */
 static struct store_event outer_from(int64_t op, int64_t run, int64_t start_ns, int64_t end_ns)
 {
@@ -167,11 +262,15 @@ static struct store_event outer_from(int64_t op, int64_t run, int64_t start_ns, 
 static int64_t add_batch(struct store *store, struct store_event *rows, enum big_store_kind kind,
                          int64_t session_id, int64_t first, int64_t now_ns)
 {
-    const bool has_runs = kind != BIG_STORE_NO_RUNS && kind != BIG_STORE_OP_AROUND_ALL &&
-                          kind != BIG_STORE_STREAM_WAITS;
     struct diag diag = {0};
     size_t count = 0;
 
+    if (kind == BIG_STORE_AHEAD || kind == BIG_STORE_AHEAD_WAITS) {
+        count = make_ahead(rows, kind, RUNS_PER_BATCH, first + RUNS_PER_BATCH > BIG_STORE_RUNS,
+                           &now_ns);
+        check(store_add_events(store, rows, count, &diag), &diag);
+        return now_ns;
+    }
     for (int64_t run = first; run < first + RUNS_PER_BATCH; run++) {
         struct store_run row = {.session_id = session_id,
                                 .run = run,
@@ -181,12 +280,13 @@ static int64_t add_batch(struct store *store, struct store_event *rows, enum big
                                 .warmup = run <= WARMUPS};
 
         now_ns =
-            make_run(rows + count, kind, session_id, has_runs ? run : STORE_NULL, now_ns) + 5000;
+            make_run(rows + count, kind, session_id, has_runs(kind) ? run : STORE_NULL, now_ns) +
+            5000;
         row.end_ns = now_ns - 5000;
         count += EVENTS_PER_RUN;
         if (kind == BIG_STORE_LABEL_AROUND_EACH || kind == BIG_STORE_LABEL_AROUND_ALL)
             rows[count++] = outer_from(STEP, run, row.start_ns, row.end_ns);
-        if (has_runs)
+        if (has_runs(kind))
             check(store_put_run(store, &row, &diag), &diag);
     }
     check(store_add_events(store, rows, count, &diag), &diag);
@@ -218,7 +318,8 @@ static int64_t make_session(struct store *store, struct store_event *rows, enum 
 
 static void make(const char *path, enum big_store_kind kind)
 {
-    struct store_event *rows = malloc(sizeof(*rows) * (EVENTS_PER_RUN + 1) * RUNS_PER_BATCH);
+    struct store_event *rows =
+        malloc(sizeof(*rows) * ((EVENTS_PER_RUN + 1) * RUNS_PER_BATCH + AHEAD));
     struct store *store = NULL;
     struct diag diag = {0};
     int64_t now_ns;
@@ -263,7 +364,7 @@ char *big_store_of(enum big_store_kind kind)
     static const char *const names[BIG_STORE_KINDS] = {
         "bench_report.db",         "bench_report_labels.db", "bench_report_all.db",
         "bench_report_no_runs.db", "bench_report_op.db",     "bench_report_two.db",
-        "bench_report_waits.db"};
+        "bench_report_waits.db",   "bench_report_ahead.db",  "bench_report_ahead_waits.db"};
     char *path = place_program(names[kind]);
     char unfinished[4096];
 

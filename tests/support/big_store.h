@@ -30,6 +30,9 @@ enum big_store_kind {
     BIG_STORE_OP_AROUND_ALL,     /* of these, an op of the thread */
     BIG_STORE_TWO_SESSIONS,      /* of half as many runs each, one after the other */
     BIG_STORE_STREAM_WAITS,      /* as without runs, of two streams that wait for each other */
+    BIG_STORE_AHEAD, /* without runs, of a thread that is hundreds of launches ahead of a stream,
+                              which is never idle */
+    BIG_STORE_AHEAD_WAITS, /* the same of two streams, which wait for each other now and then */
     BIG_STORE_KINDS
 };
 
