@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sweep over the starts and ends of what ran on a device. Parts begin when all before has ended, so
- * that each is swept for itself. */
+/* A sweep over the starts and ends of what ran on a device, as far as no later part has any. */
 #include "analyze/metrics/device_use.h"
 
 #include <errno.h>
@@ -46,6 +45,9 @@ static uint8_t kind_of(const struct spans_answer *spans, const struct span *span
 struct device_sums {
     struct device_use use; /* names and wall time are filled in at the end */
     int64_t first_ns, last_ns;
+    struct point_array points; /* that later parts may come before */
+    uint64_t running[KINDS], sum;
+    int64_t swept_ns; /* all before has been passed */
 };
 
 struct device_parts {
@@ -53,14 +55,14 @@ struct device_parts {
     uint32_t *first;                     /* beside lanes: the first lane of its device */
     bool *has_others;                    /* beside lanes: its device has other lanes */
     struct lane_use *uses;
-    struct point_array points; /* of a lane, of a device */
+    size_t lane_count;
 };
 
 /* Adds the spans of a lane that are shown. */
-static int add_lane(const struct spans_answer *spans, uint32_t lane, struct device_sums *sums,
-                    struct point_array *points)
+static int add_lane(const struct spans_answer *spans, uint32_t lane, struct device_sums *sums)
 {
     const struct span_range *range = &spans->ranges[lane];
+    struct point_array *points = &sums->points;
     struct device_use *use = &sums->use;
     int rc = array_reserve(points, points->count + range->count * 2);
 
@@ -108,23 +110,28 @@ static void sort_points(struct point_array *points)
     }
 }
 
-static void sweep(struct point_array *points, struct device_sums *sums)
+/* What is from a time on waits for later parts. */
+static void sweep(struct device_sums *sums, int64_t settled_ns)
 {
+    struct point_array *points = &sums->points;
     struct device_use *use = &sums->use;
-    uint64_t running[KINDS] = {0}, sum = 0;
+    size_t passed = 0;
 
-    if (!points->count)
-        return;
     sort_points(points);
-    for (size_t i = 0; i < points->count; i++) {
-        const struct point *point = &points->items[i];
+    for (; passed < points->count && points->items[passed].time_ns < settled_ns; passed++) {
+        const struct point *point = &points->items[passed];
 
-        pass(use, running, i ? point->time_ns - points->items[i - 1].time_ns : 0);
-        running[point->kind] += (uint64_t)(int64_t)point->step;
-        sum += (uint64_t)(int64_t)point->step;
-        if (sum > use->most_at_once)
-            use->most_at_once = sum;
+        if (sums->sum)
+            pass(use, sums->running, point->time_ns - sums->swept_ns);
+        sums->running[point->kind] += (uint64_t)(int64_t)point->step;
+        sums->sum += (uint64_t)(int64_t)point->step;
+        if (sums->sum > use->most_at_once)
+            use->most_at_once = sums->sum;
+        sums->swept_ns = point->time_ns;
     }
+    points->count -= passed;
+    if (points->count)
+        memmove(points->items, points->items + passed, points->count * sizeof(*points->items));
 }
 
 static bool is_same_device(const struct spans_answer *spans, uint32_t a, uint32_t b)
@@ -141,12 +148,17 @@ void device_parts_destroy(struct device_parts **parts)
 {
     if (!*parts)
         return;
+    for (size_t i = 0; i < (*parts)->lane_count; i++) {
+        if ((*parts)->lanes)
+            array_deinit(&(*parts)->lanes[i].points);
+        if ((*parts)->devices)
+            array_deinit(&(*parts)->devices[i].points);
+    }
     free((*parts)->lanes);
     free((*parts)->devices);
     free((*parts)->first);
     free((*parts)->has_others);
     free((*parts)->uses);
-    array_deinit(&(*parts)->points);
     free(*parts);
     *parts = NULL;
 }
@@ -174,6 +186,7 @@ int device_parts_begin(const struct spans_answer *spans, struct device_parts **o
     parts = *out_parts = calloc(1, sizeof(*parts));
     if (!parts)
         return -ENOMEM;
+    parts->lane_count = spans->lanes.count;
     parts->lanes = calloc(count, sizeof(*parts->lanes));
     parts->devices = calloc(count, sizeof(*parts->devices));
     parts->first = calloc(count, sizeof(*parts->first));
@@ -185,16 +198,15 @@ int device_parts_begin(const struct spans_answer *spans, struct device_parts **o
     return 0;
 }
 
-static int measure(const struct spans_answer *spans, struct device_parts *parts,
-                   const uint32_t *lanes, size_t lane_count, struct device_sums *sums)
+static int measure(const struct spans_answer *spans, const uint32_t *lanes, size_t lane_count,
+                   struct device_sums *sums)
 {
     int rc = 0;
 
-    parts->points.count = 0;
     for (size_t i = 0; i < lane_count && rc == 0; i++)
-        rc = add_lane(spans, lanes[i], sums, &parts->points);
+        rc = add_lane(spans, lanes[i], sums);
     if (rc == 0)
-        sweep(&parts->points, sums);
+        sweep(sums, span_settled_ns(spans));
     return rc;
 }
 
@@ -210,13 +222,13 @@ int device_parts_add(struct device_parts *parts, const struct spans_answer *span
 
         if (spans->lanes.items[i].side != OP_DEVICE)
             continue;
-        rc = measure(spans, parts, &i, 1, &parts->lanes[i]);
+        rc = measure(spans, &i, 1, &parts->lanes[i]);
         for (uint32_t k = i; k < count && parts->has_others[i]; k++) {
             if (parts->first[k] == i)
                 lanes[found++] = k;
         }
         if (rc == 0 && found)
-            rc = measure(spans, parts, lanes, found, &parts->devices[i]);
+            rc = measure(spans, lanes, found, &parts->devices[i]);
     }
     free(lanes);
     return rc;

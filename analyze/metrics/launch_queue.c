@@ -41,7 +41,19 @@ int launch_queues_begin(const struct spans_answer *spans, struct launch_queue_pa
     return parts->queues && parts->uses ? 0 : -ENOMEM;
 }
 
-/* What was launched in a part starts in it: all of its changes come after those before. */
+/* What earlier parts launched may start when threads are in this one: its changes mix with theirs. */
+static size_t find_mixed(const struct step_curve *curve, size_t first)
+{
+    const struct curve_step *steps = curve->steps.items;
+    int64_t lowest_ns = INT64_MAX;
+
+    for (size_t i = first; i < curve->steps.count; i++)
+        lowest_ns = steps[i].time_ns < lowest_ns ? steps[i].time_ns : lowest_ns;
+    while (first > 0 && steps[first - 1].time_ns >= lowest_ns)
+        first--;
+    return first;
+}
+
 int launch_queues_add(struct launch_queue_parts *parts, const struct spans_answer *spans)
 {
     int rc = 0;
@@ -54,7 +66,7 @@ int launch_queues_add(struct launch_queue_parts *parts, const struct spans_answe
         if (spans->lanes.items[i].side != OP_DEVICE)
             continue;
         rc = gather(spans, i, queue);
-        step_curve_sort_tail(&queue->curve, first, true);
+        step_curve_sort_tail(&queue->curve, find_mixed(&queue->curve, first), true);
     }
     return rc;
 }

@@ -19,6 +19,10 @@ struct parts {
     struct interval_array lists[PARTS];
 };
 
+struct overhead_held {
+    struct parts parts;
+};
+
 static void deinit_parts(struct parts *parts)
 {
     for (int i = 0; i < PARTS; i++)
@@ -48,7 +52,8 @@ struct measuring {
     size_t window;   /* the session at hand */
     bool has_device_work;
     int64_t session_id;
-    struct interval extent;     /* of all spans of the part */
+    int64_t settled_ns;         /* what is from then on waits for later parts */
+    struct interval extent;     /* of all spans of the part, and what waited for it */
     struct interval_array wall; /* of the session, as far as it concerns them; not its own */
 };
 
@@ -191,16 +196,40 @@ static void add_times(struct overhead_times *sum, const struct overhead_times *t
     sum->labels_ns += times->labels_ns;
 }
 
+/* Of joined parts what is from a time on, as what later parts have of other lanes may lie beside it. */
+static int hold_back(struct parts *parts, int64_t from_ns, struct parts *held)
+{
+    int rc = 0;
+
+    for (int i = 0; i < PARTS && rc == 0; i++) {
+        struct interval_array *list = &parts->lists[i];
+        size_t first = search_past(0, list->count, k, list->items[k].end_ns <= from_ns);
+
+        for (size_t k = first; k < list->count && rc == 0; k++) {
+            struct interval rest = list->items[k];
+
+            rest.start_ns = rest.start_ns < from_ns ? from_ns : rest.start_ns;
+            rc = array_push(&held->lists[i], rest);
+        }
+        if (first < list->count && list->items[first].start_ns < from_ns)
+            list->items[first++].end_ns = from_ns;
+        list->count = first;
+    }
+    return rc;
+}
+
 /* The lane for itself; what it has goes to its side. */
 static int measure_lane(const struct measuring *measuring, size_t lane, struct overhead_side *side,
                         struct parts *all)
 {
     struct span_range range = measuring->spans->ranges[lane];
+    struct parts *held = &measuring->parts->held[lane].parts;
     struct overhead_times times;
-    struct parts parts = {0};
+    struct parts parts = *held;
     uint64_t count = 0;
     int rc = 0;
 
+    *held = (struct parts){0};
     for (size_t i = range.first; i < range.first + range.count && rc == 0; i++) {
         const struct span *span = &measuring->spans->spans.items[i];
 
@@ -213,6 +242,8 @@ static int measure_lane(const struct measuring *measuring, size_t lane, struct o
     measuring->parts->has_event[lane] |= count > 0;
     side->event_count += count;
     join_parts(&parts);
+    if (rc == 0)
+        rc = hold_back(&parts, measuring->settled_ns, held);
     if (rc == 0)
         rc = add_parts(all, &parts);
     if (rc == 0)
@@ -290,7 +321,7 @@ static int measure_side(const struct measuring *measuring, const char *device,
     side.computation_ns = interval_list_common(&all.lists[COMPUTATION], wall);
     side.copies_ns = interval_list_common(&all.lists[COPIES], wall);
     side.communication_ns = interval_list_common(&all.lists[COMMUNICATION], wall);
-    if (rc == 0 && side.event_count)
+    if (rc == 0 && (side.event_count || side.busy_ns > 0))
         rc = add_side(measuring, &side);
     if (rc == 0)
         rc = add_parts(session, &all);
@@ -544,10 +575,14 @@ int overhead_begin(const struct spans_answer *spans, struct overhead_parts *part
         .has_event = calloc(spans->lanes.count + 1, sizeof(*parts->has_event)),
         .bounds = malloc((spans->windows.count + 1) * sizeof(*parts->bounds)),
         .runs = calloc(spans->windows.count + 1, sizeof(*parts->runs)),
+        .held = calloc(spans->lanes.count + 1, sizeof(*parts->held)),
+        .held_from_ns = INT64_MAX,
+        .held_until_ns = INT64_MIN,
+        .lane_count = spans->lanes.count,
         .window_count = spans->windows.count,
     };
     if (!parts->op_bits || !parts->on_device || !parts->copied_on_host || !parts->has_device_work ||
-        !parts->has_event || !parts->bounds || !parts->runs)
+        !parts->has_event || !parts->bounds || !parts->runs || !parts->held)
         return -ENOMEM;
     for (uint32_t i = 0; i < spans->ops.count; i++) {
         parts->op_bits[i] = find_op_bits(spans, i);
@@ -566,7 +601,8 @@ int overhead_add(struct overhead_parts *parts, const struct spans_answer *spans)
         .spans = spans,
         .parts = parts,
         .out = &parts->sums,
-        .extent = {INT64_MAX, INT64_MIN},
+        .settled_ns = span_settled_ns(spans),
+        .extent = {parts->held_from_ns, parts->held_until_ns},
         .has_inner = calloc(spans->spans.count + 1, sizeof(*measuring.has_inner)),
     };
     int rc = measuring.has_inner ? find_devices(&measuring) : -ENOMEM;
@@ -583,6 +619,8 @@ int overhead_add(struct overhead_parts *parts, const struct spans_answer *spans)
     if (rc == 0)
         rc = sum_copies(&measuring);
     parts->has_part = true;
+    parts->held_from_ns = span_settled_ns(spans);
+    parts->held_until_ns = measuring.extent.end_ns;
     free(measuring.has_inner);
     return rc;
 }
@@ -639,6 +677,9 @@ void overhead_parts_deinit(struct overhead_parts *parts)
     free(parts->bounds);
     for (size_t i = 0; i < parts->window_count && parts->runs; i++)
         array_deinit(&parts->runs[i]);
+    for (size_t i = 0; i < parts->lane_count && parts->held; i++)
+        deinit_parts(&parts->held[i].parts);
+    free(parts->held);
     free(parts->runs);
     *parts = (struct overhead_parts){0};
 }

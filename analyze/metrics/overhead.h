@@ -83,14 +83,18 @@ int overhead_of_cover(const struct spans_answer *spans, const struct query_cover
 
 /* The same of spans in parts (query_span_parts()): {0}, overhead_begin(), overhead_add() with each
  * part, overhead_finish(); overhead_parts_deinit() after any of them. */
+struct overhead_held;
 struct overhead_parts {
     struct overhead sums; /* all but wall times */
     bool has_part, has_copies;
-    uint8_t *op_bits;      /* what ops are */
-    bool *on_device;       /* by op: it ran on a device */
-    bool *copied_on_host;  /* by op: it was counted as a copy of the host */
-    bool *has_device_work; /* beside windows */
-    bool *has_event;       /* beside lanes */
+    uint8_t *op_bits;                    /* what ops are */
+    bool *on_device;                     /* by op: it ran on a device */
+    bool *copied_on_host;                /* by op: it was counted as a copy of the host */
+    bool *has_device_work;               /* beside windows */
+    bool *has_event;                     /* beside lanes */
+    struct overhead_held *held;          /* beside lanes: what later parts may lie beside */
+    int64_t held_from_ns, held_until_ns; /* no more than that is */
+    size_t lane_count;
     size_t window_count;
     struct interval_array *runs; /* beside windows: time of their runs, where that is wall time */
     struct interval *bounds;     /* beside windows: of all events, where it is not */

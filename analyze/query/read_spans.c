@@ -8,6 +8,7 @@
 #include "analyze/query/span_bins.h"
 #include "analyze/query/span_frames.h"
 #include "analyze/query/span_tree.h"
+#include "analyze/query/stair_cut.h"
 
 static enum span_kind kind_of(const struct op_row *op)
 {
@@ -125,13 +126,6 @@ static bool is_of_chosen_run(const struct scan *scan, const struct spans_answer 
     return answer->runs.items[span->run].selected;
 }
 
-/* Who launched whom is by run, or session, and number: where these grow with time, no launch is in
- * another part than what it launched. */
-struct launch_key {
-    int64_t group, correlation;
-};
-enum { KEYS_OF_RUNS, KEYS_OF_SESSIONS, KEY_KINDS };
-
 /* Where rows go. */
 struct taking {
     struct scan *scan;
@@ -148,9 +142,10 @@ struct taking {
     bool is_whole;                  /* there is no way to cut them */
     struct frames frames;           /* which are not in bins */
     struct row_limits limits;
-    size_t limit;                          /* place of that of the row at hand */
-    size_t next_try;                       /* so many spans are to be cut */
-    int64_t cut_ns;                        /* parts have been handed over until then */
+    size_t limit;         /* place of that of the row at hand */
+    size_t next_try;      /* so many spans are to be cut */
+    int64_t cut_ns;       /* parts have been handed over until then, by the time of threads */
+    struct stair_cut cut; /* the last one */
     struct launch_key last_key[KEY_KINDS]; /* the greatest of those parts */
 };
 
@@ -158,14 +153,7 @@ struct taking {
 
 /* Spans of a part are passed over a dozen times: they should stay in a cache. What is done for each
  * op and lane of all there are once a part should stay little beside that. */
-enum { PART_SPANS = 1 << 12, PART_SPANS_PER_ITEM = 4 };
-
-static int compare_launch_keys(const struct launch_key *a, const struct launch_key *b)
-{
-    if (a->group != b->group)
-        return a->group < b->group ? -1 : 1;
-    return (a->correlation > b->correlation) - (a->correlation < b->correlation);
-}
+enum { PART_SPANS = 1 << 12, PART_SPANS_PER_ITEM = 4, PATIENCE = 8 };
 
 /* Whether no launch of this part may be in an earlier one. */
 static bool keys_grow(struct taking *taking)
@@ -176,16 +164,15 @@ static bool keys_grow(struct taking *taking)
     memcpy(last, taking->last_key, sizeof(last));
     for (size_t i = 0; i < answer->spans.count; i++) {
         const struct span *span = &answer->spans.items[i];
-        int kind = span->run == SPAN_NONE ? KEYS_OF_SESSIONS : KEYS_OF_RUNS;
-        struct launch_key key = {span->run, span->correlation};
+        struct launch_key key;
+        int kind;
 
         if (span->correlation == STORE_NULL)
             continue;
-        if (kind == KEYS_OF_SESSIONS)
-            key.group = answer->lanes.items[span->lane].session_id;
-        if (compare_launch_keys(&key, &taking->last_key[kind]) <= 0)
+        kind = launch_key_of(answer, span, &key);
+        if (launch_key_compare(&key, &taking->last_key[kind]) <= 0)
             return false;
-        if (compare_launch_keys(&key, &last[kind]) > 0)
+        if (launch_key_compare(&key, &last[kind]) > 0)
             last[kind] = key;
     }
     memcpy(taking->last_key, last, sizeof(last));
@@ -221,25 +208,6 @@ static int hand_over(struct taking *taking, int64_t until_ns)
     return rc;
 }
 
-/* Where enough spans are there, looks for a time to cut them. */
-static int try_to_cut(struct taking *taking, int64_t later_ns)
-{
-    size_t count;
-    int64_t cut_ns;
-    int rc;
-
-    if (!span_bins_find_cut(&taking->bins, later_ns, &cut_ns, &count) ||
-        count < taking->bins.count / 2) {
-        taking->next_try = taking->bins.count * 2;
-        return 0;
-    }
-    rc = span_bins_cut(&taking->bins, cut_ns, taking->answer);
-    if (rc == 0)
-        rc = hand_over(taking, cut_ns);
-    taking->cut_ns = cut_ns;
-    return rc;
-}
-
 static size_t part_size(const struct taking *taking)
 {
     const struct spans_answer *answer = taking->answer;
@@ -249,6 +217,60 @@ static size_t part_size(const struct taking *taking)
     if (taking->parts->span_count)
         return taking->parts->span_count;
     return by_items > PART_SPANS ? by_items : PART_SPANS;
+}
+
+static bool is_before_time(const void *user, const struct span *span)
+{
+    return span->start_ns < *(const int64_t *)user;
+}
+
+static bool is_before_stairs(const void *user, const struct span *span)
+{
+    const struct taking *taking = user;
+
+    return stair_cut_is_before(&taking->cut, taking->answer, span);
+}
+
+/* Where something always runs. */
+static int try_stairs(struct taking *taking, int64_t later_ns)
+{
+    const size_t all = taking->bins.count;
+    const bool is_patient = all < part_size(taking) * PATIENCE;
+    int rc;
+
+    if (taking->parts->cuts == SPAN_CUT_STRAIGHT ||
+        !stair_cut_find(&taking->cut, &taking->bins, taking->answer, later_ns, is_patient)) {
+        taking->next_try = all * 2;
+        return 0;
+    }
+    rc = span_bins_cut(&taking->bins, is_before_stairs, taking, taking->answer);
+    taking->answer->settled_ns = stair_cut_settled_ns(&taking->cut);
+    if (taking->bins.count > all / 2)
+        taking->next_try = taking->bins.count * 2;
+    if (rc == 0)
+        rc = hand_over(taking, taking->cut.host_ns);
+    taking->cut_ns = taking->cut.host_ns;
+    return rc;
+}
+
+/* Where enough spans are there, looks for a time to cut them. */
+static int try_to_cut(struct taking *taking, int64_t later_ns)
+{
+    size_t count;
+    int64_t cut_ns;
+    int rc;
+
+    if (!span_bins_find_cut(&taking->bins, later_ns, &cut_ns, &count) ||
+        count < taking->bins.count / 2 ||
+        !stair_cut_parts_launches(&taking->bins, taking->answer, cut_ns))
+        return try_stairs(taking, later_ns);
+    rc = span_bins_cut(&taking->bins, is_before_time, &cut_ns, taking->answer);
+    taking->answer->settled_ns = cut_ns;
+    if (rc == 0)
+        rc = hand_over(taking, cut_ns);
+    stair_cut_straight(&taking->cut, cut_ns);
+    taking->cut_ns = cut_ns;
+    return rc;
 }
 
 /* Before a row: behind its batch all may be there until some time. */
@@ -286,6 +308,7 @@ static int begin_parts(struct taking *taking)
     taking->limit = 0;
     taking->next_try = 0;
     taking->cut_ns = INT64_MIN;
+    stair_cut_restart(&taking->cut);
     for (int i = 0; i < KEY_KINDS; i++)
         taking->last_key[i] = (struct launch_key){INT64_MIN, INT64_MIN};
     return taking->parts ? taking->parts->begin(taking->parts->user, taking->answer) : 0;
@@ -335,7 +358,7 @@ static int add_row(struct taking *taking, const struct event_row *row)
     }
     if (taken == TAKEN_WHOLE) {
         taking->taken++;
-        if (span.start_ns < taking->cut_ns)
+        if (taking->parts && stair_cut_is_late(&taking->cut, &span))
             return SPAN_PARTS_WHOLE; /* its batch does not say so */
         return span_bins_add(&taking->bins, &span);
     }
@@ -385,6 +408,7 @@ static int take_rest(struct taking *taking)
 {
     int rc = span_bins_move(&taking->bins, taking->answer);
 
+    taking->answer->settled_ns = 0;
     if (rc == 0 && taking->parts)
         rc = hand_over(taking, INT64_MAX);
     return rc == 0 && !frames_are_sound(&taking->frames) ? SPAN_PARTS_WHOLE : rc;
@@ -429,6 +453,10 @@ static int read_spans(struct store *store, struct taking *taking)
 
     if (rc == 0)
         rc = query_event_ranges(store, taking->scan, &ranges, taking->diag);
+    if (rc == 0 && taking->parts)
+        rc = stair_cut_init(&taking->cut, taking->answer);
+    if (rc == 0 && taking->parts)
+        taking->cut.keeps_lanes = taking->parts->cuts == SPAN_CUT_LANES;
     if (rc == 0 && taking->parts && !taking->is_whole)
         rc = find_limits(store, &ranges, taking);
     taking->rows = rows_read_begin(&ranges, taking->rows.progress);
@@ -442,6 +470,7 @@ static int read_spans(struct store *store, struct taking *taking)
     progress_end(taking->rows.progress);
     span_bins_deinit(&taking->bins);
     frames_deinit(&taking->frames);
+    stair_cut_deinit(&taking->cut);
     array_deinit(&taking->limits);
     array_deinit(&ranges);
     return rc;

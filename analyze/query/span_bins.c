@@ -188,7 +188,8 @@ bool span_bins_find_cut(const struct span_bins *bins, int64_t limit_ns, int64_t 
 }
 
 /* Keeps those behind the cut in the blocks of the bin. */
-static void cut_bin(struct span_bins *bins, struct span_bin *bin, int64_t cut_ns,
+static void cut_bin(struct span_bins *bins, struct span_bin *bin,
+                    bool (*is_before)(const void *user, const struct span *span), const void *user,
                     struct spans_answer *answer)
 {
     struct span_block *from = bin->first, *into = bin->first, *next;
@@ -196,7 +197,7 @@ static void cut_bin(struct span_bins *bins, struct span_bin *bin, int64_t cut_ns
 
     for (; from; from = from->next) {
         for (size_t k = 0, count = from->count; k < count; k++) {
-            if (from->spans[k].start_ns < cut_ns) {
+            if (is_before(user, &from->spans[k])) {
                 answer->spans.items[answer->spans.count++] = from->spans[k];
                 bins->count--;
                 continue;
@@ -220,11 +221,27 @@ static void cut_bin(struct span_bins *bins, struct span_bin *bin, int64_t cut_ns
     }
 }
 
-int span_bins_cut(struct span_bins *bins, int64_t cut_ns, struct spans_answer *answer)
+int span_bins_cut(struct span_bins *bins,
+                  bool (*is_before)(const void *user, const struct span *span), const void *user,
+                  struct spans_answer *answer)
 {
     if (array_reserve(&answer->spans, bins->count) < 0)
         return -ENOMEM;
     for (size_t i = 0; i < bins->lane_count; i++)
-        cut_bin(bins, &bins->bins[i], cut_ns, answer);
+        cut_bin(bins, &bins->bins[i], is_before, user, answer);
     return 0;
+}
+
+struct span_cursor span_bins_cursor(const struct span_bins *bins, size_t lane)
+{
+    return (struct span_cursor){.block = bins->bins[lane].first};
+}
+
+const struct span *span_cursor_next(struct span_cursor *cursor)
+{
+    while (cursor->block && cursor->next == cursor->block->count) {
+        cursor->block = cursor->block->next;
+        cursor->next = 0;
+    }
+    return cursor->block ? &cursor->block->spans[cursor->next++] : NULL;
 }

@@ -48,7 +48,18 @@ int span_bins_move(struct span_bins *bins, struct spans_answer *answer);
 bool span_bins_find_cut(const struct span_bins *bins, int64_t limit_ns, int64_t *out_ns,
                         size_t *out_count);
 
-/** As span_bins_move(), those that begin before a time, into answer->spans, which is empty. */
-int span_bins_cut(struct span_bins *bins, int64_t cut_ns, struct spans_answer *answer);
+/** As span_bins_move(), those that are before a cut, into answer->spans, which is empty. */
+int span_bins_cut(struct span_bins *bins,
+                  bool (*is_before)(const void *user, const struct span *span), const void *user,
+                  struct spans_answer *answer);
+
+/* The spans of a lane one after the other, as they came. */
+struct span_cursor {
+    const struct span_block *block;
+    size_t next;
+};
+struct span_cursor span_bins_cursor(const struct span_bins *bins, size_t lane);
+/** NULL behind the last. */
+const struct span *span_cursor_next(struct span_cursor *cursor);
 
 #endif

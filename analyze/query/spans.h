@@ -99,8 +99,10 @@ struct spans_answer {
     ARRAY_OF(struct session_window) windows;
     int64_t start_ns, end_ns; /* of the first and the last span; 0 where there is none */
     int64_t from_ns,
-        until_ns;           /* what of a span with `frame` is of this part; parts follow each other,
+        until_ns; /* what of a span with `frame` is of this part; parts follow each other,
                                   from INT64_MIN to INT64_MAX */
+    int64_t
+        settled_ns; /* of parts: what is in later ones begins then or later; 0: there are none */
     uint64_t clipped_count; /* spans whose insides took longer than they did: self_ns is 0 */
     struct basis basis;
     struct query_texts texts;
@@ -123,6 +125,15 @@ enum span_frames_taken {
     SPAN_FRAMES_OPS, /* and ops of threads that do work themselves: no copies, waits, collectives */
 };
 
+/* Where a recording in which something always runs may be cut into parts, too. */
+enum span_cuts {
+    SPAN_CUT_STRAIGHT, /* nowhere: a part begins when all before has ended */
+    SPAN_CUT_LANES, /* each lane at a time of its own: what is launched until some time is in a part, and
+                          ends on a device when threads are in the next one. The spans of each lane
+                          come in the order of time */
+    SPAN_CUT_LAUNCHES, /* the same, but for waits of streams, which are where they were asked for */
+};
+
 /* Where spans go part by part. */
 struct span_parts {
     void *user;
@@ -140,6 +151,7 @@ struct span_parts {
     size_t span_count;             /* about so many in a part; 0: as many as are handled best */
     enum span_frames_taken frames; /* which spans may be in several parts, by enum span_frame: else
                                       such around all are reason for one part */
+    enum span_cuts cuts;
 };
 
 /**
@@ -162,6 +174,12 @@ static inline struct span_time span_time_of_part(const struct spans_answer *part
     if (span->frame && time.end_ns > part->until_ns)
         time.end_ns = part->until_ns;
     return time;
+}
+
+/** Later parts have nothing that begins before. */
+static inline int64_t span_settled_ns(const struct spans_answer *part)
+{
+    return part->settled_ns ? part->settled_ns : INT64_MAX;
 }
 
 /** Whether it is on that lane at that very time: so parts know a frame again. */

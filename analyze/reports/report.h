@@ -206,6 +206,7 @@ struct report_parts {
     int (*begin)(void *user, const struct spans_answer *spans); /* as of struct span_parts */
     int (*take)(void *user, struct spans_answer *spans);        /* is_shown is set */
     enum span_frames_taken frames;                              /* as of struct span_parts */
+    enum span_cuts cuts;                                        /* the same */
 };
 
 /** The spans selected, is_shown set by the filter, to `parts` and none in *out_answer. What begin() and take()

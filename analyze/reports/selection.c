@@ -197,7 +197,8 @@ int report_query_span_parts(const struct report *report, struct report_selection
     const struct span_parts to = {.user = &filtering,
                                   .begin = begin_filtering,
                                   .take = take_filtered,
-                                  .frames = parts->frames};
+                                  .frames = parts->frames,
+                                  .cuts = parts->cuts};
     int rc = query_span_parts(report->source->store, &selection->question, &to, out_answer, diag);
 
     if (rc == 0)
@@ -265,7 +266,8 @@ int report_query_ops(const struct report *report, struct report_selection *selec
 {
     const struct ops_question *question = &selection->question;
     struct ops_sums sums = {0};
-    const struct report_parts parts = {&sums, begin_sums, add_sums, SPAN_FRAMES_OPS};
+    const struct report_parts parts = {&sums, begin_sums, add_sums, SPAN_FRAMES_OPS,
+                                       SPAN_CUT_LAUNCHES};
     struct spans_answer spans;
     int rc;
 

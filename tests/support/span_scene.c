@@ -18,7 +18,7 @@ static uint64_t pick(struct span_scene *scene, uint64_t below)
 static void add_span(struct span_scene *scene, int depth)
 {
     struct store_event event = {.lane_id = 1,
-                                .op_id = 1 + (int64_t)pick(scene, SPAN_SCENE_OPS),
+                                .op_id = 1 + (int64_t)pick(scene, SPAN_SCENE_OPS - scene->waits),
                                 .run = scene->run,
                                 .start_ns = scene->now_ns,
                                 .kern_ns = STORE_NULL,
@@ -39,8 +39,14 @@ static void add_span(struct span_scene *scene, int depth)
         event.lane_id = QUEUE;
         event.kern_ns = STORE_NULL;
         event.bytes = pick(scene, 3) ? STORE_NULL : (int64_t)pick(scene, 4096);
-        event.start_ns += late_ns + event.dur_ns / 2;
-        event.dur_ns = event.dur_ns / 2 + (int64_t)pick(scene, 40);
+        event.start_ns += event.dur_ns / 2;
+        if (scene->waits && pick(scene, 5) == 0) {
+            event.op_id = SPAN_SCENE_OPS;
+            event.dur_ns = 0;
+        } else {
+            event.start_ns += late_ns;
+            event.dur_ns = event.dur_ns / 2 + (int64_t)pick(scene, 40);
+        }
     }
     scene->events[scene->count++] = event;
 }
@@ -87,6 +93,9 @@ void span_scene_store(const char *path, const struct span_scene *scene, bool has
     CHECK_OK(store_add_events(store, scene->events, scene->count, &diag));
     store_support_commit(store);
     store_close(&store);
+    if (scene->waits)
+        store_support_run(path, "UPDATE op_row SET type = 'phase', params ="
+                                " '{\"wait_on_stream\": 7}' WHERE op_id = 9");
     /* Shorter batches than the store's own make more parts. */
     store_support_run(path, "DELETE FROM event_batch;"
                             "INSERT INTO event_batch SELECT min(rowid), max(rowid), min(start_ns),"
