@@ -453,7 +453,7 @@ static int run_on_totals(const struct report *report, struct diag *diag)
 static int run_on_spans(const struct report *report, struct diag *diag)
 {
     struct measuring measuring = {.recording = {.report = report, .diag = diag}};
-    const struct report_parts parts = {&measuring, begin, take, SPAN_FRAMES_OPS};
+    const struct report_parts parts = {&measuring, begin, take, SPAN_FRAMES_OPS, SPAN_CUT_LAUNCHES};
     int rc = report_on_span_parts(report, &parts, emit, diag);
 
     overhead_parts_deinit(&measuring.overhead);

@@ -2,7 +2,8 @@
 /*
  * How much memory and CPU answers on ten million single events take: with labels around each run, or
  * around all of it; without runs; with an operator around all of these, so that something always
- * runs, or with streams that wait for each other; and of two sessions. Each is a process of its own; `base` stands for a store to compare with.
+ * runs, with streams that wait for each other, or with a host that is ahead of streams that are never
+ * idle; and of two sessions. Each is a process of its own; `base` stands for a store to compare with.
  *
  *     bench_report_memory [NAME [ROUNDS]]    one of them alone
  */
@@ -71,6 +72,18 @@ static const struct answer {
     {"what_if_waits", BIG_STORE_STREAM_WAITS, {"--report", "critical", "--what-if", "node_1.*=2"}},
     {"idle_waits", BIG_STORE_STREAM_WAITS, {"--report", "idle"}},
     {"advice_waits", BIG_STORE_STREAM_WAITS, {"--report", "advice"}},
+    {"kernels_ahead", BIG_STORE_AHEAD, {"--report", "kernels"}},
+    {"averages_ahead", BIG_STORE_AHEAD, {"--report", "averages"}},
+    {"summary_ahead", BIG_STORE_AHEAD, {"--report", "summary"}},
+    {"launch_ahead", BIG_STORE_AHEAD, {"--report", "launch"}},
+    {"device_ahead", BIG_STORE_AHEAD, {"--report", "device"}},
+    {"sequences_ahead", BIG_STORE_AHEAD, {"--report", "sequences"}},
+    {"csv_ahead", BIG_STORE_AHEAD, {"--export", "csv"}},
+    {"chrome_ahead", BIG_STORE_AHEAD, {"--export", "chrome"}},
+    {"stacks_ahead", BIG_STORE_AHEAD, {"--export", "stacks"}},
+    {"averages_ahead_waits", BIG_STORE_AHEAD_WAITS, {"--report", "averages"}},
+    {"device_ahead_waits", BIG_STORE_AHEAD_WAITS, {"--report", "device"}},
+    {"overview_ahead_waits", BIG_STORE_AHEAD_WAITS, {"--report", "overview"}},
     {"critical_busy", BIG_STORE_OP_AROUND_ALL, {"--report", "critical"}},
     {"page_busy", BIG_STORE_OP_AROUND_ALL, {"--format", "html"}},
 };

@@ -178,8 +178,9 @@ static void measure_all(struct store *store, bool totals, bool is_whole,
     idle_parts_destroy(&out_measured->idle);
     array_deinit(&out_measured->of_part);
     overhead_parts_deinit(&out_measured->overhead_parts);
-    qsort(out_measured->gaps.items, out_measured->gaps.count, sizeof(*out_measured->gaps.items),
-          compare_gaps);
+    if (out_measured->gaps.count)
+        qsort(out_measured->gaps.items, out_measured->gaps.count, sizeof(*out_measured->gaps.items),
+              compare_gaps);
 }
 
 static void compare_measures(struct store *store, bool totals)
