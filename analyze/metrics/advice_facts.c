@@ -58,6 +58,7 @@ struct advice_parts {
     struct frame_times frames; /* of calls of threads that are in several parts */
     uint64_t tiny_count[OP_SIDES];
     double tiny_ns[OP_SIDES];
+    int64_t copied_ns; /* all copies of earlier parts had ended */
 };
 
 static uint8_t find_op_bits(const struct spans_answer *spans, uint32_t op)
@@ -102,6 +103,7 @@ static int add_copies(struct advice_parts *parts, const struct spans_answer *spa
 {
     struct interval_array blocking = {0}, small = {0};
     struct advice_facts *facts = &parts->sums;
+    int64_t end_ns = parts->copied_ns;
     int rc = 0;
 
     for (size_t i = 0; i < spans->spans.count && parts->has_copies && rc == 0; i++) {
@@ -109,6 +111,11 @@ static int add_copies(struct advice_parts *parts, const struct spans_answer *spa
 
         if (!is(parts, span, IS_COPY) || !span->is_shown || !span_is_device(spans, span))
             continue;
+        if (span->start_ns < parts->copied_ns) { /* beside one of an earlier part */
+            rc = SPAN_PARTS_WHOLE;
+            break;
+        }
+        end_ns = span_end_ns(span) > end_ns ? span_end_ns(span) : end_ns;
         if (blocks_host(spans, span)) {
             facts->blocking_count++;
             rc = push_span(&blocking, span);
@@ -119,6 +126,7 @@ static int add_copies(struct advice_parts *parts, const struct spans_answer *spa
             rc = push_span(&small, span);
         }
     }
+    parts->copied_ns = end_ns;
     facts->blocking_ns += joined_length(&blocking);
     facts->small_ns += joined_length(&small);
     array_deinit(&blocking);

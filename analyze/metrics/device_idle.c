@@ -218,9 +218,11 @@ static int sum_up(struct device_idle *idle, const struct spans_answer *spans, ui
 }
 
 /* Before this time no gap is to come. Lanes that nobody asked for so far may still be asked for. */
-static int64_t known_until(const struct device_idle *idle, uint32_t device)
+static int64_t known_until(const struct device_idle *idle, const struct spans_answer *spans,
+                           uint32_t device)
 {
     int64_t until_ns = INT64_MAX;
+    bool has_op = false;
 
     for (size_t i = device; i < idle->lane_count; i++) {
         const struct lane_state *lane = &idle->lanes[i];
@@ -231,8 +233,10 @@ static int64_t known_until(const struct device_idle *idle, uint32_t device)
             return INT64_MIN;
         if (lane->last_end_ns < until_ns)
             until_ns = lane->last_end_ns;
+        has_op = true;
     }
-    return until_ns;
+    /* A lane that has nothing yet may have something in the next part. */
+    return has_op && span_settled_ns(spans) < until_ns ? span_settled_ns(spans) : until_ns;
 }
 
 int device_idle_add(struct device_idle *idle, const struct spans_answer *spans)
@@ -242,7 +246,7 @@ int device_idle_add(struct device_idle *idle, const struct spans_answer *spans)
     if (rc == 0)
         rc = add_work(idle, spans);
     for (uint32_t i = 0; i < idle->lane_count && rc == 0 && idle->parts; i++) {
-        int64_t until_ns = idle->lanes[i].device == i ? known_until(idle, i) : INT64_MIN;
+        int64_t until_ns = idle->lanes[i].device == i ? known_until(idle, spans, i) : INT64_MIN;
 
         if (until_ns != INT64_MIN && until_ns != INT64_MAX)
             rc = sum_up(idle, spans, i, until_ns);

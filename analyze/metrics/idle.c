@@ -25,6 +25,7 @@ const char *const idle_cause_names[] = {
 struct idle_lane {
     bool has_op, is_shown;
     int64_t last_end_ns; /* of its operators */
+    int64_t before_ns;   /* of those of earlier parts; INT64_MIN: there were none */
     uint32_t last_op;    /* which it was */
     ARRAY_OF(struct span)
     kept; /* of a thread, whole trees within frames, and these: what it was in since some lane was
@@ -36,6 +37,8 @@ struct idle_parts {
     struct idle_lane *lanes;
     size_t lane_count;
     bool is_whole;
+    bool saw_waits;   /* of streams */
+    bool lacks_other; /* more is asked for of other parts than is known */
 };
 
 enum { KEPT_MAX = 1 << 16 };
@@ -165,14 +168,26 @@ static void add_lane(const struct spans_answer *spans, const struct idle_gap *ga
     }
 }
 
-static void judge_device(const struct spans_answer *spans, struct idle_gap *gap)
+/* Whether another part may have what a lane did in a gap. */
+static bool is_elsewhere(const struct spans_answer *spans, const struct idle_parts *parts,
+                         const struct idle_gap *gap, size_t lane)
+{
+    return parts &&
+           (parts->lanes[lane].before_ns > gap->start_ns || gap->end_ns > span_settled_ns(spans));
+}
+
+static void judge_device(const struct spans_answer *spans, struct idle_parts *parts,
+                         struct idle_gap *gap)
 {
     int64_t gap_ns = gap->end_ns - gap->start_ns;
     struct others others = {.last_end_ns = INT64_MIN};
 
     for (size_t lane = 0; lane < spans->lanes.count; lane++) {
-        if (is_other_lane(spans, gap, lane))
-            add_lane(spans, gap, lane, &others);
+        if (!is_other_lane(spans, gap, lane))
+            continue;
+        if (is_elsewhere(spans, parts, gap, lane))
+            parts->lacks_other = true;
+        add_lane(spans, gap, lane, &others);
     }
     if (others.copy_ns > gap_ns / 2)
         gap->cause = IDLE_COPY;
@@ -201,7 +216,7 @@ static bool waited_for_event(const struct spans_answer *spans, const struct stre
     return true;
 }
 
-static void judge(const struct spans_answer *spans, const struct idle_parts *parts,
+static void judge(const struct spans_answer *spans, struct idle_parts *parts,
                   const struct stream_waits *waits, struct idle_gap *gap)
 {
     const struct span *after = &spans->spans.items[gap->after], *launch;
@@ -219,7 +234,7 @@ static void judge(const struct spans_answer *spans, const struct idle_parts *par
         if (launch->start_ns > gap->start_ns)
             judge_host(spans, parts, launch, gap);
         else
-            judge_device(spans, gap);
+            judge_device(spans, parts, gap);
     }
 }
 
@@ -312,6 +327,8 @@ int idle_begin(const struct spans_answer *spans, struct idle_parts **out_parts)
     if (!parts->lanes)
         return -ENOMEM;
     parts->lane_count = spans->lanes.count;
+    for (size_t i = 0; i < parts->lane_count; i++)
+        parts->lanes[i].before_ns = INT64_MIN;
     return 0;
 }
 
@@ -464,6 +481,21 @@ static int keep_threads(struct idle_parts *parts, const struct spans_answer *spa
     return rc == 0 && count > KEPT_MAX ? SPAN_PARTS_WHOLE : rc;
 }
 
+/* Where a host is ahead, a stream may wait for what an earlier part launched. */
+static void look_back(struct idle_parts *parts, const struct spans_answer *spans,
+                      const struct stream_waits *waits)
+{
+    parts->saw_waits |= waits->waits.count > 0;
+    for (size_t i = 0; i < parts->lane_count; i++) {
+        struct idle_lane *lane = &parts->lanes[i];
+
+        if (lane->has_op)
+            lane->before_ns = lane->last_end_ns;
+        if (spans->lanes.items[i].side == OP_DEVICE && parts->saw_waits)
+            parts->lacks_other |= lane->before_ns > spans->from_ns;
+    }
+}
+
 int idle_add(struct idle_parts *parts, const struct spans_answer *spans,
              struct idle_gap_array *out_gaps)
 {
@@ -472,10 +504,13 @@ int idle_add(struct idle_parts *parts, const struct spans_answer *spans,
 
     if (!spans->basis.is_flat)
         rc = stream_waits_make(spans, &waits);
+    look_back(parts, spans, &waits);
     for (uint32_t lane = 0; lane < spans->lanes.count && rc == 0; lane++) {
         parts->lanes[lane].is_shown |= is_lane_shown(spans, &spans->ranges[lane]);
         rc = find_of_lane(spans, parts, &waits, lane, out_gaps);
     }
+    if (rc == 0 && parts->lacks_other)
+        rc = SPAN_PARTS_WHOLE;
     if (rc == 0 && !parts->is_whole)
         rc = keep_threads(parts, spans);
     parts->is_whole |= rc == SPAN_PARTS_WHOLE;

@@ -78,6 +78,8 @@ static const struct answer {
     {"launch_ahead", BIG_STORE_AHEAD, {"--report", "launch"}},
     {"device_ahead", BIG_STORE_AHEAD, {"--report", "device"}},
     {"sequences_ahead", BIG_STORE_AHEAD, {"--report", "sequences"}},
+    {"idle_ahead", BIG_STORE_AHEAD, {"--report", "idle"}},
+    {"advice_ahead", BIG_STORE_AHEAD, {"--report", "advice"}},
     {"csv_ahead", BIG_STORE_AHEAD, {"--export", "csv"}},
     {"chrome_ahead", BIG_STORE_AHEAD, {"--export", "chrome"}},
     {"stacks_ahead", BIG_STORE_AHEAD, {"--export", "stacks"}},

@@ -20,7 +20,7 @@
 #include "tests/support/store_support.h"
 #include "tests/support/temp.h"
 
-enum { SEEDS = 30, PART = 200 };
+enum { SEEDS = 30, TIMES_FEWER = 5, PART = 200 };
 
 /* How recordings are cut in which something always runs. */
 static enum span_cuts cuts;
@@ -139,7 +139,7 @@ static int measure(void *user, struct spans_answer *spans)
     int rc;
 
     measured->of_part.count = 0;
-    rc = cuts ? 0 : idle_add(measured->idle, spans, &measured->of_part);
+    rc = idle_add(measured->idle, spans, &measured->of_part);
     for (size_t i = 0; i < measured->of_part.count; i++) {
         struct idle_gap gap = measured->of_part.items[i];
 
@@ -172,7 +172,7 @@ static void measure_all(struct store *store, bool totals, bool is_whole,
     *out_measured = (struct measured){0};
     CHECK_OK(query_span_parts(store, &question, &parts, &answer, &diag));
     overhead_finish(&out_measured->overhead_parts, &answer, &out_measured->overhead);
-    for (uint32_t lane = 0; lane < 2 && !cuts; lane++)
+    for (uint32_t lane = 0; lane < 2; lane++)
         assert_true(idle_is_shown(out_measured->idle, lane));
     spans_answer_deinit(&answer);
     idle_parts_destroy(&out_measured->idle);
@@ -189,7 +189,7 @@ static void compare_measures(struct store *store, bool totals)
 
     measure_all(store, totals, true, &whole);
     measure_all(store, totals, false, &parts);
-    assert_true(cuts || whole.gaps.count > 100);
+    assert_true(whole.gaps.count > 100 || cuts);
     CHECK_U64(parts.gaps.count, whole.gaps.count);
     for (size_t i = 0; i < whole.gaps.count; i++) {
         const struct idle_gap *gap = &parts.gaps.items[i], *expected = &whole.gaps.items[i];
@@ -228,7 +228,8 @@ static void compare_advice(struct store *store, bool totals)
     const struct ops_question question = {
         .session_ids = &session_id, .session_count = 1, .totals = totals, .warmups = true};
     struct advice_parts *advice = NULL;
-    const struct span_parts to = {&advice, begin_advice, add_advice, false, PART};
+    const struct span_parts to = {&advice, begin_advice,     add_advice, false,
+                                  PART,    SPAN_FRAMES_NONE, cuts};
     struct advice_facts whole, parts;
     struct spans_answer answer;
     struct diag diag = {0};
@@ -688,6 +689,8 @@ static void parts_are_the_whole(void **state)
         assert_true(try_seed(scene, seed, false, false, false) > 5);
         assert_true(try_seed(scene, seed, true, false, false) > 1);
         crossing_parts += try_seed(scene, seed, false, true, false);
+        if (seed % TIMES_FEWER)
+            continue;
         for (cuts = SPAN_CUT_LANES; cuts <= SPAN_CUT_LAUNCHES; cuts++) {
             stairs += try_seed(scene, seed, false, true, false);
             stairs += try_seed(scene, seed, true, true, false);
@@ -700,7 +703,7 @@ static void parts_are_the_whole(void **state)
     /* What is launched behind later launches cannot be cut from them. */
     assert_true(crossing_parts < 4 * SEEDS);
     /* But each lane can be cut by itself. */
-    assert_true(stairs > 4 * 4 * SEEDS && waiting > 4 * SEEDS);
+    assert_true(stairs > 4 * 4 * SEEDS / TIMES_FEWER && waiting > 4 * SEEDS / TIMES_FEWER);
     free(scene);
 }
 
