@@ -44,6 +44,7 @@ static void find_pieces(const struct int8_product *p, struct panel *panel)
     int64_t pitch = p->pitch ? p->pitch : panel->begin + INT8_LINE;
     int64_t kept = p->pitch ? p->kept : pitch;
 
+    panel->pieces[0].count = 0; /* where none is kept */
     for (int c = 0; c < panel->columns;) {
         int64_t line = (panel->begin + c) / pitch, at = (panel->begin + c) % pitch;
         int64_t left = pitch - at < panel->columns - c ? pitch - at : panel->columns - c;
@@ -519,7 +520,12 @@ ISA_BODY void finish_row(const struct int8_product *p, const struct panel *panel
     bool is_signed = p->y_type == KERNEL_I8;
     double scale = p->is_quantised ? p->row_scale[row * p->row_scale_step] : 0;
 
-    if (!p->is_quantised) {
+    if (!p->is_quantised && p->y_type == KERNEL_I32 && panel->pieces[0].count == INT8_LINE) {
+        int32_t *restrict y = (int32_t *)p->y + row * p->y_line + panel->pieces[0].to;
+
+        for (int c = 0; c < INT8_LINE; c++)
+            y[c] = (int32_t)((uint32_t)acc[c] + panel->add[c] + add);
+    } else if (!p->is_quantised) {
         for (int c = 0; c < INT8_LINE; c++)
             acc[c] = (int32_t)((uint32_t)acc[c] + panel->add[c] + add);
         store_sums(p, panel, row, acc);

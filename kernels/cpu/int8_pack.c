@@ -215,22 +215,42 @@ void int8_row_sums(int32_t *sums, const uint8_t *a, int64_t m, int64_t k, int64_
         sums[i] = sum_row(a + i * a_line, k, is_signed);
 }
 
+/* Of the columns of one unit. */
+static void sum_unit(int32_t sums[INT8_UNIT], const uint8_t *packed, int64_t bytes, bool is_signed)
+{
+#if defined(__x86_64__)
+    const __m128i flip = _mm_set1_epi8(is_signed ? INT8_MIN : 0), low = _mm_set1_epi16(0xff);
+    const __m128i one = _mm_set1_epi16(1);
+    __m128i parts[4];
+
+    for (int i = 0; i < 4; i++) /* what is turned round counts 128 too much */
+        parts[i] = _mm_set1_epi32(is_signed ? (int)(-128 * (bytes / INT8_UNIT)) : 0);
+    for (int64_t at = 0; at < bytes; at += INT8_LINE) {
+        for (int i = 0; i < 4; i++) {
+            __m128i x = _mm_loadu_si128((const void *)(packed + at + (int64_t)i * 16));
+
+            x = _mm_xor_si128(x, flip);
+            x = _mm_add_epi16(_mm_and_si128(x, low), _mm_srli_epi16(x, 8));
+            parts[i] = _mm_add_epi32(parts[i], _mm_madd_epi16(x, one));
+        }
+    }
+    memcpy(sums, parts, sizeof(parts));
+#else
+    memset(sums, 0, INT8_UNIT * sizeof(*sums));
+    for (int64_t at = 0; at < bytes; at++)
+        sums[at % INT8_LINE / INT8_QUAD] += is_signed ? (int8_t)packed[at] : packed[at];
+#endif
+}
+
 void int8_column_sums(int32_t *sums, const uint8_t *packed, int64_t n, int64_t k, bool is_signed)
 {
     int64_t unit = int8_packed_bytes(1, k);
 
     for (int64_t first = 0; first < n; first += INT8_UNIT, packed += unit) {
-        int32_t line[INT8_LINE] = {0}; /* of each byte of a quad */
+        int64_t columns = n - first < INT8_UNIT ? n - first : INT8_UNIT;
+        int32_t line[INT8_UNIT];
 
-        if (is_signed)
-            for (int64_t at = 0; at < unit; at += INT8_LINE)
-                for (int i = 0; i < INT8_LINE; i++)
-                    line[i] += (int8_t)packed[at + i];
-        else
-            for (int64_t at = 0; at < unit; at += INT8_LINE)
-                for (int i = 0; i < INT8_LINE; i++)
-                    line[i] += packed[at + i];
-        for (int64_t c = 0; c < INT8_UNIT && first + c < n; c++)
-            sums[first + c] = line[4 * c] + line[4 * c + 1] + line[4 * c + 2] + line[4 * c + 3];
+        sum_unit(line, packed, unit, is_signed);
+        memcpy(sums + first, line, (size_t)columns * sizeof(*line));
     }
 }
