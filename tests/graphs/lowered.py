@@ -13,7 +13,7 @@ import sys
 import numpy as np
 from onnx import helper, numpy_helper
 
-from lowered_group import BLOCKED, LEARNING, Group
+from lowered_group import BLOCKED, LEARNING, MICROSOFT, Group
 from lowered_learning import alone, boosted, encoders, ensembles, labels, learning, mappers, texts, tokens, trees, wide, wide_ensembles, words
 
 
@@ -77,6 +77,28 @@ def attention():
     inputs = [g.feed(g.quanta(2, 4, 8)), g.constant(g.quanta(8, 24, dtype=np.int8), np.int8), bias, *scales, mask,
               g.constant(120, np.uint8), g.constant(0, np.int8)]
     g.add("QAttention", inputs, num_heads=2)
+    return g
+
+
+def masked():
+    """Masks that other nodes compute, as the optimiser's BERT has them: what rank they have is told by those."""
+    g = Group()
+    ids = g.feed(g.random.integers(0, 5, (2, 4)).astype(np.int32))
+    given = g.feed(np.array([[1, 1, 1, 0], [1, 1, 1, 1]], np.int64))
+    mask = g.chain("Cast", [given], to=6)
+    tables = [g.constant(g.real(n, 8)) for n in (5, 4)]
+    scale, bias = g.constant(g.real(8)), g.constant(g.real(8))
+    weights, sums = g.constant(g.real(8, 24)), g.constant(g.real(24))
+    x, lengths = g.chain("EmbedLayerNormalization", [ids, "", *tables, "", scale, bias, mask], 2, MICROSOFT)
+    one, zero = g.constant([1], np.int64), g.constant([0], np.int64)
+    flat = g.chain("Reshape", [mask, g.constant([2, 4], np.int64)])
+    cube = g.chain("Expand", [g.chain("Unsqueeze", [flat, one]), g.constant([2, 4, 4], np.int64)])
+    masks = [lengths, mask, flat, g.chain("Squeeze", [g.chain("Unsqueeze", [mask, zero]), zero]), g.chain("Gather", [mask, g.constant([1, 0], np.int64)]),
+             g.chain("Reshape", [cube, g.constant([2, 4, 4], np.int64)]), g.chain("ReduceSum", [mask, one], keepdims=0)]
+    for each in masks:
+        g.add("Attention", [x, weights, sums, each], num_heads=2)
+    for each in (lengths, mask, flat):
+        g.add("MultiHeadAttention", [x, x, x, sums, each], num_heads=2)
     return g
 
 
@@ -563,7 +585,7 @@ def kept():
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    makers = (layers, attention, quantised, blocks, last, channels, linear, grouped, sequences, scans, learning, trees, ensembles, wide,
+    makers = (layers, attention, masked, quantised, blocks, last, channels, linear, grouped, sequences, scans, learning, trees, ensembles, wide,
               wide_ensembles, drawn, labels, mappers, carried, boosted, alone, words, texts, tokens, ports,
               encoders, batched, decided, heard, kept)
     for make in makers:

@@ -366,9 +366,54 @@ bool lower_given(struct value *value, struct tensor_view *out_view)
 static bool keeps_rank(const struct node *node)
 {
     return node && node->domain[0] == '\0' &&
-           lower_is_listed("Add Cast Concat DequantizeLinear Div Identity LeakyRelu Mul Pad "
-                           "QuantizeLinear Relu Sigmoid Softmax Sub",
-                           node->op_type);
+           lower_is_listed(
+               "Add And Cast Clip Concat CumSum DequantizeLinear Div Equal Erf Exp Greater "
+               "Identity LeakyRelu Less Mul Neg Not Or Pad Pow QuantizeLinear Relu "
+               "Sigmoid Slice Softmax Sqrt Sub Tanh Where",
+               node->op_type);
+}
+
+/* What is given as constant axes, or as a constant shape; -1: it is not known how many. */
+static int count_listed(const struct node *node, const char *attribute)
+{
+    struct tensor_view view;
+    size_t count;
+
+    if (node_ints(node, attribute, &count))
+        return count <= SHAPE_MAX_RANK ? (int)count : -1;
+    return node->input_count > 1 && lower_content(node_input(node, 1), &view) &&
+                   view.shape.rank == 1 && view.shape.dims[0] <= SHAPE_MAX_RANK
+               ? (int)view.shape.dims[0]
+               : -1;
+}
+
+static int find_rank(const struct value *value, int *steps);
+
+/* Of operators that give another rank than they take; -1: not known. */
+static int rank_of_result(const struct node *node, int *steps)
+{
+    bool is_sum = strcmp(node->op_type, "ReduceSum") == 0;
+    int change = strcmp(node->op_type, "Unsqueeze") == 0 ? 1 : -1, count, rank;
+
+    if (node->domain[0] != '\0')
+        return -1;
+    if (strcmp(node->op_type, "Shape") == 0)
+        return 1;
+    if (strcmp(node->op_type, "Reshape") == 0)
+        return count_listed(node, "shape");
+    if (strcmp(node->op_type, "Gather") == 0) {
+        rank = find_rank(node_input(node, 0), steps);
+        count = find_rank(node_input(node, 1), steps);
+        return rank > 0 && count >= 0 && rank + count - 1 <= SHAPE_MAX_RANK ? rank + count - 1 : -1;
+    }
+    if (!is_sum && change < 0 && strcmp(node->op_type, "Squeeze") != 0)
+        return -1;
+    rank = find_rank(node_input(node, 0), steps);
+    if (rank < 0 || (is_sum && node_int(node, "keepdims", 1) != 0))
+        return rank;
+    count = count_listed(node, "axes");
+    rank += change * count;
+    return count > 0 && rank >= 0 && rank <= SHAPE_MAX_RANK ? rank : -1;
 }
 
 /* -1: its attributes do not say. */
@@ -389,8 +434,10 @@ static int find_rank(const struct value *value, int *steps)
 
     if (value && rank < 0 && value->producer)
         rank = rank_by_attributes(value->producer);
-    if (!value || rank >= 0 || !keeps_rank(value->producer) || --*steps < 0)
+    if (!value || rank >= 0 || !value->producer || --*steps < 0)
         return rank;
+    if (!keeps_rank(value->producer))
+        return rank_of_result(value->producer, steps);
     for (uint32_t i = 0; i < value->producer->input_count; i++) {
         int other = find_rank(node_input(value->producer, i), steps);
 
