@@ -9,6 +9,7 @@
 
 #include "kernels/kernels.h"
 #include "runtime/ops/call/call.h"
+#include "runtime/passes/agree.h"
 #include "runtime/passes/pass.h"
 
 enum {
@@ -146,41 +147,24 @@ static bool may_be_half(const struct choice *choice, const struct value *value)
     return may_be_read(choice, value);
 }
 
-/* Returns whether something had to change: all data of a moving node or none. */
-static bool agree(const struct choice *choice, const struct node *node)
+/* Of a moving node, its data. */
+static struct value *member(const void *context, const struct node *node, uint32_t i)
 {
-    bool all = choice->is_half[node->outputs[0]->index];
-    bool any = all;
-
-    for (uint32_t i = 0; i < data_inputs(node); i++) {
-        bool is_half = node->inputs[i] && choice->is_half[node->inputs[i]->index];
-
-        all = all && is_half;
-        any = any || is_half;
-    }
-    if (all == any)
-        return false;
-    choice->is_half[node->outputs[0]->index] = false;
-    for (uint32_t i = 0; i < data_inputs(node); i++)
-        if (node->inputs[i])
-            choice->is_half[node->inputs[i]->index] = false;
-    return true;
+    (void)context;
+    if (!is_moving(node) || node->input_count == 0 || !node_output(node, 0))
+        return NULL;
+    if (i < node->input_count)
+        return i < data_inputs(node) ? node->inputs[i] : NULL;
+    return i == node->input_count ? node->outputs[0] : NULL;
 }
 
-static void choose(const struct choice *choice)
+static int choose(const struct choice *choice)
 {
     const struct graph *graph = choice->graph;
-    bool has_changed = true;
 
     for (uint32_t i = 0; i < graph->value_count; i++)
         choice->is_half[i] = may_be_half(choice, graph->values[i]);
-    while (has_changed) {
-        has_changed = false;
-        for (uint32_t i = 0; i < graph->node_count; i++)
-            if (is_moving(graph->nodes[i]) && graph->nodes[i]->input_count > 0 &&
-                node_output(graph->nodes[i], 0))
-                has_changed = agree(choice, graph->nodes[i]) || has_changed;
-    }
+    return pass_agree(graph, choice->is_half, member, choice);
 }
 
 static int narrow_data(struct value *value, enum dtype dtype)
@@ -321,7 +305,7 @@ int pass_half(struct graph *graph, const struct pass_options *options, struct di
     int rc = !choice.is_half ? -ENOMEM : 0, count = 0;
 
     if (rc == 0)
-        choose(&choice);
+        rc = choose(&choice);
     for (uint32_t i = 0; rc == 0 && i < graph->value_count; i++)
         if (choice.is_half[i])
             rc = narrow(graph->values[i], options);

@@ -29,8 +29,8 @@ struct pass_options {
     /* Tensors between operators are stored so only where they take a noticeable part of the memory; else
      * weights alone are. */
     bool half_where_large;
-    bool
-        half_is_own; /* the model says so itself: what is too large for the type becomes infinite */
+    /* The model says so itself: what is too large for the type becomes infinite. */
+    bool half_is_own;
     /* Of a model that says float16 or bfloat16, what lies between operators is float32, but as half_where_large
      * says; operators become others as in a model of float32. Not where `half` asks for something else. */
     bool widens;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/ops/call/call.h"
+#include "runtime/passes/agree.h"
 #include "runtime/passes/pass.h"
 
 enum {
@@ -127,51 +128,24 @@ static bool may_be_wide(const struct widening *widening, const struct value *val
     return true;
 }
 
-/* Values of the type that a node has, its inputs and then its outputs; NULL: it is none, or of another. */
-static struct value *value_at(const struct widening *widening, const struct node *node, uint32_t i)
+/* Of a uniform node, what has the type. */
+static struct value *member(const void *context, const struct node *node, uint32_t i)
 {
+    const struct widening *widening = context;
     struct value *value =
         i < node->input_count ? node->inputs[i] : node->outputs[i - node->input_count];
 
-    return value && value->dtype == widening->dtype ? value : NULL;
+    return value && value->dtype == widening->dtype && is_uniform(node) ? value : NULL;
 }
 
-/* Returns whether something had to change: all of a uniform node or none. */
-static bool agree(const struct widening *widening, const struct node *node)
-{
-    uint32_t count = node->input_count + node->output_count;
-    bool all = true, has_changed = false;
-
-    for (uint32_t i = 0; i < count; i++) {
-        const struct value *value = value_at(widening, node, i);
-
-        all = all && (!value || widening->is_wide[value->index]);
-    }
-    for (uint32_t i = 0; !all && i < count; i++) {
-        const struct value *value = value_at(widening, node, i);
-
-        if (value && widening->is_wide[value->index]) {
-            widening->is_wide[value->index] = false;
-            has_changed = true;
-        }
-    }
-    return has_changed;
-}
-
-static void choose(const struct widening *widening)
+static int choose(const struct widening *widening)
 {
     const struct graph *graph = widening->graph;
-    bool has_changed = true;
 
     pass_mark_steps(graph, widening->dtype);
     for (uint32_t i = 0; i < graph->value_count; i++)
         widening->is_wide[i] = may_be_wide(widening, graph->values[i]);
-    while (has_changed) {
-        has_changed = false;
-        for (uint32_t i = 0; i < graph->node_count; i++)
-            if (is_uniform(graph->nodes[i]))
-                has_changed = agree(widening, graph->nodes[i]) || has_changed;
-    }
+    return pass_agree(graph, widening->is_wide, member, widening);
 }
 
 static int widen(struct value *value)
@@ -220,7 +194,7 @@ int pass_widen(struct graph *graph, enum dtype *out_dtype, struct diag *diag)
     widening.is_wide = calloc(graph->value_count + 1, sizeof(*widening.is_wide));
     rc = widening.is_wide ? 0 : -ENOMEM;
     if (rc == 0)
-        choose(&widening);
+        rc = choose(&widening);
     for (uint32_t i = 0; rc == 0 && i < graph->value_count; i++)
         count += widening.is_wide[i] && !graph->values[i]->data;
     for (uint32_t i = 0; rc == 0 && count > 0 && i < graph->value_count; i++)
