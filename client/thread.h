@@ -35,8 +35,8 @@ struct ot_hot {
     uint64_t stop;     /* head from which on the slow way is taken: full, or time for a doorbell */
     struct ot_ring *ring;
     uint64_t mask; /* record count - 1 */
-    uint64_t
-        lane_run; /* as in a record: the thread's lane, and its current run in the upper half */
+    /* As in a record: the thread's lane, and its current run in the upper half. */
+    uint64_t lane_run;
     struct ot_thread *thread;
     uint64_t correlation;
     uint64_t due;                 /* ticks from which on the housekeeping is due */

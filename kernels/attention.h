@@ -75,10 +75,10 @@ struct kernel_rotary {
     int64_t batch, heads, steps, channels;
     int64_t rotated;       /* channels that are turned, even; the others stay */
     struct kernel_heads x; /* of y too */
-    bool
-        is_interleaved; /* neighbours are a pair; else a channel and the one half of `rotated` on */
-    int64_t positions;  /* rows of the caches; 0: one row per batch and step */
-    bool is_shared;     /* where positions is 0: one row per step, for all of the batch */
+    /* Neighbours are a pair; else a channel and the one half of `rotated` on. */
+    bool is_interleaved;
+    int64_t positions; /* rows of the caches; 0: one row per batch and step */
+    bool is_shared;    /* where positions is 0: one row per step, for all of the batch */
 };
 
 /** y = x with pairs of channels turned by the angle whose cosine and sine stand in the caches

@@ -139,8 +139,8 @@ void kernel_cuda_rehearse(struct kernel_cuda *cuda, bool is_on);
 /** What computes the last of such among the functions of the table called since kernel_cuda_use(). */
 struct kernel_cuda_chosen {
     enum kernel_cuda_task task;
-    const char
-        *version; /* "cublasLt:3", "cudnn:34", until kernel_cuda_close(); NULL: own kernels */
+    /* "cublasLt:3", "cudnn:34", until kernel_cuda_close(); NULL: own kernels. */
+    const char *version;
 };
 struct kernel_cuda_chosen kernel_cuda_chosen(const struct kernel_cuda *cuda);
 

@@ -13,8 +13,8 @@ struct kernel_quantize {
     enum kernel_dtype real_type;  /* of the real side */
     enum kernel_dtype scale_type; /* a real one */
     enum kernel_dtype precision;  /* a real one: of x / scale */
-    enum kernel_dtype
-        integer_type; /* of the integer side and of the zero point; also a small one */
+    /* Of the integer side and of the zero point; also a small one. */
+    enum kernel_dtype integer_type;
     int64_t outer, axis, inner;
     int64_t scale_stride[3]; /* of scale and zero point, by outer, axis / block and inner */
     int64_t block;           /* >= 1 */

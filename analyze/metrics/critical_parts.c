@@ -233,8 +233,8 @@ static int tell_common(struct critical_parts *parts)
 /* Pieces at which segments end, by a place in `segments`: some are ends of the part, some are where
  * two paths join. */
 struct joints {
-    uint32_t
-        *of_pieces; /* PASSED_NOT, PASSED, or JOINT and up: places in `segments`, as they come */
+    /* PASSED_NOT, PASSED, or JOINT and up: places in `segments`, as they come. */
+    uint32_t *of_pieces;
     ARRAY_OF(struct segment *) segments;
 };
 enum { PASSED_NOT, PASSED, JOINT };

@@ -40,8 +40,8 @@ struct stream_wait {
 struct issued_op {
     uint32_t lane, span;
     struct issue_time issued;
-    bool
-        is_of_graph; /* its launch launched a graph: waits in it that begin with it come before it */
+    /* Its launch launched a graph: waits in it that begin with it come before it. */
+    bool is_of_graph;
 };
 
 /* A thread that waits for an event. */

@@ -125,10 +125,10 @@ struct scan {
     int64_t summed_ns;      /* durations of those that were not left out */
     uint64_t unfinished_count;
     struct scan_unfinished unfinished[SCAN_UNFINISHED_MAX];
-    bool
-        needs_tree; /* which of two ops that overlap holds a third is not known, or they do not come
-                        in order: own_ns and nested_ns may be wrong, totals and all else are not */
-    int error;      /* -ENOMEM; further events are ignored */
+    /* Which of two ops that overlap holds a third is not known, or they do not come in order:
+     * own_ns and nested_ns may be wrong, totals and all else are not. */
+    bool needs_tree;
+    int error; /* -ENOMEM; further events are ignored */
 
     /* inside */
     struct id_map op_map, lane_map;

@@ -98,11 +98,11 @@ struct spans_answer {
     ARRAY_OF(struct run_row) runs; /* all of the sessions, by session and number */
     ARRAY_OF(struct session_window) windows;
     int64_t start_ns, end_ns; /* of the first and the last span; 0 where there is none */
-    int64_t from_ns,
-        until_ns; /* what of a span with `frame` is of this part; parts follow each other,
-                                  from INT64_MIN to INT64_MAX */
-    int64_t
-        settled_ns; /* of parts: what is in later ones begins then or later; 0: there are none */
+    /* What of a span with `frame` is of this part; parts follow each other, from INT64_MIN to
+     * INT64_MAX. */
+    int64_t from_ns, until_ns;
+    /* Of parts: what is in later ones begins then or later; 0: there are none. */
+    int64_t settled_ns;
     uint64_t clipped_count; /* spans whose insides took longer than they did: self_ns is 0 */
     struct basis basis;
     struct query_texts texts;

@@ -15,8 +15,8 @@ struct stair_cut {
     int64_t *lanes_ns;                     /* beside lanes; of threads host_ns */
     struct launch_key last_key[KEY_KINDS]; /* of launches before it */
     bool *is_wait; /* beside ops: asked for by a thread, on a device's lane */
-    bool
-        keeps_lanes; /* waits, too, are in the order of lanes: where there are any, nothing is cut */
+    /* Waits, too, are in the order of lanes: where there are any, nothing is cut. */
+    bool keeps_lanes;
     bool has_waits;
     bool has_records; /* some op is recorded on a device, within graphs */
     size_t lane_count;

@@ -363,8 +363,8 @@ static dnnl_status_t plan_memory(struct dnnl_plan *plan, dnnl_query_t what, int 
 /* How the weights of a plan are made. */
 struct source {
     const void *w;
-    enum kernel_dtype
-        stored; /* f32: as the kernel takes them; else in this type for a kernel of f32 */
+    /* f32: as the kernel takes them; else in this type for a kernel of f32. */
+    enum kernel_dtype stored;
 };
 
 static bool is_stored(const struct source *source)

@@ -122,8 +122,8 @@ static dnnl_status_t add_memory(struct kernel_gemm_plan *plan, const dnnl_memory
 /* How b is packed. */
 struct source {
     const void *b;
-    enum kernel_dtype
-        stored; /* f32: as the kernel takes it; else in this type for a kernel of f32 */
+    /* f32: as the kernel takes it; else in this type for a kernel of f32. */
+    enum kernel_dtype stored;
 };
 
 /* The plan's copy of b in its order, and of the bias. */

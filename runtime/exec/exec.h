@@ -37,8 +37,8 @@ struct exec_options {
     struct graph *frees_packed; /* the graph: constants that nobody reads but a kernel which packs
                                    them are freed as soon as it has. NULL: all are kept, for
                                    whoever looks at them later */
-    const uint32_t
-        *cores; /* on which each thread of the team stays, `threads` of them; NULL: any */
+    /* On which each thread of the team stays, `threads` of them; NULL: any. */
+    const uint32_t *cores;
     /* Borrowed for the call of exec_create(). */
     struct layout_chooser *layouts; /* NULL: what graph->layouts says, or the rules */
     struct kernel_chooser *kernels; /* NULL: the default ones */

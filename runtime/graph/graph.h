@@ -141,16 +141,16 @@ struct value {
      * in half precision. */
     bool is_deferred;
     enum dtype stored; /* of a deferred constant: what its data is */
-    double *
-        factors; /* of a deferred constant: one for each of dims[0]; owned; NULL: it is as stored */
+    /* Of a deferred constant: one for each of dims[0]; owned; NULL: it is as stored. */
+    double *factors;
     /* Content that shapes were inferred from, as long as the graph's inputs have the content that
      * shape_infer_for() was given; owned; NULL: nothing depends on it. Never set with data. */
     void *known;
     bool decides_nodes; /* an input: which nodes there are was decided by what is known of it */
     bool decides_sizes; /* shapes were inferred from its content, or from what is computed of it */
-    bool
-        stays_wide; /* pass_half() leaves it in float32: see pass_mark_wide(); pass_widen() in half precision:
-                           see pass_mark_steps() */
+    /* pass_half() leaves it in float32: see pass_mark_wide(); pass_widen() in half precision: see
+     * pass_mark_steps(). */
+    bool stays_wide;
     bool is_narrowed;      /* pass_half() made it what it is: numbers that are too large become the
                            largest, not infinite */
     struct node *producer; /* NULL for graph inputs and constants */
@@ -228,11 +228,11 @@ struct graph {
     char *producer_version;
     char *layouts; /* which layouts its operators shall compute in, see exec/layout_format.h; NULL:
                       no word */
-    char
-        *notice; /* what is wrong with the model, though it can be run: a sentence; NULL: nothing */
+    /* What is wrong with the model, though it can be run: a sentence; NULL: nothing. */
+    char *notice;
     int64_t ir_version;
-    int64_t
-        channel_block; /* channels in a block, where weights are laid out so; 0: not yet asked */
+    /* Channels in a block, where weights are laid out so; 0: not yet asked. */
+    int64_t channel_block;
     struct opset *opsets;
     uint32_t opset_count;
     struct value **values;

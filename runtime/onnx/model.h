@@ -56,8 +56,8 @@ struct model_loading {
     /* Large weights of float32 are left there until graph_optimise() has stored them in half precision, which
      * alone knows how to read them (value->is_deferred). The same holds for the files. */
     bool defers;
-    const struct model_sequences
-        *sequences; /* NULL: sequences have one tensor, optionals something */
+    /* NULL: sequences have one tensor, optionals something. */
+    const struct model_sequences *sequences;
 };
 
 /**

@@ -39,9 +39,9 @@ struct eval_options {
                                        watches, the node itself is the one before */
     struct body_calls *calls;       /* of the nodes inside, which are kept; NULL: none are */
     uint32_t first_call;            /* the number of the first of them */
-    const bool *
-        is_fixed; /* by the inputs of the node; in a body, by the inputs of that: its content is the
-                                 same in every run. NULL: nothing is known of any */
+    /* By the inputs of the node; in a body, by the inputs of that: its content is the same in
+     * every run. NULL: nothing is known of any. */
+    const bool *is_fixed;
 };
 
 /** The same with other kernels than the reference ones; large convolutions by those that prepare their

@@ -66,9 +66,9 @@ struct trace {
     uint32_t arena; /* who takes the arena */
     struct trace_streams streams;
     struct optrace_run run;
-    uint32_t
-        launched; /* the correlation of the launch of all steps; 0: each is handed over alone */
-    bool is_open; /* its memory was told */
+    /* The correlation of the launch of all steps; 0: each is handed over alone. */
+    uint32_t launched;
+    bool is_open;        /* its memory was told */
     bool clock_is_ticks; /* ot_clock_ticks() and optrace_ticks() are the same clock */
 
     /* By step: the number of the run that it was handed over in, and 1; 0: that was not seen. The

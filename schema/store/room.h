@@ -24,8 +24,8 @@ struct store;
 /* How a budget is shared out. */
 struct store_shares {
     int64_t log_bytes; /* the log is brought into the file when it is as large as this */
-    int64_t
-        pages_bytes; /* for the pages in use: the budget without twice the log and four batches */
+    /* For the pages in use: the budget without twice the log and four batches. */
+    int64_t pages_bytes;
     int64_t batch_bytes; /* of one transaction: a quarter of it */
     int64_t held_bytes;  /* the log's bound while a reader keeps it from being used again */
 };

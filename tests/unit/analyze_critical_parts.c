@@ -44,8 +44,8 @@ struct scene {
     int64_t grid_ns; /* all times are multiples of it */
     bool is_alone;   /* threads are never idle and launch nothing: no lane waits for another */
     bool waits;      /* streams wait for each other, and threads for events */
-    bool
-        is_in_order; /* streams do what they are told one after the other, and an op is around bursts */
+    /* Streams do what they are told one after the other, and an op is around bursts. */
+    bool is_in_order;
     bool shares_times; /* bursts follow each other without a pause */
     bool is_around;    /* a thread is in an op all the time, and in others, one after the other */
     struct store_event events[EVENTS_MAX];

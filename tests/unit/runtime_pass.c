@@ -457,8 +457,8 @@ struct spelling {
     const char *scale, *scaled; /* the operator, its second operand; "": none */
     const char *mask;           /* what is added; "": none */
     const char *softmax, *v;
-    const char
-        *keys; /* what Attention reads as keys: "Transpose", "" (as they are), or NULL: it stays */
+    /* What Attention reads as keys: "Transpose", "" (as they are), or NULL: it stays. */
+    const char *keys;
 };
 
 static struct graph *spell(const struct spelling *s)

@@ -5,8 +5,8 @@
 
 struct compare_place {
     char *path; /* NULL: the text names no file */
-    const char
-        *sessions; /* for choose_sessions(), points into the text; NULL: the text names none */
+    /* For choose_sessions(), points into the text; NULL: the text names none. */
+    const char *sessions;
 };
 
 /** The name of a file that is there means this file, whatever it looks like. Returns 0 or -ENOMEM;

@@ -261,9 +261,9 @@ static double session_variation(const struct compare_side sides[ALIGN_SIDES])
 /* Sessions of each side. */
 struct need {
     size_t verdict; /* that it takes for any verdict */
-    size_t
-        power; /* with which a change is found in 95 of 100; POWER_SESSIONS_MAX: they vary too much; 0:
-                       not known */
+    /* With which a change is found in 95 of 100; POWER_SESSIONS_MAX: they vary too much; 0: not
+     * known. */
+    size_t power;
     double change; /* that one */
 };
 

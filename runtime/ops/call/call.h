@@ -75,8 +75,8 @@ struct call_request {
         *version;   /* of call_bind_conv_plan(); NULL: the one that is expected to be fastest */
     bool on_device; /* kernels are a device's, and so are the addresses: run() may hand them on to
                         kernels but not look at them, and nothing is computed now */
-    bool
-        shows_fixed; /* data is set of that alone which stays where it is and as it is, in every run */
+    /* Data is set of that alone which stays where it is and as it is, in every run. */
+    bool shows_fixed;
     bool row_by_row; /* a matrix product: each row of a alone, whatever stands beside it */
     struct diag *diag;
 };
