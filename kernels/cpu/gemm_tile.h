@@ -7,8 +7,8 @@ enum {
     TILE_ROWS = 6
 }; /* of two registers each, beside which there is room for a row of b and a number of a */
 
-/* Written out, not loops: what a compiler unrolls late stays an array in memory. rows: at most TILE_ROWS. */
-#define EACH_ROW(rows, DO)                                                                         \
+/* Written out, not loops: what a compiler unrolls late stays an array in memory. rows: at most four, or TILE_ROWS. */
+#define EACH_FOURTH(rows, DO)                                                                      \
     DO(0)                                                                                          \
     if ((rows) > 1) {                                                                              \
         DO(1)                                                                                      \
@@ -18,7 +18,9 @@ enum {
     }                                                                                              \
     if ((rows) > 3) {                                                                              \
         DO(3)                                                                                      \
-    }                                                                                              \
+    }
+#define EACH_ROW(rows, DO)                                                                         \
+    EACH_FOURTH(rows, DO)                                                                          \
     if ((rows) > 4) {                                                                              \
         DO(4)                                                                                      \
     }                                                                                              \

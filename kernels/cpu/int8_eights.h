@@ -6,6 +6,8 @@
 #include <immintrin.h>
 #include <stdint.h>
 
+#include "kernels/cpu/gemm_tile.h"
+
 static const int16_t int8_ones[16]
     __attribute__((aligned(32))) = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 
@@ -17,18 +19,5 @@ static const int16_t int8_ones[16]
     (sum) = _mm256_add_epi32(                                                                      \
         sum, _mm256_madd_epi16(                                                                    \
                  _mm256_add_epi16(_mm256_maddubs_epi16(a, b), _mm256_maddubs_epi16(c, d)), one))
-
-/* Written out, not a loop: what a compiler unrolls late stays an array in memory. rows: at most four. */
-#define EACH_FOURTH(rows, DO)                                                                      \
-    DO(0)                                                                                          \
-    if ((rows) > 1) {                                                                              \
-        DO(1)                                                                                      \
-    }                                                                                              \
-    if ((rows) > 2) {                                                                              \
-        DO(2)                                                                                      \
-    }                                                                                              \
-    if ((rows) > 3) {                                                                              \
-        DO(3)                                                                                      \
-    }
 
 #endif

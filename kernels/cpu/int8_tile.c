@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "kernels/cpu/gemm_tile.h"
 #include "kernels/cpu/int8_pairs.h"
 
 #if defined(__x86_64__)
@@ -75,7 +76,7 @@ struct place {
     bool a_is_signed;
 };
 
-/* Written out, not loops: what a compiler unrolls late stays an array in memory. */
+/* As EACH_ROW(), within one. */
 #define EACH_2(count, DO, x)                                                                       \
     DO(x, 0)                                                                                       \
     if ((count) > 1) {                                                                             \
@@ -88,23 +89,6 @@ struct place {
     }                                                                                              \
     if ((count) > 3) {                                                                             \
         DO(x, 3)                                                                                   \
-    }
-#define EACH_ROW(count, DO)                                                                        \
-    DO(0)                                                                                          \
-    if ((count) > 1) {                                                                             \
-        DO(1)                                                                                      \
-    }                                                                                              \
-    if ((count) > 2) {                                                                             \
-        DO(2)                                                                                      \
-    }                                                                                              \
-    if ((count) > 3) {                                                                             \
-        DO(3)                                                                                      \
-    }                                                                                              \
-    if ((count) > 4) {                                                                             \
-        DO(4)                                                                                      \
-    }                                                                                              \
-    if ((count) > 5) {                                                                             \
-        DO(5)                                                                                      \
     }
 
 #define QUAD(bits, r) _mm##bits##_set1_epi32(quad_at(sides->a + (r)*sides->a_line + p, count))
