@@ -10,8 +10,6 @@
 #endif
 
 enum {
-    LANES = 8, /* columns of a vector */
-    HALF = LANES * INT8_QUAD,
     TILE = INT8_NARROW_ROWS * INT8_EIGHT,
 };
 
@@ -68,45 +66,9 @@ void int8_columns_portable(int32_t *acc, const uint8_t *rows_of_a, const uint8_t
 
 #define AVX2 __attribute__((target("avx2,fma")))
 
-/* Some rows, a constant wherever this is inlined, by a unit. */
-AVX2 __attribute__((always_inline)) static inline void
-sum_unit(int32_t *acc, const uint8_t *numbers, const uint8_t *b, int64_t quads, int rows)
-{
-    const __m256i one = _mm256_loadu_si256((const void *)int8_ones);
-    __m256i sums[INT8_NARROW_ROWS][2], low[2], high[2];
-
-#define ZERO(r) sums[r][0] = sums[r][1] = _mm256_setzero_si256();
-#define ADD(r)                                                                                     \
-    {                                                                                              \
-        __m256i first_four = INT8_FOUR_OF(numbers + (r)*INT8_EIGHT);                               \
-        __m256i second_four = INT8_FOUR_OF(numbers + (r)*INT8_EIGHT + INT8_QUAD);                  \
-                                                                                                   \
-        INT8_ADD_EIGHT(sums[r][0], first_four, low[0], second_four, high[0], one);                 \
-        INT8_ADD_EIGHT(sums[r][1], first_four, low[1], second_four, high[1], one);                 \
-    }
-#define STORE(r)                                                                                   \
-    _mm256_storeu_si256((void *)(acc + (r)*INT8_LINE), sums[r][0]);                                \
-    _mm256_storeu_si256((void *)(acc + (r)*INT8_LINE + LANES), sums[r][1]);
-    EACH_FOURTH(rows, ZERO)
-    for (int64_t quad = 0; quad < quads; quad += 2, numbers += TILE, b += 2 * INT8_LINE) {
-        /* Where there is no second one, the numbers of a are 0. */
-        const uint8_t *second = quad + 1 < quads ? b + INT8_LINE : b;
-
-        low[0] = _mm256_loadu_si256((const void *)b);
-        high[0] = _mm256_loadu_si256((const void *)second);
-        low[1] = _mm256_loadu_si256((const void *)(b + HALF));
-        high[1] = _mm256_loadu_si256((const void *)(second + HALF));
-        EACH_FOURTH(rows, ADD)
-    }
-    EACH_FOURTH(rows, STORE)
-#undef ZERO
-#undef ADD
-#undef STORE
-}
-
 #define ROWS(r)                                                                                    \
     case r:                                                                                        \
-        sum_unit(acc, numbers, b, quads, r);                                                       \
+        int8_sum_eights(acc, numbers, b, NULL, quads, r, 2, true);                                 \
         break;
 
 AVX2 static void sum_rows(int32_t *acc, const uint8_t *numbers, const uint8_t *b, int64_t quads,

@@ -57,52 +57,12 @@ void int8_narrow_portable(int32_t *acc, const struct int8_narrow_sides *at, int6
 
 #define AVX2 __attribute__((target("avx2,fma")))
 
-/* Some rows by one or two vectors of columns; both are constants wherever this is inlined. */
-AVX2 __attribute__((always_inline)) static inline void
-sum_tile(int32_t *acc, const struct int8_narrow *n, const int8_t *numbers, const uint8_t *b,
-         const int32_t *offsets, int rows, int vectors)
-{
-    const __m256i one = _mm256_loadu_si256((const void *)int8_ones);
-    __m256i sums[INT8_NARROW_ROWS][2], low[2], high[2];
-
-#define ZERO(r) sums[r][0] = sums[r][1] = _mm256_setzero_si256();
-#define ADD(r)                                                                                     \
-    {                                                                                              \
-        __m256i first_four = INT8_FOUR_OF(numbers + (r)*INT8_EIGHT);                               \
-        __m256i second_four = INT8_FOUR_OF(numbers + (r)*INT8_EIGHT + INT8_QUAD);                  \
-                                                                                                   \
-        INT8_ADD_EIGHT(sums[r][0], low[0], first_four, high[0], second_four, one);                 \
-        if (vectors > 1)                                                                           \
-            INT8_ADD_EIGHT(sums[r][1], low[1], first_four, high[1], second_four, one);             \
-    }
-#define STORE(r)                                                                                   \
-    _mm256_storeu_si256((void *)(acc + (r)*INT8_LINE), sums[r][0]);                                \
-    if (vectors > 1)                                                                               \
-        _mm256_storeu_si256((void *)(acc + (r)*INT8_LINE + LANES), sums[r][1]);
-    EACH_FOURTH(rows, ZERO)
-    for (int64_t quad = 0; quad < n->quads; quad += 2, numbers += TILE) {
-        /* Where there is no second one, its numbers are 0. */
-        const uint8_t *first = b + offsets[quad];
-        const uint8_t *second = b + offsets[quad + 1 < n->quads ? quad + 1 : quad];
-
-        low[0] = _mm256_loadu_si256((const void *)first);
-        high[0] = _mm256_loadu_si256((const void *)second);
-        low[1] = vectors > 1 ? _mm256_loadu_si256((const void *)(first + HALF)) : low[0];
-        high[1] = vectors > 1 ? _mm256_loadu_si256((const void *)(second + HALF)) : high[0];
-        EACH_FOURTH(rows, ADD)
-    }
-    EACH_FOURTH(rows, STORE)
-#undef ZERO
-#undef ADD
-#undef STORE
-}
-
 #define ROWS(r)                                                                                    \
     case r:                                                                                        \
         if (vectors > 1)                                                                           \
-            sum_tile(acc, n, numbers, b, offsets, r, 2);                                           \
+            int8_sum_eights(acc, numbers, b, offsets, n->quads, r, 2, false);                      \
         else                                                                                       \
-            sum_tile(acc, n, numbers, b, offsets, r, 1);                                           \
+            int8_sum_eights(acc, numbers, b, offsets, n->quads, r, 1, false);                      \
         break;
 
 AVX2 static void sum_rows(int32_t *acc, const struct int8_narrow *n, const int8_t *numbers,
