@@ -56,8 +56,8 @@ static float widened(enum dtype dtype, uint16_t bits)
         return wide.number;
     }
     wide.bits = magnitude << 13;
-    if (magnitude <
-        0x7c00) /* its exponent, or that of what is below the smallest normal, counts from elsewhere */
+    /* The exponent counts from elsewhere, also that of what is below the smallest normal. */
+    if (magnitude < 0x7c00)
         wide.number *= 0x1p112f;
     else
         wide.bits |= 0x7f800000;
