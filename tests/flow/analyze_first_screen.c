@@ -374,6 +374,22 @@ static void commands_have_one_form(void **state)
     free(text);
 }
 
+/* What stands between dots is not broken where a line has room for it. */
+static void pieces_stay_whole(void **state)
+{
+    for (unsigned width = 32; width <= 80; width++) {
+        char columns[16], *text;
+
+        snprintf(columns, sizeof(columns), "%u", width);
+        text = RUN(state, "alike.db", "--width", columns);
+        CHECK_CONTAINS(text, "session 1 of 1 in alike.db");
+        CHECK_CONTAINS(text, "no event lost");
+        CHECK_LACKS(text, "·\n");
+        CHECK_LACKS(text, "\n·");
+        free(text);
+    }
+}
+
 static void it_looks_the_same_everywhere(void **state)
 {
     char *plain = RUN(state, "small.db"), *colored = RUN(state, "small.db", "--color", "always");
@@ -497,6 +513,7 @@ int main(void)
         cmocka_unit_test(kernels_are_told_by_what_they_do),
         cmocka_unit_test(what_reads_alike_is_said_once),
         cmocka_unit_test(commands_have_one_form),
+        cmocka_unit_test(pieces_stay_whole),
         cmocka_unit_test(it_looks_the_same_everywhere),
         cmocka_unit_test(what_is_missing_comes_first),
         cmocka_unit_test(stores_with_little_in_them),

@@ -137,9 +137,23 @@ static size_t place_of(const struct brief *brief)
     return place + 1;
 }
 
-static void add_piece(struct text_buffer *buffer, const struct brief_text *text, const char *piece)
+/* Behind what stands in the line, or whole in the next one. */
+static void add_piece(struct brief_text *text, const char *piece)
 {
-    text_buffer_print(buffer, "%s%s", buffer->length ? dot(text) : "", piece);
+    struct brief_page *page = &text->page;
+    char *shown = brief_shown(piece);
+    size_t columns = shown ? text_columns(shown, strlen(shown)) : 0, used = brief_columns(page);
+
+    page->line.failed |= !shown;
+    if (used && used + strlen(" - ") + columns > page->width) {
+        brief_end(page);
+        used = 0;
+    }
+    if (columns > page->width)
+        brief_wrap(page, 0, piece);
+    else if (shown)
+        brief_put(page, "%s%s", used ? dot(text) : "", shown);
+    free(shown);
 }
 
 /* By the number that --session takes. Of a file with one session that says nothing. */
@@ -167,7 +181,6 @@ static void print_counts(struct brief_text *text)
     const struct session_row *session = last_session(brief);
     size_t ended = brief->runs.count;
     struct loss_sum losses = query_sum_losses(basis);
-    struct text_buffer line = {0};
     char piece[512], *number = text->number[0];
 
     if (!ended && !brief->counted.count)
@@ -184,17 +197,16 @@ static void print_counts(struct brief_text *text)
     if (basis->runs_without_ops)
         snprintf(piece + strlen(piece), sizeof(piece) - strlen(piece),
                  ", %" PRIu64 " of them with their ops", basis->runs_with_ops);
-    add_piece(&line, text, piece);
+    add_piece(text, piece);
     describe_sessions(brief, piece, sizeof(piece));
     if (piece[0])
-        add_piece(&line, text, piece);
+        add_piece(text, piece);
     if (session->is_running && !session->is_abandoned)
-        add_piece(&line, text, "still running");
+        add_piece(text, "still running");
     if (!losses.count && !losses.unknown && !brief->report->source->format)
-        add_piece(&line, text, "no event lost");
-    brief_wrap(&text->page, 0, text_buffer_text(&line));
-    text->page.line.failed |= line.failed;
-    text_buffer_deinit(&line);
+        add_piece(text, "no event lost");
+    if (brief_columns(&text->page))
+        brief_end(&text->page);
 }
 
 /* --- What is missing. --- */
