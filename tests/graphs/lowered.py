@@ -255,6 +255,94 @@ def channels():
     return g
 
 
+def pictures():
+    """What is written into image generators for GPUs: ONNX Runtime runs standard operators in its place."""
+    g = Group()
+
+    def twin(op, inputs, **attributes):
+        g.twins.append(helper.make_node(op, inputs, [name := f"t{len(g.twins)}"], **attributes))
+        return name
+
+    def as_said(op, inputs, result, types=(1,), **attributes):
+        names = g.add(op, inputs, types, **attributes)
+        for name, value in zip(names, result if isinstance(result, tuple) else (result,)):
+            g.twins.append(helper.make_node("Identity", [value], [name]))
+
+    first, second = [0, 3, 1, 2], [0, 2, 3, 1]
+
+    def groups(x, count, scale, bias, last, swish):
+        x = twin("Transpose", [x], perm=first) if last else x
+        flat = twin("Reshape", [x, g.constant([0, count, -1], np.int64)])
+        ones = [g.constant(np.full(count, n)) for n in (1, 0)]
+        flat = twin("InstanceNormalization", [flat, *ones], epsilon=1e-4)
+        y = twin("Reshape", [flat, twin("Shape", [x])])
+        column = g.constant([8, 1, 1], np.int64)
+        y = twin("Add", [twin("Mul", [y, twin("Reshape", [scale, column])]), twin("Reshape", [bias, column])])
+        y = twin("Mul", [y, twin("Sigmoid", [y])]) if swish else y
+        return twin("Transpose", [y], perm=second) if last else y
+
+    image, planes = g.feed(g.real(2, 4, 3, 8)), g.feed(g.real(2, 8, 4, 3))
+    scale, bias = g.constant(g.real(8)), g.constant(g.real(8))
+    pair = g.feed(g.real(2, 8))
+    given = {"channels_last": 1, "groups": 4, "epsilon": 1e-4}
+    as_said("GroupNorm", [image, scale, bias], groups(image, 4, scale, bias, True, True), activation=1, **given)
+    as_said("GroupNorm", [planes, scale, bias], groups(planes, 2, scale, bias, False, False), channels_last=0, groups=2, epsilon=1e-4)
+    for skip, to in ((g.feed(g.real(2, 4, 3, 8)), None), (pair, [2, 1, 1, 8]), (g.chain("Identity", [pair]), [2, 1, 1, 8])):
+        here = pair if to else skip
+        sum_of = twin("Add", [image, twin("Reshape", [here, g.constant(to, np.int64)]) if to else here])
+        sum_of = twin("Add", [sum_of, bias]) if skip == pair else sum_of
+        as_said("SkipGroupNorm", [image, scale, bias, skip, *([bias] if skip == pair else [])],
+                (groups(sum_of, 4, scale, bias, True, False), sum_of), (1, 1), **given)
+    sum_of = twin("Add", [planes, twin("Reshape", [pair, g.constant([2, 8, 1, 1], np.int64)])])
+    as_said("SkipGroupNorm", [planes, scale, bias, pair], (groups(sum_of, 4, scale, bias, False, True), sum_of), (1, 1), **{**given, "channels_last": 0},
+            activation=1)
+    filters = g.real(6, 4, 3, 3)
+    weights, three = g.constant(filters.transpose(0, 2, 3, 1)), g.constant(g.real(6))
+    rest = {"group": 2, "pads": [1, 0, 0, 1], "strides": [2, 1]}
+    y = twin("Conv", [twin("Transpose", [image], perm=first), g.constant(filters), three], **rest)
+    as_said("NhwcConv", [image, weights, three], twin("Transpose", [y], perm=second), **rest)
+    y = twin("Conv", [planes, g.constant(filters)], **rest)
+    as_said("NhwcConv", [g.chain("Transpose", [planes], perm=second), g.chain("Transpose", [g.constant(filters)], perm=second)],
+            twin("Transpose", [y], perm=second), **rest)
+    rows, row, more = g.feed(g.real(2, 3, 8)), g.constant(g.real(8)), g.feed(g.real(2, 3, 8))
+    sum_of = twin("Add", [rows, row])
+    as_said("BiasAdd", [rows, row, more], twin("Add", [sum_of, more]))
+    ends = [[g.constant([n], np.int64) for n in side] for side in ((0, 4, -1), (4, 8, -1))]
+    halves = [twin("Slice", [sum_of, *side]) for side in ends]
+    wave = twin("Erf", [twin("Mul", [halves[1], g.constant(0.5 ** 0.5)])])
+    gelu = twin("Mul", [twin("Mul", [halves[1], g.constant(0.5)]), twin("Add", [wave, g.constant(1)])])
+    as_said("BiasSplitGelu", [rows, row], twin("Mul", [halves[0], gelu]))
+    return g
+
+
+def packed():
+    """Queries, keys and values packed together: ONNX Runtime's CPU runs them apart."""
+    g = Group()
+
+    def heads(count, take, name):
+        """[2, 3, heads, count, 4] as count of [2, 3, heads * 4]."""
+        sizes = g.constant([1] * count, np.int64)
+        parts = [f"{name}_{i}" for i in range(count)]
+        g.twins.append(helper.make_node("Split", [take, sizes], parts, axis=3))
+        flat = g.constant([0, 0, -1], np.int64)
+        g.twins += [helper.make_node("Reshape", [part, flat], [part + "f"]) for part in parts]
+        return [part + "f" for part in parts]
+
+    all_three, both, query = g.feed(g.real(2, 3, 2, 3, 4)), g.feed(g.real(2, 5, 2, 2, 4)), g.feed(g.real(2, 3, 8))
+    keys, values = (g.feed(g.real(2, 2, 5, 4)) for _ in range(2))
+    mask = g.feed(np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], np.int32))
+
+    def attend(inputs, apart):
+        name, = g.add("MultiHeadAttention", inputs, num_heads=2)
+        g.twins.append(helper.make_node("MultiHeadAttention", apart, [name], domain=MICROSOFT, num_heads=2))
+
+    attend([all_three], heads(3, all_three, "a"))
+    attend([query, both], [query, *heads(2, both, "b")])
+    attend([query, both, "", "", mask], [query, *heads(2, both, "c"), "", mask])
+    attend([query, keys, values], [query, keys, values])
+    return g
+
+
 def linear():
     g = Group()
     x, whole = g.feed(g.real(5, 3)), g.feed(g.random.integers(-4, 4, (5, 3)).astype(np.int64))
@@ -585,7 +673,7 @@ def kept():
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    makers = (layers, attention, masked, quantised, blocks, last, channels, linear, grouped, sequences, scans, learning, trees, ensembles, wide,
+    makers = (layers, attention, masked, quantised, blocks, last, channels, pictures, packed, linear, grouped, sequences, scans, learning, trees, ensembles, wide,
               wide_ensembles, drawn, labels, mappers, carried, boosted, alone, words, texts, tokens, ports,
               encoders, batched, decided, heard, kept)
     for make in makers:

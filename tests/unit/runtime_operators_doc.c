@@ -79,7 +79,7 @@ static const char lowered[] =
     "What ONNX Runtime's optimisers and quantisers write, models of ai.onnx.ml, steps of training, scans,\n"
     "sequences and optionals are replaced by standard operators as a model is read, whatever its operator set\n"
     "([decision 48](decisions/0048-operators-become-others.md)). What of them is not supported is\n"
-    "refused by name: keys packed into queries, positions without a known number of dimensions and a\n"
+    "refused by name: positions without a known number of dimensions and a\n"
     "past that shares its buffer (but that of GroupQueryAttention).\n"
     "\n"
     "| Operator | Becomes |\n"

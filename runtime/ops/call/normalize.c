@@ -133,6 +133,7 @@ static void group_shape(struct kernel_normalize *shape, const struct shape *x, i
 int call_bind_group_norm(const struct call_request *request, struct call *call)
 {
     bool is_instance = strcmp(request->node->op_type, "InstanceNormalization") == 0;
+    bool is_old = graph_opset(request->graph, "") < 21 && !request->node->is_lowered;
     struct normalize_params *p;
     const struct shape *x;
     int64_t groups, scales;
@@ -142,7 +143,7 @@ int call_bind_group_norm(const struct call_request *request, struct call *call)
         return rc;
     x = &request->inputs[0].shape;
     groups = is_instance ? x->dims[1] : node_int(request->node, "num_groups", 0);
-    scales = is_instance || graph_opset(request->graph, "") < 21 ? groups : x->dims[1];
+    scales = is_instance || is_old ? groups : x->dims[1];
     if (x->rank < 2 || groups < (is_instance ? 0 : 1) || (!is_instance && groups > GROUPS_MAX) ||
         (groups > 0 && x->dims[1] % groups != 0) || !p->has_scale || !p->has_bias ||
         shape_elements(&request->inputs[1].shape) != scales ||

@@ -181,18 +181,53 @@ static void lower_attention_quantised(struct lower *l)
     attend(l, &h);
 }
 
+/* [batch, steps, heads, count, channels], as so many of [batch, steps, heads * channels]. */
+static void unpack(struct lower *l, struct value *packed, uint32_t count, struct value **parts)
+{
+    static const int64_t ones[] = {1, 1, 1}, flat[] = {0, 0, -1};
+
+    lower_split(l, packed, 3, ones, count, parts);
+    for (uint32_t i = 0; i < count; i++)
+        parts[i] = lower_reshape(l, parts[i], flat, 3);
+}
+
+/* [batch, heads, steps, channels] as [batch, steps, heads * channels]; of three axes it stays. */
+static struct value *join_heads(struct lower *l, struct value *x)
+{
+    static const int64_t perm[] = {0, 2, 1, 3}, flat[] = {0, 0, -1};
+
+    if (lower_rank(x) != 4)
+        return x;
+    x = lower_one(l, "Transpose", x);
+    lower_ints(l, "perm", perm, 4);
+    return lower_reshape(l, x, flat, 3);
+}
+
+/* Keys and values may be packed behind each other's heads, queries, too. */
+static void take_operands(struct lower *l, struct heads *h)
+{
+    struct value *parts[3] = {lower_input(l, 0), lower_input(l, 1), lower_input(l, 2)};
+
+    if (!parts[1] && parts[2])
+        lower_refuse(l, "its keys are left out");
+    else if (!parts[1])
+        unpack(l, parts[0], 3, parts);
+    else if (!parts[2])
+        unpack(l, parts[1], 2, parts + 1);
+    h->q = parts[0];
+    h->k = join_heads(l, parts[1]);
+    h->v = join_heads(l, parts[2]);
+    h->past_k = lower_input(l, 6);
+    h->past_v = lower_input(l, 7);
+}
+
 static void lower_multi_head(struct lower *l)
 {
     struct value *bias = lower_input(l, 3), *mask = lower_input(l, 4);
-    struct heads h = {.q = lower_input(l, 0),
-                      .k = lower_input(l, 1),
-                      .v = lower_input(l, 2),
-                      .past_k = lower_input(l, 6),
-                      .past_v = lower_input(l, 7)};
+    struct heads h = {NULL};
 
     check_switches(l);
-    if (!h.k || !h.v)
-        lower_refuse(l, "its keys or values are packed into another input");
+    take_operands(l, &h);
     for (uint32_t i = 8; i < l->node->input_count; i++)
         if (lower_input(l, i))
             lower_refuse(l, "input %u is given", i);
