@@ -238,7 +238,7 @@ static int add_call(const struct spans_answer *spans, const struct facts *facts,
                                          .start_ns = span->start_ns,
                                          .dur_ns = span->dur_ns,
                                          .line = group,
-                                         .order = (uint32_t)found->calls.count,
+                                         .lane = span->lane,
                                      }));
 }
 
@@ -252,7 +252,9 @@ static int compare_calls(const void *a, const void *b)
         return left->session_id < right->session_id ? -1 : 1;
     if (left->start_ns != right->start_ns)
         return left->start_ns < right->start_ns ? -1 : 1;
-    return (left->order > right->order) - (left->order < right->order);
+    if (left->lane != right->lane)
+        return left->lane < right->lane ? -1 : 1;
+    return (left->dur_ns < right->dur_ns) - (left->dur_ns > right->dur_ns);
 }
 
 int collectives_begin(const struct spans_answer *spans, struct collectives_gathered **out_gathered)

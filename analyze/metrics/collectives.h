@@ -34,8 +34,8 @@ double collective_bus_factor(enum collective_kind kind, double ranks);
 
 struct collective {
     int64_t session_id, start_ns, dur_ns;
-    uint32_t line;  /* place in `lines` */
-    uint32_t order; /* of calls that start at once, that of lanes */
+    uint32_t line; /* place in `lines` */
+    uint32_t lane; /* of calls that start at once that of the first lane comes first */
 };
 
 /* Those of one name and size. */

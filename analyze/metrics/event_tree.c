@@ -22,6 +22,22 @@ struct event_frame {
     double self_ns, device_ns;
 };
 
+/* Work of a device for a row. */
+struct device_time {
+    uint32_t device, row;
+    int64_t start_ns, end_ns;
+};
+struct device_time_array ARRAY_FIELDS(struct device_time);
+
+/* The first span of a row, in the order of all: those of threads lane by lane, then those of devices by
+ * time. It says which place and kind the row has. */
+struct row_first {
+    bool is_device;
+    uint32_t group; /* the lane; of a device the first of its lanes */
+    uint32_t lane, order;
+    int64_t start_ns, dur_ns;
+};
+
 struct event_builder {
     const struct spans_answer *spans; /* the part at hand, as what is beside its spans: */
     uint32_t *row_of;                 /* the innermost row that it counts for */
@@ -29,19 +45,73 @@ struct event_builder {
 
     struct event_options options;
     struct event_tree tree;
+    ARRAY_OF(struct row_first) firsts; /* beside rows */
+    size_t part_count;
     struct place_map paths;     /* from a parent and a name to a row */
     struct last_row (*last)[2]; /* beside ops */
     ARRAY_OF(struct event_frame) frames;
-    double host_ns; /* of main rows */
+    struct device_time_array late; /* what later parts may have something beside, in their order */
+    double host_ns;                /* of main rows */
 };
 
 /* --- Rows. --- */
 
-static int find_row(struct event_builder *builder, uint32_t parent, uint32_t lane, const char *name,
-                    enum event_kind kind, uint32_t *out_row)
+/* The first lane on the same device. */
+static uint32_t device_of_lane(const struct spans_answer *spans, uint32_t lane)
+{
+    const struct lane_row *row = &spans->lanes.items[lane];
+
+    for (uint32_t i = 0; i < lane && row->device; i++) {
+        const struct lane_row *other = &spans->lanes.items[i];
+
+        if (other->side == OP_DEVICE && other->device && strcmp(other->device, row->device) == 0 &&
+            other->session_id == row->session_id)
+            return i;
+    }
+    return lane;
+}
+
+static struct row_first first_of(const struct spans_answer *spans, const struct span *span)
+{
+    const bool is_device = span_is_device(spans, span);
+
+    return (struct row_first){
+        is_device,      is_device ? device_of_lane(spans, span->lane) : span->lane,
+        span->lane,     span->order,
+        span->start_ns, span->dur_ns};
+}
+
+static int compare_firsts(const struct row_first *a, const struct row_first *b)
+{
+    if (a->is_device != b->is_device)
+        return a->is_device ? 1 : -1;
+    if (a->group != b->group)
+        return a->group < b->group ? -1 : 1;
+    if (a->start_ns != b->start_ns)
+        return a->start_ns < b->start_ns ? -1 : 1;
+    if (a->lane != b->lane)
+        return a->lane < b->lane ? -1 : 1;
+    if (a->dur_ns != b->dur_ns)
+        return a->dur_ns > b->dur_ns ? -1 : 1;
+    return (a->order < b->order) - (a->order > b->order);
+}
+
+/* A row that is there may have had its first span in a later part. */
+static void meet(struct event_builder *builder, uint32_t row, const struct span *span,
+                 enum event_kind kind)
+{
+    const struct row_first first = first_of(builder->spans, span);
+
+    if (compare_firsts(&first, &builder->firsts.items[row]) >= 0)
+        return;
+    builder->firsts.items[row] = first;
+    builder->tree.rows.items[row].kind = kind;
+}
+
+static int add_row(struct event_builder *builder, uint32_t parent, uint32_t lane, const char *name,
+                   enum event_kind kind, const struct span *span)
 {
     struct event_tree *tree = &builder->tree;
-    struct place_key key = {.low = parent, .high = (uint64_t)lane << 8 | (kind == EVENT_INSTANCE)};
     struct event_row row = {
         .name = name,
         .kind = kind,
@@ -57,14 +127,25 @@ static int find_row(struct event_builder *builder, uint32_t parent, uint32_t lan
         .first_end_ns = INT64_MAX,
         .union_device = EVENT_NONE,
     };
+    int rc = array_push(&tree->rows, row);
+
+    return rc ? rc : array_push(&builder->firsts, first_of(builder->spans, span));
+}
+
+static int find_row(struct event_builder *builder, uint32_t parent, uint32_t lane, const char *name,
+                    enum event_kind kind, const struct span *span, uint32_t *out_row)
+{
+    struct place_key key = {.low = parent, .high = (uint64_t)lane << 8 | (kind == EVENT_INSTANCE)};
     int rc;
 
     place_key_add(&key, name, strlen(name) + 1);
     *out_row = place_map_find(&builder->paths, key);
-    if (*out_row != PLACE_NONE)
+    if (*out_row != PLACE_NONE) {
+        meet(builder, *out_row, span, kind);
         return 0;
-    *out_row = (uint32_t)tree->rows.count;
-    rc = array_push(&tree->rows, row);
+    }
+    *out_row = (uint32_t)builder->tree.rows.count;
+    rc = add_row(builder, parent, lane, name, kind, span);
     return rc ? rc : place_map_set(&builder->paths, key, *out_row);
 }
 
@@ -120,11 +201,11 @@ static int find_rows_of(struct event_builder *builder, uint32_t parent, const st
 
     if (builder->options.per_thread)
         lane = parent == EVENT_NONE ? span->lane : builder->tree.rows.items[parent].lane;
-    rc = find_row(builder, parent, lane, name_of(builder, span), kind, out_row);
+    rc = find_row(builder, parent, lane, name_of(builder, span), kind, span, out_row);
     instance = instance_name(op);
     if (rc < 0 || builder->options.detail != EVENTS_ALL || kind != EVENT_OP || !instance)
         return rc;
-    return find_row(builder, *out_row, lane, instance, EVENT_INSTANCE, out_row);
+    return find_row(builder, *out_row, lane, instance, EVENT_INSTANCE, span, out_row);
 }
 
 /* Ops follow each other in the same way, mostly; what a phase is called depends on what it lies in. */
@@ -275,31 +356,31 @@ static int compare_device_spans(const void *a, const void *b)
     return (left->place > right->place) - (left->place < right->place);
 }
 
-/* The first lane on the same device. */
-static uint32_t device_of_lane(const struct spans_answer *spans, uint32_t lane)
-{
-    const struct lane_row *row = &spans->lanes.items[lane];
-
-    for (uint32_t i = 0; i < lane && row->device; i++) {
-        const struct lane_row *other = &spans->lanes.items[i];
-
-        if (other->side == OP_DEVICE && other->device && strcmp(other->device, row->device) == 0 &&
-            other->session_id == row->session_id)
-            return i;
-    }
-    return lane;
-}
-
-static void count_device_time(struct event_row *row, const struct device_span *from, int64_t end_ns)
+static void count_device_time(struct event_row *row, const struct device_time *time)
 {
     int64_t counted_ns = row->union_until_ns;
 
-    if (row->union_device != from->device || counted_ns < from->start_ns)
-        counted_ns = from->start_ns;
-    if (end_ns > counted_ns || row->union_device != from->device)
-        row->union_until_ns = end_ns;
-    row->device_ns += end_ns > counted_ns ? (double)(end_ns - counted_ns) : 0;
-    row->union_device = from->device;
+    if (row->union_device != time->device || counted_ns < time->start_ns)
+        counted_ns = time->start_ns;
+    if (time->end_ns > counted_ns || row->union_device != time->device)
+        row->union_until_ns = time->end_ns;
+    row->device_ns += time->end_ns > counted_ns ? (double)(time->end_ns - counted_ns) : 0;
+    row->union_device = time->device;
+}
+
+/* In order; what is behind the time until which all is known waits for the next part. Returns 0 or -ENOMEM. */
+static int add_device_time(struct event_builder *builder, struct device_time time)
+{
+    const int64_t settled_ns = span_settled_ns(builder->spans);
+    struct device_time now = time;
+
+    now.end_ns = time.end_ns < settled_ns ? time.end_ns : settled_ns;
+    if (time.start_ns < settled_ns)
+        count_device_time(&builder->tree.rows.items[time.row], &now);
+    if (time.start_ns < settled_ns && time.end_ns <= settled_ns)
+        return 0;
+    time.start_ns = time.start_ns > settled_ns ? time.start_ns : settled_ns;
+    return array_push(&builder->late, time);
 }
 
 static void count_device_call(struct event_row *row, const struct span *span)
@@ -314,20 +395,23 @@ static void count_device_call(struct event_row *row, const struct span *span)
         row->first_end_ns = end_of(span);
 }
 
-static void count_device_span(struct event_builder *builder, const struct device_span *from,
-                              uint32_t row_place, bool is_own)
+static int count_device_span(struct event_builder *builder, const struct device_span *from,
+                             uint32_t row_place, bool is_own)
 {
     const struct span *span = &builder->spans->spans.items[from->place];
+    int rc = 0;
 
-    for (uint32_t at = row_place; at != EVENT_NONE;) {
+    for (uint32_t at = row_place; at != EVENT_NONE && rc == 0;) {
         struct event_row *row = &builder->tree.rows.items[at];
 
-        count_device_time(row, from, end_of(span));
+        rc = add_device_time(builder,
+                             (struct device_time){from->device, at, from->start_ns, end_of(span)});
         if (is_own)
             count_device_call(row, span);
         is_own = is_own && row->kind == EVENT_INSTANCE;
         at = row->parent;
     }
+    return rc;
 }
 
 /* A part of what its op's rows count already. */
@@ -340,9 +424,9 @@ static int add_device_phase(struct event_builder *builder, const struct device_s
 
     if (rc != 0)
         return rc < 0 ? rc : 0;
-    count_device_time(&builder->tree.rows.items[row], from, end_of(span));
     count_device_call(&builder->tree.rows.items[row], span);
-    return 0;
+    return add_device_time(builder,
+                           (struct device_time){from->device, row, from->start_ns, end_of(span)});
 }
 
 static int add_device_span(struct event_builder *builder, const struct device_span *from)
@@ -365,15 +449,13 @@ static int add_device_span(struct event_builder *builder, const struct device_sp
     if (own)
         rc = descend(builder, outer, span, &row);
     builder->row_of[from->place] = row;
-    if (rc == 0)
-        count_device_span(builder, from, row, own);
-    return rc;
+    return rc ? rc : count_device_span(builder, from, row, own);
 }
 
-static int add_device_rows(struct event_builder *builder)
+struct device_span_array ARRAY_FIELDS(struct device_span);
+
+static int find_device_spans(const struct spans_answer *spans, struct device_span_array *found)
 {
-    const struct spans_answer *spans = builder->spans;
-    ARRAY_OF(struct device_span) found = {0};
     int rc = 0;
 
     for (uint32_t lane = 0; lane < spans->lanes.count && rc == 0; lane++) {
@@ -387,19 +469,53 @@ static int add_device_rows(struct event_builder *builder)
             if (spans->lanes.items[lane].side != OP_DEVICE || !span->is_shown)
                 continue;
             if (spans->op_kinds[span->op] == SPAN_OP || span_is_device_phase(spans, span))
-                rc = array_push(&found, item);
+                rc = array_push(found, item);
         }
     }
+    if (found->count)
+        qsort(found->items, found->count, sizeof(*found->items), compare_device_spans);
+    return rc;
+}
+
+/* What earlier parts left, up to one of this part or, with NULL, to the end. */
+static int add_late(struct event_builder *builder, const struct device_time_array *late,
+                    size_t *next, const struct device_span *until)
+{
+    int rc = 0;
+
+    for (; *next < late->count && rc == 0; ++*next) {
+        const struct device_time *time = &late->items[*next];
+
+        if (until && (time->device > until->device ||
+                      (time->device == until->device && time->start_ns > until->start_ns)))
+            break;
+        rc = add_device_time(builder, *time);
+    }
+    return rc;
+}
+
+static int add_device_rows(struct event_builder *builder)
+{
+    const struct spans_answer *spans = builder->spans;
+    struct device_time_array late = builder->late;
+    struct device_span_array found = {0};
+    size_t next = 0;
+    int rc = find_device_spans(spans, &found);
+
+    builder->late = (struct device_time_array){0};
     builder->tree.has_device |= found.count > 0;
-    if (found.count)
-        qsort(found.items, found.count, sizeof(*found.items), compare_device_spans);
     for (size_t i = 0; i < found.count && rc == 0; i++) {
         const struct span *span = &spans->spans.items[found.items[i].place];
 
-        rc = span_is_device_phase(spans, span) ? add_device_phase(builder, &found.items[i])
-                                               : add_device_span(builder, &found.items[i]);
+        rc = add_late(builder, &late, &next, &found.items[i]);
+        if (rc == 0)
+            rc = span_is_device_phase(spans, span) ? add_device_phase(builder, &found.items[i])
+                                                   : add_device_span(builder, &found.items[i]);
     }
+    if (rc == 0)
+        rc = add_late(builder, &late, &next, NULL);
     array_deinit(&found);
+    array_deinit(&late);
     return rc;
 }
 
@@ -520,6 +636,7 @@ int event_tree_add(struct event_builder *builder, const struct spans_answer *spa
     int rc;
 
     builder->spans = spans;
+    builder->part_count++;
     builder->row_of = malloc(count * sizeof(*builder->row_of));
     builder->device_of = calloc(count, sizeof(*builder->device_of));
     rc = builder->row_of && builder->device_of ? add_host_rows(builder) : -ENOMEM;
@@ -540,18 +657,62 @@ int event_tree_add(struct event_builder *builder, const struct spans_answer *spa
     return rc;
 }
 
+static int compare_rows(const void *a, const void *b, void *user)
+{
+    const struct event_builder *builder = user;
+    const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+    const struct event_row *rows = builder->tree.rows.items;
+    const int order = compare_firsts(&builder->firsts.items[left], &builder->firsts.items[right]);
+
+    if (order)
+        return order;
+    return (rows[left].depth > rows[right].depth) - (rows[left].depth < rows[right].depth);
+}
+
+/* As they would have been found without parts. */
+static int order_rows(struct event_builder *builder)
+{
+    struct event_tree *tree = &builder->tree;
+    const size_t count = tree->rows.count;
+    uint32_t *order = malloc((count + 1) * sizeof(*order));
+    uint32_t *places = malloc((count + 1) * sizeof(*places));
+    struct event_row *rows = malloc((count + 1) * sizeof(*rows));
+    const bool has_memory = order && places && rows;
+
+    for (uint32_t i = 0; i < count && has_memory; i++)
+        order[i] = i;
+    if (has_memory && count)
+        qsort_r(order, count, sizeof(*order), compare_rows, builder);
+    for (uint32_t i = 0; i < count && has_memory; i++)
+        places[order[i]] = i;
+    for (uint32_t i = 0; i < count && has_memory; i++) {
+        rows[i] = tree->rows.items[order[i]];
+        if (rows[i].parent != EVENT_NONE)
+            rows[i].parent = places[rows[i].parent];
+    }
+    if (has_memory && count)
+        memcpy(tree->rows.items, rows, count * sizeof(*rows));
+    free(order);
+    free(places);
+    free(rows);
+    return has_memory ? 0 : -ENOMEM;
+}
+
 int event_tree_finish(struct event_builder *builder, const struct spans_answer *spans,
                       struct event_tree *out_tree)
 {
-    int rc;
+    int rc = 0;
 
     for (size_t i = 0; i < builder->frames.count; i++) {
         const struct event_frame *frame = &builder->frames.items[i];
 
         count_call(builder, &frame->span, frame->row, frame->self_ns, frame->device_ns);
     }
+    if (builder->part_count > 1)
+        rc = order_rows(builder);
     choose_state(builder);
-    rc = sum_main_rows(builder, spans->lanes.count);
+    if (rc == 0)
+        rc = sum_main_rows(builder, spans->lanes.count);
     *out_tree = builder->tree;
     builder->tree = (struct event_tree){0};
     return rc;
@@ -564,6 +725,8 @@ void event_builder_destroy(struct event_builder **builder)
     event_tree_deinit(&(*builder)->tree);
     place_map_deinit(&(*builder)->paths);
     array_deinit(&(*builder)->frames);
+    array_deinit(&(*builder)->late);
+    array_deinit(&(*builder)->firsts);
     free((*builder)->last);
     free(*builder);
     *builder = NULL;

@@ -189,6 +189,16 @@ static inline bool span_is_at(const struct span *span, uint32_t lane, int64_t st
     return span->lane == lane && span->start_ns == start_ns && span->dur_ns == dur_ns;
 }
 
+/** Which of two on one lane stands first: < 0, 0 or > 0. */
+static inline int span_compare_places(const struct span *a, const struct span *b)
+{
+    if (a->start_ns != b->start_ns)
+        return a->start_ns < b->start_ns ? -1 : 1;
+    if (a->dur_ns != b->dur_ns)
+        return a->dur_ns > b->dur_ns ? -1 : 1;
+    return (a->order < b->order) - (a->order > b->order);
+}
+
 /** Whether a span is on a device or a queue. */
 static inline bool span_is_device(const struct spans_answer *answer, const struct span *span)
 {

@@ -5,7 +5,7 @@
 #include "tests/support/check.h"
 #include "tests/support/store_support.h"
 
-enum { QUEUE = 2 };
+enum { QUEUE = 2, STREAM = 3 };
 
 static uint64_t pick(struct span_scene *scene, uint64_t below)
 {
@@ -36,7 +36,7 @@ static void add_span(struct span_scene *scene, int depth)
         event.correlation = ++scene->correlation;
         event.kern_ns = pick(scene, 2) ? event.dur_ns / 2 : STORE_NULL;
         scene->events[scene->count++] = event;
-        event.lane_id = QUEUE;
+        event.lane_id = scene->streams && pick(scene, 2) ? STREAM : QUEUE;
         event.kern_ns = STORE_NULL;
         event.bytes = pick(scene, 3) ? STORE_NULL : (int64_t)pick(scene, 4096);
         event.start_ns += event.dur_ns / 2;
@@ -96,6 +96,8 @@ void span_scene_store(const char *path, const struct span_scene *scene, bool has
     if (scene->waits)
         store_support_run(path, "UPDATE op_row SET type = 'phase', params ="
                                 " '{\"wait_on_stream\": 7}' WHERE op_id = 9");
+    if (scene->streams)
+        store_support_run(path, "UPDATE lane SET device = 'cuda:0' WHERE lane_id = 2");
     /* Shorter batches than the store's own make more parts. */
     store_support_run(path, "DELETE FROM event_batch;"
                             "INSERT INTO event_batch SELECT min(rowid), max(rowid), min(start_ns),"

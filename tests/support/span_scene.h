@@ -17,7 +17,8 @@ struct span_scene {
     bool touches; /* spans follow each other without a pause */
     bool crosses; /* what was launched runs behind later launches */
     bool waits; /* some that are launched are waits of the queue, where the thread asks for them */
-    bool steps; /* in runs that follow each other, from `run` on */
+    bool streams; /* what is launched goes to two of one device */
+    bool steps;   /* in runs that follow each other, from `run` on */
 
     struct store_event events[SPAN_SCENE_EVENTS];
     struct store_run runs[SPAN_SCENE_RUNS];

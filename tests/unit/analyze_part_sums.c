@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What reports add up part by part is what all spans at once come to: averages, summaries, sums per
- * op, lanes and collectives of random sessions. */
+ * op, lanes, collectives and rows of events of random sessions. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/metrics/averages.h"
 #include "analyze/metrics/collectives.h"
+#include "analyze/metrics/event_tree.h"
 #include "analyze/metrics/lane_busy.h"
 #include "analyze/metrics/summary.h"
 #include "analyze/query/ops_of_spans.h"
@@ -35,7 +36,10 @@ struct summed {
     struct ops_sums sums;
     struct lane_busy_parts *lanes;
     struct collectives_gathered *gathered;
+    struct event_builder *events;
 };
+
+static const struct event_options event_options = {.detail = EVENTS_ALL, .state = EVENTS_SUM};
 
 static int begin(void *user, const struct spans_answer *spans)
 {
@@ -47,6 +51,7 @@ static int begin(void *user, const struct spans_answer *spans)
     CHECK_OK(summary_begin(spans, &summed->summary_parts));
     CHECK_OK(ops_sums_begin(spans, &summed->sums));
     CHECK_OK(lane_busy_begin(spans, &summed->lanes));
+    CHECK_OK(event_tree_begin(spans, &event_options, &summed->events));
     return collectives_begin(spans, &summed->gathered);
 }
 
@@ -61,6 +66,7 @@ static int take(void *user, struct spans_answer *spans)
     CHECK_OK(summary_add(summed->summary_parts, spans));
     CHECK_OK(ops_sums_add(&summed->sums, spans));
     CHECK_OK(lane_busy_add(summed->lanes, spans));
+    CHECK_OK(event_tree_add(summed->events, spans));
     CHECK_OK(collectives_add(summed->gathered, spans, &world_size));
     return averages_add(summed->averages_parts, spans);
 }
@@ -205,6 +211,39 @@ static void compare_collectives(struct summed *parts, struct summed *whole)
     collectives_deinit(&expected);
 }
 
+static void compare_row(const struct event_row *got, const struct event_row *expected)
+{
+    assert_string_equal(got->name, expected->name);
+    CHECK_U64(got->kind, expected->kind);
+    CHECK_U64(got->parent, expected->parent);
+    CHECK_U64(got->calls, expected->calls);
+    CHECK_U64((uint64_t)got->first_end_ns, (uint64_t)expected->first_end_ns);
+    check_same(got->total_ns, expected->total_ns);
+    check_same(got->min_ns, expected->min_ns);
+    check_same(got->max_ns, expected->max_ns);
+    check_same(got->host_ns, expected->host_ns);
+    check_same(got->self_ns, expected->self_ns);
+    check_same(got->device_ns, expected->device_ns);
+}
+
+static void compare_events(struct summed *parts, struct summed *whole)
+{
+    struct event_tree got, expected;
+    size_t on_device = 0;
+
+    CHECK_OK(event_tree_finish(parts->events, parts->spans, &got));
+    CHECK_OK(event_tree_finish(whole->events, whole->spans, &expected));
+    CHECK_U64(got.rows.count, expected.rows.count);
+    assert_true(expected.rows.count > 20);
+    for (size_t i = 0; i < expected.rows.count; i++) {
+        compare_row(&got.rows.items[i], &expected.rows.items[i]);
+        on_device += expected.rows.items[i].device_ns > 0;
+    }
+    assert_true(on_device > 10);
+    event_tree_deinit(&got);
+    event_tree_deinit(&expected);
+}
+
 /* The last, as it takes the ops of the spans. */
 static void compare_ops(struct summed *parts, struct spans_answer *part_spans, struct summed *whole,
                         struct spans_answer *whole_spans)
@@ -239,9 +278,11 @@ static void drop(struct summed *summed)
     ops_sums_deinit(&summed->sums);
     lane_busy_drop(&summed->lanes);
     collectives_drop(&summed->gathered);
+    event_builder_destroy(&summed->events);
 }
 
-static void compare(struct store *store, bool totals, bool has_labels)
+/* Returns how many parts there were. */
+static size_t compare(struct store *store, bool totals, enum span_cuts cuts)
 {
     static struct recording_overhead_rate plain[LANES] = {{20, 8}, {20, 8}, {20, 8}};
     static struct recording_overhead_rate counted[LANES] = {{60, 30}, {NAN, NAN}, {NAN, NAN}};
@@ -250,35 +291,41 @@ static void compare(struct store *store, bool totals, bool has_labels)
         .session_ids = &session_id, .session_count = 1, .totals = totals, .warmups = true};
     struct summed whole = {.costs = {plain, counted}}, parts = whole;
     const struct span_parts to_whole = {&whole, begin, take, true, PART};
-    const struct span_parts to_parts = {&parts, begin, take, false, PART};
+    const struct span_parts to_parts = {&parts, begin, take, false, PART, SPAN_FRAMES_NONE, cuts};
     struct spans_answer whole_spans, part_spans;
     struct diag diag = {0};
 
     CHECK_OK(query_span_parts(store, &question, &to_whole, &whole_spans, &diag));
     CHECK_OK(query_span_parts(store, &question, &to_parts, &part_spans, &diag));
     CHECK_U64(whole.part_count, 1);
-    assert_true(has_labels || parts.part_count > 5);
     whole.spans = &whole_spans;
     parts.spans = &part_spans;
     compare_averages(&parts, &whole);
     compare_summaries(&parts, &whole);
     compare_lanes(&parts, &whole);
     compare_collectives(&parts, &whole);
+    compare_events(&parts, &whole);
     compare_ops(&parts, &part_spans, &whole, &whole_spans);
     drop(&whole);
     drop(&parts);
     spans_answer_deinit(&whole_spans);
     spans_answer_deinit(&part_spans);
+    return parts.part_count;
 }
 
-static void try_seed(struct span_scene *scene, uint64_t seed)
+/* is_ahead: the thread launches long before, on two streams. */
+static size_t try_seed(struct span_scene *scene, uint64_t seed, bool is_ahead)
 {
     char *dir = temp_create(), *path = temp_path(dir, "a.db");
     bool has_runs = seed % 2, has_labels = seed % 4 > 1;
     struct store *store;
+    size_t part_count;
 
     *scene = (struct span_scene){.seed = seed * 2654435761u + 88172645463325252u,
                                  .run = has_runs ? 1 : STORE_NULL,
+                                 .crosses = is_ahead,
+                                 .streams = is_ahead,
+                                 .waits = is_ahead && seed % 3 == 0,
                                  .steps = has_runs};
     span_scene_fill(scene);
     span_scene_store(path, scene, has_runs);
@@ -287,20 +334,26 @@ static void try_seed(struct span_scene *scene, uint64_t seed)
         store_support_run(path, "UPDATE op_row SET type = 'label' WHERE op_id = 9;"
                                 "UPDATE op_row SET type = 'phase' WHERE op_id = 5");
     store = store_support_open(path, STORE_READ);
-    compare(store, !has_runs, has_labels);
+    part_count = compare(store, !has_runs, is_ahead ? SPAN_CUT_LAUNCHES : SPAN_CUT_STRAIGHT);
+    assert_true(is_ahead || has_labels || part_count > 5);
     store_close(&store);
     free(path);
     temp_destroy(&dir);
+    return part_count;
 }
 
 static void parts_add_up_to_the_whole(void **state)
 {
     struct span_scene *scene = malloc(sizeof(*scene));
+    size_t stairs = 0;
 
     (void)state;
     assert_non_null(scene);
-    for (uint64_t seed = 1; seed <= SEEDS; seed++)
-        try_seed(scene, seed);
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        try_seed(scene, seed, false);
+        stairs += try_seed(scene, seed, true);
+    }
+    assert_true(stairs > 3 * SEEDS);
     free(scene);
 }
 
