@@ -484,8 +484,8 @@ static void sample_all(struct store *store, bool is_whole, struct run_samples *o
     const struct ops_question question = {
         .session_ids = &session_id, .session_count = 1, .warmups = true};
     struct run_samples_parts *samples = NULL;
-    const struct span_parts parts = {&samples, begin_sampling, sample,
-                                     is_whole, PART,           SPAN_FRAMES_OPS};
+    const struct span_parts parts = {&samples, begin_sampling,  sample, is_whole,
+                                     PART,     SPAN_FRAMES_OPS, cuts};
     struct spans_answer answer;
     struct diag diag = {0};
 

@@ -6,7 +6,7 @@
 #include "analyze/query/frame_times.h"
 #include "analyze/reports/page/page.h"
 
-/* Numbers count spans as they come, so that those of a lane grow with time. */
+/* Numbers count spans as they come. */
 struct kept_span {
     struct span span;
     uint32_t number, launch; /* its own; that of what launched it, or SPAN_NONE */
@@ -76,6 +76,17 @@ static struct kept_group *group_of(struct page_longest *longest, uint32_t run)
 
 /* --- Which are kept. --- */
 
+/* As spans stand in an answer. */
+static int compare_place(const void *a, const void *b)
+{
+    const struct span *left = &((const struct kept_span *)a)->span;
+    const struct span *right = &((const struct kept_span *)b)->span;
+
+    if (left->lane != right->lane)
+        return left->lane < right->lane ? -1 : 1;
+    return span_compare_places(left, right);
+}
+
 /* The longest first; of those that last as long, what a timeline comes to first. */
 static int compare_use(const void *a, const void *b)
 {
@@ -83,9 +94,7 @@ static int compare_use(const void *a, const void *b)
 
     if (left->span.dur_ns != right->span.dur_ns)
         return left->span.dur_ns > right->span.dur_ns ? -1 : 1;
-    if (left->span.lane != right->span.lane)
-        return left->span.lane < right->span.lane ? -1 : 1;
-    return (left->number > right->number) - (left->number < right->number);
+    return compare_place(a, b);
 }
 
 static void prune(struct kept_group *group)
@@ -151,16 +160,6 @@ static int compare_number(const void *a, const void *b)
     const struct kept_span *left = *(const struct kept_span *const *)a;
     const struct kept_span *right = *(const struct kept_span *const *)b;
 
-    return (left->number > right->number) - (left->number < right->number);
-}
-
-/* As spans stand in an answer. */
-static int compare_place(const void *a, const void *b)
-{
-    const struct kept_span *left = a, *right = b;
-
-    if (left->span.lane != right->span.lane)
-        return left->span.lane < right->span.lane ? -1 : 1;
     return (left->number > right->number) - (left->number < right->number);
 }
 
