@@ -6,6 +6,8 @@
  * idle; and of two sessions. Each is a process of its own; `base` stands for a store to compare with.
  *
  *     bench_report_memory [NAME [ROUNDS]]    one of them alone
+ *     bench_report_memory --store KIND       the path of a store, made if need be: scripts/bench-reports
+ *                                            asks for all answers about it
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -132,12 +134,31 @@ static void measure(const char *program, const struct answer *answer, int rounds
     free(path);
 }
 
+static int print_store(const char *name)
+{
+    for (int kind = 0; kind < BIG_STORE_KINDS; kind++) {
+        char *path;
+
+        if (strcmp(name, big_store_name((enum big_store_kind)kind)) != 0)
+            continue;
+        path = big_store_of((enum big_store_kind)kind);
+        puts(path);
+        free(path);
+        return EXIT_SUCCESS;
+    }
+    fprintf(stderr, "bench_report_memory: there is no store \"%s\"\n", name);
+    return EXIT_FAILURE;
+}
+
 int main(int argc, char **argv)
 {
     const char *only = argc > 1 ? argv[1] : NULL;
     const int rounds = argc > 2 ? atoi(argv[2]) : DEFAULT_ROUNDS;
-    char *program = place_program("analyze/profile_analyze");
+    char *program;
 
+    if (argc == 3 && strcmp(only, "--store") == 0)
+        return print_store(argv[2]);
+    program = place_program("analyze/profile_analyze");
     bench_print_machine();
     for (int i = 0; i < ANSWERS; i++) {
         if (!only || strcmp(only, answers[i].name) == 0)

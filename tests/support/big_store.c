@@ -359,14 +359,20 @@ static bool is_up_to_date(const char *path)
            store.st_mtime > program.st_mtime;
 }
 
-char *big_store_of(enum big_store_kind kind)
+const char *big_store_name(enum big_store_kind kind)
 {
     static const char *const names[BIG_STORE_KINDS] = {
-        "bench_report.db",         "bench_report_labels.db", "bench_report_all.db",
-        "bench_report_no_runs.db", "bench_report_op.db",     "bench_report_two.db",
-        "bench_report_waits.db",   "bench_report_ahead.db",  "bench_report_ahead_waits.db"};
-    char *path = place_program(names[kind]);
-    char unfinished[4096];
+        "plain", "labels", "all", "no_runs", "op", "two", "waits", "ahead", "ahead_waits"};
+
+    return names[kind];
+}
+
+char *big_store_of(enum big_store_kind kind)
+{
+    char file[64], unfinished[4096], *path;
+
+    snprintf(file, sizeof(file), "bench_report_%s.db", big_store_name(kind));
+    path = place_program(file);
 
     if (!is_up_to_date(path)) {
         snprintf(unfinished, sizeof(unfinished), "%s.unfinished", path);

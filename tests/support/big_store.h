@@ -39,4 +39,7 @@ enum big_store_kind {
 /** The same in other ways. With something around all or each, ops have call stacks, too. */
 char *big_store_of(enum big_store_kind kind);
 
+/** What a kind is called in commands. */
+const char *big_store_name(enum big_store_kind kind);
+
 #endif
