@@ -13,6 +13,7 @@ import sys
 import numpy as np
 from onnx import helper, numpy_helper
 
+from lowered_contrib import gated, repeated, tried, without_cpu, worded
 from lowered_group import BLOCKED, LEARNING, MICROSOFT, Group
 from lowered_learning import alone, boosted, encoders, ensembles, labels, learning, mappers, texts, tokens, trees, wide, wide_ensembles, words
 
@@ -673,9 +674,9 @@ def kept():
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    makers = (layers, attention, masked, quantised, blocks, last, channels, pictures, packed, linear, grouped, sequences, scans, learning, trees, ensembles, wide,
-              wide_ensembles, drawn, labels, mappers, carried, boosted, alone, words, texts, tokens, ports,
-              encoders, batched, decided, heard, kept)
+    makers = (layers, attention, masked, quantised, blocks, last, channels, pictures, packed, linear, grouped, sequences, scans, learning,
+              trees, ensembles, wide, wide_ensembles, drawn, labels, mappers, carried, boosted, alone, words, texts, tokens, ports, encoders, batched,
+              decided, heard, kept, worded, repeated, tried, without_cpu, gated)
     for make in makers:
         make().write(pathlib.Path(sys.argv[1]) / f"lowered_{make.__name__}")
 

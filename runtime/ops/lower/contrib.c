@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operators of ONNX Runtime that say what newer standard ones do in other words, and those that the first
+ * operator sets tried out. */
+#include <math.h>
+#include <string.h>
+
+#include "runtime/ops/lower/rules.h"
+
+static struct value *scalar_of(struct lower *l, struct value *x)
+{
+    static const int64_t none;
+
+    return x ? lower_reshape(l, x, &none, 0) : NULL;
+}
+
+static struct value *flat(struct lower *l, struct value *x)
+{
+    static const int64_t rest = -1;
+
+    return lower_reshape(l, x, &rest, 1);
+}
+
+/* The standard operator of the same name, with all attributes that the rule knows. */
+static void lower_same_name(struct lower *l, const char *attributes)
+{
+    struct value *inputs[] = {lower_input(l, 0), lower_input(l, 1)};
+    struct value *y = lower_op(l, l->node->op_type, inputs, 2);
+
+    lower_copy(l, attributes);
+    lower_done(l, 0, y);
+}
+
+static void lower_gather_nd(struct lower *l)
+{
+    lower_same_name(l, "");
+}
+
+static void lower_grid_sample(struct lower *l)
+{
+    lower_same_name(l, "align_corners mode padding_mode");
+}
+
+static void lower_trilu(struct lower *l)
+{
+    lower_same_name(l, "upper");
+}
+
+static void lower_expand_dims(struct lower *l)
+{
+    struct value *axis = flat(l, lower_cast(l, lower_input(l, 1), DTYPE_I64));
+
+    lower_done(l, 0, lower_two(l, "Unsqueeze", lower_input(l, 0), axis));
+}
+
+static void lower_transposed_product(struct lower *l)
+{
+    struct value *y =
+        lower_two(l, "com.microsoft.FusedMatMul", lower_input(l, 0), lower_input(l, 1));
+
+    lower_copy(l, "alpha transA transB");
+    lower_done(l, 0, y);
+}
+
+/* Sixteen bits each, as sums of 32. */
+static void lower_wide_product(struct lower *l)
+{
+    struct value *a = lower_cast(l, lower_input(l, 0), DTYPE_I32);
+
+    lower_done(l, 0, lower_two(l, "MatMul", a, lower_cast(l, lower_input(l, 1), DTYPE_I32)));
+}
+
+static void lower_pad(struct lower *l)
+{
+    struct value *inputs[] = {lower_input(l, 0), flat(l, lower_input(l, 1)),
+                              scalar_of(l, lower_input(l, 2))};
+    struct value *y = lower_op(l, "Pad", inputs, 3);
+
+    lower_copy(l, "mode");
+    lower_done(l, 0, y);
+}
+
+static void lower_range(struct lower *l)
+{
+    struct value *inputs[3], *step = lower_input(l, 2);
+
+    if (!step)
+        step = lower_two(l, "CastLike", lower_number(l, 1.0f), lower_input(l, 0));
+    for (uint32_t i = 0; i < 2; i++)
+        inputs[i] = scalar_of(l, lower_input(l, i));
+    inputs[2] = scalar_of(l, step);
+    lower_done(l, 0, lower_op(l, "Range", inputs, 3));
+}
+
+/* In the order in which they come first. */
+static void lower_unique(struct lower *l)
+{
+    struct value *x = lower_input(l, 0), *outputs[4];
+
+    lower_many(l, "Unique", &x, 1, outputs, 4);
+    lower_int(l, "sorted", 0);
+    lower_done(l, 0, outputs[0]);
+    lower_done(l, 1, outputs[2]);
+    lower_done(l, 2, outputs[3]);
+}
+
+static void lower_conv_transpose(struct lower *l)
+{
+    struct value *inputs[] = {lower_input(l, 0), lower_input(l, 1), lower_input(l, 3)}, *y;
+    struct tensor_view pads = {.data = NULL};
+
+    if (lower_input(l, 2) && (!lower_content(lower_input(l, 2), &pads) || pads.dtype != DTYPE_I64 ||
+                              pads.shape.rank != 1)) {
+        lower_refuse(l, "its pads are no constant list");
+        return;
+    }
+    y = lower_op(l, "ConvTranspose", inputs, 3);
+    lower_copy(l, "auto_pad dilations group kernel_shape output_padding strides");
+    if (pads.data)
+        lower_ints(l, "pads", pads.data, (size_t)pads.shape.dims[0]);
+    lower_done(l, 0, y);
+}
+
+static void lower_gemm_gelu(struct lower *l)
+{
+    struct value *y = lower_two(l, "MatMul", lower_input(l, 0), lower_input(l, 1));
+
+    if (lower_input(l, 2))
+        y = lower_two(l, "Add", y, lower_input(l, 2));
+    y = lower_one(l, "Gelu", y);
+    lower_string(l, "approximate", "tanh");
+    lower_done(l, 0, y);
+}
+
+/* How the bias is broadcast is a hint. */
+static void lower_bias_softmax(struct lower *l)
+{
+    int64_t axis = node_int(l->node, "axis", 1);
+    int rank = lower_rank(lower_input(l, 0));
+    struct value *y;
+
+    if (axis != -1 && axis != rank - 1)
+        lower_refuse(l, "its axis is not known to be the last one");
+    y = lower_one(l, "Softmax", lower_two(l, "Add", lower_input(l, 0), lower_input(l, 1)));
+    lower_int(l, "axis", -1);
+    lower_done(l, 0, y);
+}
+
+/* Pairs of real and imaginary parts along the last axis. */
+static void lower_complex_product(struct lower *l)
+{
+    static const int64_t ones[] = {1, 1};
+    bool is_conjugate = strcmp(l->node->op_type, "ComplexMulConj") == 0;
+    struct value *a[2], *b[2], *parts[2], *y;
+
+    lower_split(l, lower_input(l, 0), -1, ones, 2, a);
+    lower_split(l, lower_input(l, 1), -1, ones, 2, b);
+    parts[0] = lower_two(l, is_conjugate ? "Add" : "Sub", lower_two(l, "Mul", a[0], b[0]),
+                         lower_two(l, "Mul", a[1], b[1]));
+    parts[1] =
+        is_conjugate
+            ? lower_two(l, "Sub", lower_two(l, "Mul", a[1], b[0]), lower_two(l, "Mul", a[0], b[1]))
+            : lower_two(l, "Add", lower_two(l, "Mul", a[0], b[1]), lower_two(l, "Mul", a[1], b[0]));
+    y = lower_op(l, "Concat", parts, 2);
+    lower_int(l, "axis", -1);
+    lower_done(l, 0, y);
+}
+
+/* --- Windows of lists --- */
+
+/* Places of windows along an axis of `length`: [windows, size]. */
+static struct value *windows_of(struct lower *l, struct value *length, int64_t size, int64_t step)
+{
+    static const int64_t column[] = {-1, 1};
+    int64_t one = 1, zero = 0;
+    struct value *inputs[3] = {scalar_of(l, lower_list(l, &zero, 1)), NULL,
+                               scalar_of(l, lower_list(l, &step, 1))};
+    struct value *first;
+
+    size--;
+    inputs[1] = scalar_of(l, lower_two(l, "Sub", length, lower_list(l, &size, 1)));
+    size++;
+    first = lower_reshape(l, lower_op(l, "Range", inputs, 3), column, 2);
+    inputs[1] = scalar_of(l, lower_list(l, &size, 1));
+    inputs[2] = scalar_of(l, lower_list(l, &one, 1));
+    return lower_two(l, "Add", first, lower_op(l, "Range", inputs, 3));
+}
+
+static struct value *dim_of(struct lower *l, struct value *x, int64_t axis)
+{
+    return lower_two(l, "Gather", lower_one(l, "Shape", x), lower_list(l, &axis, 1));
+}
+
+static void lower_unfold(struct lower *l)
+{
+    struct value *x = lower_input(l, 0), *y;
+    int64_t size = node_int(l->node, "size", 0), step = node_int(l->node, "step", 1);
+    int64_t axis = node_int(l->node, "dim", -1), perm[SHAPE_MAX_RANK];
+    int rank = lower_rank(x);
+
+    axis += axis < 0 ? rank : 0;
+    if (rank < 1 || rank >= SHAPE_MAX_RANK || axis < 0 || axis >= rank || size < 1 || step < 1) {
+        lower_refuse(l, "its axis and its windows do not fit what is known of its input");
+        return;
+    }
+    y = lower_two(l, "Gather", x, windows_of(l, dim_of(l, x, axis), size, step));
+    lower_int(l, "axis", axis);
+    for (int i = 0; i <= rank; i++)
+        perm[i] = i <= axis ? i : i + 1;
+    perm[rank] = axis + 1;
+    y = lower_one(l, "Transpose", y);
+    lower_ints(l, "perm", perm, (size_t)rank + 1);
+    lower_done(l, 0, y);
+}
+
+static struct value *sum_along(struct lower *l, struct value *x, int64_t axis)
+{
+    bool is_input = graph_opset(l->graph, "") >= 13;
+    struct value *y = is_input ? lower_two(l, "ReduceSum", x, lower_list(l, &axis, 1))
+                               : lower_one(l, "ReduceSum", x);
+
+    if (!is_input)
+        lower_ints(l, "axes", &axis, 1);
+    lower_int(l, "keepdims", 0);
+    return y;
+}
+
+static struct value *slice_last(struct lower *l, struct value *x, int64_t begin, int64_t end)
+{
+    int64_t axis = -1;
+    struct value *inputs[] = {x, lower_list(l, &begin, 1), lower_list(l, &end, 1),
+                              lower_list(l, &axis, 1)};
+
+    return lower_op(l, "Slice", inputs, 4);
+}
+
+/* As many words that are none before those of each row as can be asked for: a row may be shorter. */
+static struct value *pad_front(struct lower *l, struct value *ids, int64_t count)
+{
+    const int64_t pads[] = {0, count, 0, 0};
+    struct value *inputs[] = {ids, lower_list(l, pads, 4),
+                              lower_two(l, "CastLike", lower_number(l, -1.0f), ids)};
+
+    return lower_op(l, "Pad", inputs, 3);
+}
+
+/* Words that would make the newest words of a row repeat so many of it are scored down to -inf. */
+static void lower_repeats(struct lower *l)
+{
+    int64_t size = node_int(l->node, "ngram_size", 0), last = -1, one = 1;
+    struct value *ids = lower_input(l, 0), *scores = lower_input(l, 1), *all, *same, *inputs[3];
+
+    if (size < 1 || size > TENSOR_MAX_BYTES / 8) {
+        lower_refuse(l, "attribute ngram_size is no length");
+        return;
+    }
+    ids = pad_front(l, ids, size - 1);
+    /* [batch, windows, size], of which the last word is banned where those before it are the newest. */
+    all = lower_two(l, "Gather", ids, windows_of(l, dim_of(l, ids, 1), size, 1));
+    lower_int(l, "axis", 1);
+    same = slice_last(l, ids, size > 1 ? 1 - size : INT64_MAX, INT64_MAX);
+    same =
+        lower_two(l, "Equal", slice_last(l, all, 0, size - 1), lower_unsqueeze(l, same, &one, 1));
+    same = lower_cast(l, lower_one(l, "Not", same), DTYPE_F32);
+    same = sum_along(l, same, last);
+    inputs[0] = lower_one(l, "ConstantOfShape", lower_one(l, "Shape", scores));
+    inputs[1] = lower_squeeze(l, slice_last(l, all, size - 1, INT64_MAX), -1);
+    inputs[2] = lower_cast(l, lower_two(l, "Equal", same, lower_number(l, 0.0f)), DTYPE_F32);
+    same = lower_op(l, "ScatterElements", inputs, 3);
+    lower_int(l, "axis", 1);
+    lower_string(l, "reduction", "add");
+    inputs[0] = lower_two(l, "Greater", same, lower_number(l, 0.0f));
+    inputs[1] = lower_two(l, "CastLike", lower_number(l, -INFINITY), scores);
+    inputs[2] = scores;
+    lower_done(l, 0, lower_op(l, "Where", inputs, 3));
+}
+
+/* --- What the first operator sets tried out --- */
+
+/* alpha * x + beta */
+static void lower_affine(struct lower *l)
+{
+    struct value *y =
+        lower_two(l, "Mul", lower_input(l, 0), lower_number(l, node_float(l->node, "alpha", 1.0f)));
+
+    lower_done(l, 0, lower_two(l, "Add", y, lower_number(l, node_float(l->node, "beta", 0.0f))));
+}
+
+static void lower_scale(struct lower *l)
+{
+    struct value *by = lower_number(l, node_float(l->node, "scale", 1.0f));
+
+    lower_done(l, 0, lower_two(l, "Mul", lower_input(l, 0), by));
+}
+
+/* alpha * tanh(beta * x), or alpha * softplus(beta * x) */
+static void lower_scaled(struct lower *l)
+{
+    bool is_tanh = strcmp(l->node->op_type, "ScaledTanh") == 0;
+    struct value *y =
+        lower_two(l, "Mul", lower_input(l, 0), lower_number(l, node_float(l->node, "beta", 0.0f)));
+
+    y = lower_one(l, is_tanh ? "Tanh" : "Softplus", y);
+    lower_done(l, 0, lower_two(l, "Mul", y, lower_number(l, node_float(l->node, "alpha", 0.0f))));
+}
+
+/* Each channel's number is added to the scaled image. */
+static void lower_image_scaler(struct lower *l)
+{
+    const struct attribute *bias = node_attribute(l->node, "bias");
+    struct value *y =
+        lower_two(l, "Mul", lower_input(l, 0), lower_number(l, node_float(l->node, "scale", 1.0f)));
+    struct value *column;
+    float *data;
+
+    if (!bias || bias->type != ATTRIBUTE_FLOATS || bias->count < 1) {
+        lower_refuse(l, "attribute bias is no list");
+        return;
+    }
+    data = lower_data(l, DTYPE_F32, &(struct shape){3, {(int64_t)bias->count, 1, 1}}, &column);
+    if (data)
+        memcpy(data, bias->floats, bias->count * sizeof(*data));
+    lower_done(l, 0, lower_two(l, "Add", y, column));
+}
+
+/* Without so many rows and columns at its edges, or so large as `scale` says from there on. */
+static void lower_crop(struct lower *l)
+{
+    static const int64_t axes[] = {2, 3};
+    size_t count, scale_count = 0;
+    const int64_t *border = node_ints(l->node, "border", &count);
+    const int64_t *scale = node_ints(l->node, "scale", &scale_count);
+    struct value *inputs[4] = {lower_input(l, 0)};
+    int64_t ends[2];
+
+    if (!border || count != 4 || (scale && scale_count != 2)) {
+        lower_refuse(l, "attribute border has not four numbers, or scale not two");
+        return;
+    }
+    for (int i = 0; i < 2; i++) { /* left, top, right, bottom; height, width */
+        int64_t from = border[1 - i], left = border[3 - i];
+
+        ends[i] = left > 0 ? -left : INT64_MAX;
+        if (scale && __builtin_add_overflow(from, scale[i], &ends[i]))
+            lower_refuse(l, "its border and scale do not fit an image");
+    }
+    inputs[1] = lower_list(l, (const int64_t[]){border[1], border[0]}, 2);
+    inputs[2] = lower_list(l, ends, 2);
+    inputs[3] = lower_list(l, axes, 2);
+    lower_done(l, 0, lower_op(l, "Slice", inputs, 4));
+}
+
+static void lower_dynamic_slice(struct lower *l)
+{
+    struct value *inputs[4];
+
+    for (uint32_t i = 0; i < 4; i++)
+        inputs[i] = lower_input(l, i);
+    lower_done(l, 0, lower_op(l, "Slice", inputs, 4));
+}
+
+#define MICROSOFT(op, what)                                                                        \
+    {                                                                                              \
+        "com.microsoft." op, what                                                                  \
+    }
+
+const struct lower_rule lower_contrib[] = {
+    {{"Affine", "Mul, Add"}, 1, 1, 1, "alpha beta", lower_affine},
+    {{"Crop", "Slice"}, 1, 1, 1, "border scale", lower_crop},
+    {{"DynamicSlice", "Slice"}, 3, 4, 1, "", lower_dynamic_slice},
+    {{"ImageScaler", "Mul, Add"}, 1, 1, 1, "bias scale", lower_image_scaler},
+    {{"ParametricSoftplus", "Mul, Softplus"}, 1, 1, 1, "alpha beta", lower_scaled},
+    {{"Scale", "Mul"}, 1, 1, 1, "scale", lower_scale},
+    {{"ScaledTanh", "Mul, Tanh"}, 1, 1, 1, "alpha beta", lower_scaled},
+    {MICROSOFT("BiasSoftmax", "Add, Softmax"), 2, 2, 1, "axis is_inner_broadcast",
+     lower_bias_softmax},
+    {MICROSOFT("ComplexMul", "Split, Mul, Sub, Add, Concat"), 2, 2, 1, "", lower_complex_product},
+    {MICROSOFT("ComplexMulConj", "Split, Mul, Add, Sub, Concat"), 2, 2, 1, "",
+     lower_complex_product},
+    {MICROSOFT("ConvTransposeWithDynamicPads", "ConvTranspose"), 2, 4, 1,
+     "auto_pad dilations group kernel_shape output_padding strides", lower_conv_transpose},
+    {MICROSOFT("ExpandDims", "Unsqueeze"), 2, 2, 1, "", lower_expand_dims},
+    {MICROSOFT("GatherND", "GatherND"), 2, 2, 1, "", lower_gather_nd},
+    {MICROSOFT("GemmFastGelu", "MatMul, Add, Gelu"), 2, 3, 1, "", lower_gemm_gelu},
+    {MICROSOFT("GridSample", "GridSample"), 2, 2, 1, "align_corners mode padding_mode",
+     lower_grid_sample},
+    {MICROSOFT("MatMulInteger16", "Cast, MatMul"), 2, 2, 1, "", lower_wide_product},
+    {MICROSOFT("NGramRepeatBlock", "Gather, Equal, ScatterElements, Where"), 2, 2, 1, "ngram_size",
+     lower_repeats},
+    {MICROSOFT("Pad", "Pad"), 2, 3, 1, "mode", lower_pad},
+    {MICROSOFT("Range", "Range"), 2, 3, 1, "", lower_range},
+    {MICROSOFT("TransposeMatMul", "com.microsoft.FusedMatMul"), 2, 2, 1, "alpha transA transB",
+     lower_transposed_product},
+    {MICROSOFT("Trilu", "Trilu"), 1, 2, 1, "upper", lower_trilu},
+    {MICROSOFT("UnfoldTensor", "Gather, Transpose"), 1, 1, 1, "dim size step", lower_unfold},
+    {MICROSOFT("Unique", "Unique"), 1, 1, 3, "", lower_unique},
+    {{NULL, NULL}, 0, 0, 0, NULL, NULL},
+};
