@@ -49,11 +49,20 @@ static bool is_possible(const struct kernel_conv *shape)
     const struct kernel_window *w = &shape->window;
 
     for (int i = 1; i < KERNEL_SPATIAL; i++)
-        if (w->kernel[i] != 3 || w->stride[i] != 1 || w->dilation[i] != 1 || w->out[i] < 1)
+        if (w->kernel[i] != 3 || w->stride[i] != 1 || w->dilation[i] < 1 ||
+            w->out[i] < w->dilation[i])
             return false;
     return shape->rank == 2 && shape->channels_last && !shape->is_transposed &&
            shape->activation.kind <= KERNEL_CLIP && shape->batch > 0 &&
            shape->channels / shape->groups >= LEAST_CHANNELS && shape->filters > 0;
+}
+
+/* Along one side: those of as many images, between each other, as windows are dilated. */
+static int64_t tiles_of(int64_t out, int64_t m, int64_t dilation)
+{
+    int64_t own = (out + dilation - 1) / dilation; /* outputs of the first, which has most */
+
+    return (own + m - 1) / m * dilation;
 }
 
 static void set_geometry(const struct kernel_conv *shape, int m, struct winograd *out_geometry)
@@ -74,7 +83,8 @@ static void set_geometry(const struct kernel_conv *shape, int m, struct winograd
         out_geometry->in[i] = w->in[1 + i];
         out_geometry->out[i] = w->out[1 + i];
         out_geometry->pad[i] = w->pad_begin[1 + i];
-        out_geometry->tiles[i] = (out_geometry->out[i] + m - 1) / m;
+        out_geometry->apart[i] = w->dilation[1 + i];
+        out_geometry->tiles[i] = tiles_of(out_geometry->out[i], m, w->dilation[1 + i]);
     }
 }
 

@@ -7,6 +7,9 @@
  * A tile is a patch of (m + 2)^2 inputs. Each of its positions, transformed, is a matrix [tiles,
  * channels], which is multiplied by that of the transformed weights of this position: (m + 2)^2
  * independent products, then transformed back.
+ *
+ * Of a dilated window only every n-th input meets every n-th output: so many images lie between each
+ * other, each of which has tiles of its own.
  */
 #ifndef OPTRACE_KERNELS_CPU_WINOGRAD_H
 #define OPTRACE_KERNELS_CPU_WINOGRAD_H
@@ -24,6 +27,7 @@ struct winograd {
     int64_t x_stride, y_stride; /* channels of x and y */
     int64_t in[2], out[2];      /* height, width */
     int64_t pad[2];             /* before the first */
+    int64_t apart[2];           /* inputs of a window, and so of a patch, and outputs of a tile */
     int64_t tiles[2];
     int64_t block;   /* tiles that are worked on together */
     int64_t workers; /* that have a block each; 1: they share each step of one */

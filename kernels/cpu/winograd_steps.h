@@ -206,9 +206,11 @@ struct place {
 ISA_BODY struct place place_of(const struct winograd *p, int64_t tile)
 {
     int64_t per_image = p->tiles[0] * p->tiles[1], in_image = tile % per_image;
+    int64_t row = in_image / p->tiles[1], column = in_image % p->tiles[1];
 
-    return (struct place){tile / per_image, in_image / p->tiles[1] * p->m,
-                          in_image % p->tiles[1] * p->m};
+    return (struct place){tile / per_image,
+                          row / p->apart[0] * p->apart[0] * p->m + row % p->apart[0],
+                          column / p->apart[1] * p->apart[1] * p->m + column % p->apart[1]};
 }
 
 /* Pads are zeros. */
@@ -219,7 +221,7 @@ ISA_BODY void load_edge(const struct winograd *p, int m, const float *x, int64_t
 
     for (int i = 0; i < side; i++)
         for (int j = 0; j < side; j++) {
-            int64_t row = top + i, column = left + j;
+            int64_t row = top + i * p->apart[0], column = left + j * p->apart[1];
 
             d[i * side + j] = (lanes){0};
             if (row >= 0 && row < p->in[0] && column >= 0 && column < p->in[1])
@@ -237,10 +239,11 @@ ISA_BODY void patch_of_lanes(const struct winograd_block *b, int m, bool is_whol
 
     if (is_whole) {
         const float *row = x + (top * p->in[1] + left) * p->x_stride;
+        int64_t step = p->apart[1] * p->x_stride, row_step = p->apart[0] * p->in[1] * p->x_stride;
 
-        for (int i = 0; i < side; i++, row += p->in[1] * p->x_stride)
+        for (int i = 0; i < side; i++, row += row_step)
             for (int j = 0; j < side; j++)
-                d[i * side + j] = *(const lanes *)(row + j * p->x_stride);
+                d[i * side + j] = *(const lanes *)(row + j * step);
     } else {
         load_edge(p, m, x, top, left, channels, d);
     }
@@ -266,7 +269,8 @@ ISA_BODY void patches_body(const struct winograd_block *b, int m, int64_t begin,
 
         int64_t top = at.top - p->pad[0], left = at.left - p->pad[1], c = 0;
 
-        if (top >= 0 && left >= 0 && top + m + 2 <= p->in[0] && left + m + 2 <= p->in[1])
+        if (top >= 0 && left >= 0 && top + (m + 1) * p->apart[0] < p->in[0] &&
+            left + (m + 1) * p->apart[1] < p->in[1])
             for (; c + WINOGRAD_LANES <= p->channels; c += WINOGRAD_LANES)
                 patch_of_lanes(b, m, true, x + c, top, left, WINOGRAD_LANES, b->v + i * row + c);
         for (; c < p->channels; c += WINOGRAD_LANES)
@@ -440,12 +444,12 @@ ISA_BODY void tile_of_lanes(const struct winograd_block *b, int m, bool is_whole
         v[i] = *(const lanes *)(from + i * b->m_matrix);
     for (int j = 0; j < side; j++)
         transform_tile(m, v + j, side, half + j, side);
-    for (int i = 0; i < m && (is_whole || at->top + i < p->out[0]); i++) {
-        float *row = y + ((at->top + i) * p->out[1] + at->left) * p->y_stride;
+    for (int i = 0; i < m && (is_whole || at->top + i * p->apart[0] < p->out[0]); i++) {
+        float *row = y + ((at->top + i * p->apart[0]) * p->out[1] + at->left) * p->y_stride;
 
         transform_tile(m, half + (ptrdiff_t)i * side, 1, out, 1);
-        for (int j = 0; j < m && (is_whole || at->left + j < p->out[1]); j++) {
-            float *to = row + j * p->y_stride;
+        for (int j = 0; j < m && (is_whole || at->left + j * p->apart[1] < p->out[1]); j++) {
+            float *to = row + j * p->apart[1] * p->y_stride;
             lanes sum = out[j] + *bias;
 
             if (p->has_residual)
@@ -465,7 +469,8 @@ ISA_BODY void tiles_body(const struct winograd_block *b, int m, int64_t begin, i
         struct place at = place_of(p, b->first + i);
         int64_t first = b->group * p->filters;
         float *y = b->y + at.image * p->out[0] * p->out[1] * p->y_stride + first;
-        bool is_whole = at.top + m <= p->out[0] && at.left + m <= p->out[1];
+        bool is_whole = at.top + (m - 1) * p->apart[0] < p->out[0] &&
+                        at.left + (m - 1) * p->apart[1] < p->out[1];
 
         for (int64_t k = 0; k < p->filters; k += WINOGRAD_LANES) {
             int64_t left = p->filters - k;
