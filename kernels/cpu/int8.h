@@ -26,8 +26,9 @@ enum {
     INT8_MAX_UNITS = 4, /* of a tile, and of a panel */
     INT8_MAX_K = 32768, /* sums that int32 holds */
     INT8_WIDE_STEP = 16,
-    INT8_WIDE_K = 1024, /* that are widened at once */
+    INT8_WIDE_K = 768, /* that are widened at once: a unit of so many fits the first cache */
     INT8_WIDE = INT8_WIDE_K * INT8_MAX_ROWS,
+    INT8_SPREAD = INT8_WIDE_K * INT8_UNIT,
 };
 
 /** What a tile is the product of. */
@@ -39,6 +40,8 @@ struct int8_sides {
     const int32_t *offsets; /* of each four k, in bytes: where their line of a unit begins */
     const int16_t
         *wide; /* these k of the rows as int8_widen_fn lays them out, where a tile has one */
+    const int16_t
+        *spread; /* and of the only unit, as int8_spread_fn does, for more rows than one */
     bool a_is_signed;
     bool is_begun; /* sums go on from acc; the same tiles */
 };
@@ -46,6 +49,10 @@ struct int8_sides {
 /** Lay out k of some rows of a as a tile reads them, each four k behind the four before. out: 64-byte
  *  aligned, INT8_MAX_ROWS numbers for each k and for those that make it a multiple of INT8_WIDE_STEP. */
 typedef void int8_widen_fn(int16_t *out, const struct int8_sides *sides, int rows);
+
+/** Lay out k of the first unit as 16-bit numbers. out: 64-byte aligned, INT8_UNIT numbers for each of
+ *  these k and for those that make them a multiple of INT8_QUAD. */
+typedef void int8_spread_fn(int16_t *out, const struct int8_sides *sides);
 
 /** Offsets of a packed matrix: multiples of INT8_LINE. Outside of its file, for tests. */
 extern const int32_t int8_packed_offsets[INT8_MAX_K / INT8_QUAD];
@@ -55,9 +62,10 @@ typedef void int8_tile_fn(int32_t *acc, const struct int8_sides *sides, int rows
 
 struct int8_tile {
     int8_tile_fn *fn;
-    int rows, units;      /* at most so many at once; 1, 2 or all units */
-    int8_widen_fn *widen; /* NULL: it takes a as it is, and all of k at once; else it has
+    int rows, units;        /* at most so many at once; 1, 2 or all units */
+    int8_widen_fn *widen;   /* NULL: it takes a as it is, and all of k at once; else it has
                              INT8_MAX_ROWS rows */
+    int8_spread_fn *spread; /* NULL where widen is */
 };
 
 /** The best one for an instruction set: with VNNI where the CPU has it, too. */

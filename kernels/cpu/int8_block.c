@@ -570,35 +570,81 @@ ISA_BODY void do_panel(const struct int8_product *p, const struct int8_tile *til
     int units = (panel->columns + INT8_UNIT - 1) / INT8_UNIT;
     int64_t places[INT8_MAX_UNITS];
     int32_t acc[INT8_MAX_ROWS * INT8_LINE] = {0};
-    int16_t wide[INT8_WIDE] __attribute__((aligned(64)));
-    bool widens = tile->widen && !p->wide;
-    int64_t step = tile->widen ? INT8_WIDE_K : p->k;
-    const int32_t *offsets = p->offsets ? p->offsets : int8_packed_offsets;
-    struct int8_sides sides = {
-        .a_line = p->a_line, .b = p->b, .wide = wide, .a_is_signed = p->a_is_signed};
+    struct int8_sides sides = {.a_line = p->a_line,
+                               .k = p->k,
+                               .b = p->b,
+                               .offsets = p->offsets ? p->offsets : int8_packed_offsets,
+                               .a_is_signed = p->a_is_signed};
 
     place_units(p, panel, places);
     for (; row < row_end; row += tile->rows) {
         int rows = (int)(row_end - row < tile->rows ? row_end - row : tile->rows);
-        int64_t tiles = (row - p->wide_row) / INT8_MAX_ROWS;
-        int64_t before = tiles * int8_wide_bytes(1, p->k) / (int64_t)sizeof(*wide);
 
-        for (int64_t at = 0; at < p->k; at += step) {
+        sides.a = p->a + row * p->a_line;
+        for (int u = 0; u < units;) {
+            int width = width_of(tile, units - u);
+
+            sides.units = places + u;
+            tile->fn(acc + (int64_t)u * INT8_UNIT, &sides, rows, width);
+            u += width;
+        }
+        for (int r = 0; r < rows; r++)
+            finish_row(p, panel, row + r, acc + (int64_t)r * INT8_LINE, quantise);
+    }
+}
+
+enum { GROUP = 16 * INT8_MAX_ROWS }; /* rows whose sums wait until all columns are added up */
+
+/* Tiles of some rows, unit by unit: what is widened of one stays in the first cache for all of them. */
+static void do_tiles(const struct int8_tile *tile, struct int8_sides *sides, int64_t wide_step,
+                     int rows, int units, int32_t *acc)
+{
+    int16_t spread[INT8_SPREAD] __attribute__((aligned(64)));
+    const int16_t *wide = sides->wide;
+    const int64_t *places = sides->units;
+
+    sides->spread = spread;
+    for (int u = 0; u < units; u++, acc += INT8_UNIT) {
+        sides->units = places + u;
+        sides->wide = wide;
+        if (rows > 1)
+            tile->spread(spread, sides);
+        for (int r = 0; r < rows; r += INT8_MAX_ROWS, sides->wide += wide_step)
+            tile->fn(acc + (int64_t)r * INT8_LINE, sides,
+                     rows - r < INT8_MAX_ROWS ? rows - r : INT8_MAX_ROWS, 1);
+    }
+    sides->units = places;
+}
+
+/* The same with a tile that wants both sides widened. */
+ISA_BODY void do_wide_panel(const struct int8_product *p, const struct int8_tile *tile, int64_t row,
+                            int64_t row_end, const struct panel *panel, struct quantise quantise)
+{
+    int units = (panel->columns + INT8_UNIT - 1) / INT8_UNIT;
+    int64_t places[INT8_MAX_UNITS], group = p->wide ? GROUP : INT8_MAX_ROWS;
+    int64_t wide_step = int8_wide_bytes(1, p->k) / (int64_t)sizeof(*p->wide);
+    const int32_t *offsets = p->offsets ? p->offsets : int8_packed_offsets;
+    int32_t acc[GROUP * INT8_LINE];
+    int16_t wide[INT8_WIDE] __attribute__((aligned(64)));
+    struct int8_sides sides = {
+        .a_line = p->a_line, .b = p->b, .units = places, .a_is_signed = p->a_is_signed};
+
+    place_units(p, panel, places);
+    if (panel->columns < INT8_LINE) /* whole lines are finished, of which no more are summed */
+        memset(acc, 0, sizeof(acc));
+    for (; row < row_end; row += group) {
+        int rows = (int)(row_end - row < group ? row_end - row : group);
+        int64_t tiles = (row - p->wide_row) / INT8_MAX_ROWS;
+
+        for (int64_t at = 0; at < p->k; at += INT8_WIDE_K) {
             sides.a = p->a + row * p->a_line + at;
-            sides.k = p->k - at < step ? p->k - at : step;
+            sides.k = p->k - at < INT8_WIDE_K ? p->k - at : INT8_WIDE_K;
             sides.offsets = offsets + at / INT8_QUAD;
             sides.is_begun = at > 0;
-            if (widens)
+            sides.wide = p->wide ? p->wide + tiles * wide_step + at * INT8_MAX_ROWS : wide;
+            if (!p->wide)
                 tile->widen(wide, &sides, rows);
-            else if (tile->widen)
-                sides.wide = p->wide + before + at * INT8_MAX_ROWS;
-            for (int u = 0; u < units;) {
-                int width = width_of(tile, units - u);
-
-                sides.units = places + u;
-                tile->fn(acc + (int64_t)u * INT8_UNIT, &sides, rows, width);
-                u += width;
-            }
+            do_tiles(tile, &sides, wide_step, rows, units, acc);
         }
         for (int r = 0; r < rows; r++)
             finish_row(p, panel, row + r, acc + (int64_t)r * INT8_LINE, quantise);
@@ -713,6 +759,8 @@ ISA_VERSIONS(FINISH_ROWS)
                 do_narrow_panel(p, int8_narrow_##isa, row, row_end, &panel, QUANTISE(isa));        \
             else if (p->columns)                                                                   \
                 do_column_panel(p, int8_columns_##isa, row, row_end, &panel, QUANTISE(isa));       \
+            else if (tile.widen)                                                                   \
+                do_wide_panel(p, &tile, row, row_end, &panel, QUANTISE(isa));                      \
             else                                                                                   \
                 do_panel(p, &tile, row, row_end, &panel, QUANTISE(isa));                           \
         }                                                                                          \

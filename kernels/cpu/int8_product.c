@@ -8,7 +8,7 @@
 #include "kernels/kernels.h"
 
 enum {
-    BLOCK_ROWS = 8 * INT8_MAX_ROWS,
+    BLOCK_ROWS = 16 * INT8_MAX_ROWS,
     GRAIN = 1 << 18, /* products that are worth a second thread */
     MANY = 4,        /* matrices for each thread: one more or less does not matter */
 };

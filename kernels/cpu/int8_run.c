@@ -8,7 +8,13 @@ enum {
     MOST_ROWS = 16 * INT8_MAX_ROWS, /* of a block */
     GRAIN = 1 << 18,                /* products that are worth a second thread */
     WIDE_GRAIN = 1 << 16,           /* numbers that are */
+    BOTH_ROWS = 2 * INT8_MAX_ROWS,  /* whole tiles of either kind */
 };
+
+static int64_t round_up(int64_t rows, int64_t multiple)
+{
+    return (rows + multiple - 1) / multiple * multiple;
+}
 
 int64_t int8_wide_bytes(int64_t rows, int64_t k)
 {
@@ -100,8 +106,7 @@ void int8_run(const struct int8_product *p, const struct int8_steps *steps, int6
     int8_widen_fn *widen = p->columns ? int8_columns_lay : p->narrow ? NULL : steps->widen;
     int64_t strip = widen ? strip_rows(p->k, block_rows) : p->m;
     struct int8_product part = *p;
-    struct task t = {
-        .product = &part, .steps = steps, .widen = widen, .rows = block_rows, .wide = workspace};
+    struct task t = {.product = &part, .steps = steps, .widen = widen, .wide = workspace};
 
     for (t.row = 0; t.row < p->m; t.row = t.row_end) {
         int64_t rows = p->m - t.row < strip ? p->m - t.row : strip;
@@ -110,6 +115,8 @@ void int8_run(const struct int8_product *p, const struct int8_steps *steps, int6
 
         t.row_end = t.row + rows;
         t.row_blocks = (rows + block_rows - 1) / block_rows;
+        t.rows = round_up((rows + t.row_blocks - 1) / t.row_blocks, BOTH_ROWS);
+        t.row_blocks = (rows + t.rows - 1) / t.rows;
         if (widen) {
             part.wide = t.wide;
             part.wide_row = t.row;

@@ -285,8 +285,10 @@ static void run_tile(struct test *test, const struct int8_tile *tile, struct int
 {
     int64_t k = sides->k, step = k;
     int16_t *wide = test_output(test, INT8_WIDE * sizeof(*wide));
+    int16_t *spread = test_output(test, INT8_SPREAD * sizeof(*spread));
 
     sides->wide = wide;
+    sides->spread = spread;
     if (tile->widen)
         step = test_range(test, 1, INT8_WIDE_K / INT8_QUAD) * INT8_QUAD;
     for (int64_t at = 0; at < k; at += step) {
@@ -294,6 +296,8 @@ static void run_tile(struct test *test, const struct int8_tile *tile, struct int
         sides->is_begun = at > 0;
         if (tile->widen)
             tile->widen(wide, sides, rows);
+        if (tile->spread && rows > 1)
+            tile->spread(spread, sides);
         if (at == 0)
             TEST_RUN(test, TEST_NEW, tile->fn(acc, sides, rows, units));
         else /* once: sums go on */
