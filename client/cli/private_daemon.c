@@ -267,7 +267,7 @@ static bool is_being_written(const char *path)
     return is_locked;
 }
 
-int private_daemon_clear(const char *path, struct diag *diag)
+int private_daemon_clear(const char *path, bool replace, struct diag *diag)
 {
     static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
     unsigned char header[HEADER_BYTES];
@@ -289,6 +289,10 @@ int private_daemon_clear(const char *path, struct diag *diag)
         return diag_set(diag, -EBUSY, "a daemon is writing to %s already", path);
     if (length > 0 && !is_store(path, header, length))
         return diag_set(diag, -EEXIST, "%s is not a store of optrace, and is left as it is", path);
+    if (length > 0 && !replace)
+        return diag_set(
+            diag, -ENOTEMPTY,
+            "%s is there already; --force replaces it, --store in place of -o adds to it", path);
     for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
         snprintf(name, sizeof(name), "%s%s", path, suffixes[i]);
         if (unlink(name) < 0 && errno != ENOENT)

@@ -35,7 +35,9 @@ int private_daemon_start(struct private_daemon *daemon, const char *store, struc
  */
 int private_daemon_end(struct private_daemon *daemon, unsigned *out_left_count, struct diag *diag);
 
-/** Whether a file can be written anew: absent, empty, or a store, which is removed then. */
-int private_daemon_clear(const char *path, struct diag *diag);
+/** Whether a file can be written anew: absent, empty, or a store that `replace` gives up, which is
+ *  removed then. Returns -EEXIST of a file that is no store, -ENOTEMPTY of a store without
+ *  `replace`. */
+int private_daemon_clear(const char *path, bool replace, struct diag *diag);
 
 #endif

@@ -23,7 +23,7 @@ struct run_options {
     const char *output, *store;
     struct run_wishes wishes;
     int gpu; /* 0: the host alone */
-    bool quiet, print_env;
+    bool force, quiet, print_env;
 };
 
 #define TARGET(field) offsetof(struct run_options, field)
@@ -31,10 +31,11 @@ struct run_options {
 static const char *const gpu_levels[] = {"host", "graph", "node", "memory", "all"};
 
 static const struct option_spec specs[] = {
-    {OPTION_STRING, "output", 'o', "FILE", NULL,
-     "Record into this file, anew, by a daemon of its own.", TARGET(output)},
+    {OPTION_STRING, "output", 'o', "FILE", NULL, "Record into this file by a daemon of its own.",
+     TARGET(output)},
+    {OPTION_FLAG, "force", 'f', NULL, NULL, "Replace a store that is there.", TARGET(force)},
     {OPTION_STRING, "store", 0, "FILE", NULL,
-     "Add to it. Without either: the daemon that listens, else one of its own, into the default "
+     "Add to this file. Without either: the daemon that listens, else one of its own, into the default "
      "store.",
      TARGET(store)},
     {OPTION_STRING, "sources", 0, "LIST", "all",
@@ -81,7 +82,7 @@ const struct option_command run_command = {
     .exit_text = "*    that of CMD; killed by a signal when CMD was\n"
                  "2    wrong use of the command line\n"
                  "3    FILE is not a store\n"
-                 "4    no daemon can be started, FILE cannot be written\n"
+                 "4    no daemon can be started, FILE cannot be written or is there already\n"
                  "126  CMD cannot be run\n"
                  "127  CMD is not there\n",
     .description =
@@ -147,7 +148,7 @@ static int choose_recorder(const struct run_options *options, struct recorder *r
         return 0;
     }
     if (options->output)
-        rc = private_daemon_clear(options->output, diag);
+        rc = private_daemon_clear(options->output, options->force, diag);
     if (rc == 0)
         rc = private_daemon_start(&recorder->daemon,
                                   options->output ? options->output : options->store, diag);
@@ -284,6 +285,8 @@ int run_main(int argc, char **argv)
         rc = diag_set(&diag, -EINVAL,
                       "--output is a file of its own, --store one to add to: "
                       "give one of them");
+    if (rc == 0 && options.force && !options.output)
+        rc = diag_set(&diag, -EINVAL, "--force replaces the file of --output");
     if (rc == 0 && options.print_env && (word_count || options.output || options.store))
         rc = diag_set(&diag, -EINVAL, "--print-env runs nothing and records into no file");
     if (rc < 0)

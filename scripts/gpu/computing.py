@@ -47,7 +47,7 @@ def infer(place, model, steps, store=None, level=None, options=("--fast-run",), 
     command = [program_of(place), model, "--cuda", *options, "--iter", steps, "--warmup-iter", WARM_UPS, "--json",
                "--no-trace" if level or not store else "--trace"]
     if store:
-        command = [place.paths["optrace"], "run", "--quiet", *(("--gpu", level) if level else ()), "-o", store, "--",
+        command = [place.paths["optrace"], "run", "--quiet", "--force", *(("--gpu", level) if level else ()), "-o", store, "--",
                    *command]
     done = place.run(command, 600, {**place.computing(), **dict(extra)})
     if done.returncode != 0:

@@ -81,7 +81,7 @@ def run(argv, **more):
 
 
 def recorded(place, *options):
-    return [OPTRACE, "run", "-q", "-o", place / "a.db", *options, "--"]
+    return [OPTRACE, "run", "-q", "-f", "-o", place / "a.db", *options, "--"]
 
 
 def beside(argv):

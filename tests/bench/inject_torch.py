@@ -92,9 +92,9 @@ def least_of(python):
         ways = {
             'alone': (own + ['profilers'], {}),
             'nobody listens': (own, {'LD_PRELOAD': library, 'OPTRACE_SOCKET': '/nowhere/socket'}),
-            'recorded, names': (['taskset', '-c', '0', optrace, 'run', '-q', '-o', store, *sources, '--', *own],
+            'recorded, names': (['taskset', '-c', '0', optrace, 'run', '-q', '-f', '-o', store, *sources, '--', *own],
                                 {'OPTRACE_NODES': 'off'}),
-            'recorded, shapes, FLOP': (['taskset', '-c', '0', optrace, 'run', '-q', '-o', store, *sources, '--', *own], {}),
+            'recorded, shapes, FLOP': (['taskset', '-c', '0', optrace, 'run', '-q', '-f', '-o', store, *sources, '--', *own], {}),
         }
         least = {}
         for _ in range(ROUNDS):

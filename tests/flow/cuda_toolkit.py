@@ -103,7 +103,7 @@ def check_program(toolkit, folder, runtime):
         return
     place = {"LD_LIBRARY_PATH": str(DOUBLE), "CUDA_DOUBLE_KERNELS": "shift=40000", "OPTRACE_MAX_COST": "100"}
     alone = run(program, **place)
-    done = run(BUILD / "client/cli/optrace", "run", "--quiet", "--gpu", "graph", "-o", store, "--",
+    done = run(BUILD / "client/cli/optrace", "run", "--quiet", "--force", "--gpu", "graph", "-o", store, "--",
                program, **place)
     expect((alone.returncode, alone.stdout) == (0, "200 launches\n"), f"alone: {alone}")
     expect((done.returncode, done.stdout, done.stderr) == (0, alone.stdout, alone.stderr),
@@ -128,13 +128,13 @@ def check_real_libraries(toolkit, folder):
     for version, place in places.items():
         library = next(path for path in sorted(place.glob("libcupti.so.*")) if path.name != "libcupti.so")
         store = folder / f"bare-{version}.db"
-        done = run(BUILD / "client/cli/optrace", "run", "--quiet", "--gpu", "graph", "-o", store, "--", bare,
+        done = run(BUILD / "client/cli/optrace", "run", "--quiet", "--force", "--gpu", "graph", "-o", store, "--", bare,
                    library, OPTRACE_CUPTI=str(library))
         expect((done.returncode, done.stdout, done.stderr) == (0, "1\n", ""), f"bare with {library}: {done}")
         expect(count(store, "SELECT count(*) FROM v_event WHERE op_name = 'CUDA: only the host is recorded:"
                             " there is no driver in the process'") == 1, f"{version}: it is not said")
         store = folder / f"r-{version}.db"
-        done = run(BUILD / "client/cli/optrace", "run", "--quiet", "--gpu", "graph", "-o", store, "--",
+        done = run(BUILD / "client/cli/optrace", "run", "--quiet", "--force", "--gpu", "graph", "-o", store, "--",
                    program, "kernels", OPTRACE_CUPTI=str(library),
                    ASAN_OPTIONS="detect_leaks=0") # some lose a byte in cuptiSubscribe()
         expect((done.returncode, done.stdout, done.stderr) == (0, "same 1\n", ""), f"with {library}: {done}")
@@ -164,7 +164,7 @@ def check_libraries(toolkit, folder):
     calls = [word for library, function, _ in LIBRARIES for word in (library, function)]
     place = {"LD_LIBRARY_PATH": str(toolkit / "lib")}
     alone = run(program, *calls, **place)
-    done = run(BUILD / "client/cli/optrace", "run", "--quiet", "--gpu", "graph", "-o", store, "--", program,
+    done = run(BUILD / "client/cli/optrace", "run", "--quiet", "--force", "--gpu", "graph", "-o", store, "--", program,
                *calls, **place)
     expect(len(alone.stdout.splitlines()) == len(LIBRARIES), f"libraries alone: {alone}")
     expect((done.returncode, done.stdout, done.stderr) == (alone.returncode, alone.stdout, alone.stderr),

@@ -31,7 +31,7 @@ def check_questions(folder):
     """What lines f and g ask of a store, of one whose answers are known: ops of the small ONNX Runtime that
     launch over the double of CUDA."""
     script, store = load_script(), folder / "q.db"
-    done = subprocess.run([BUILD / "client/cli/optrace", "run", "--quiet", "--gpu", "graph", "--nodes", "all", "-o", store,
+    done = subprocess.run([BUILD / "client/cli/optrace", "run", "--quiet", "--force", "--gpu", "graph", "--nodes", "all", "-o", store,
                            "--", BUILD / "tests/flow/inject_op_kernel_program", "5"], capture_output=True, text=True,
                           env=dict(os.environ, ASAN_OPTIONS="detect_leaks=0"), check=False)
     expect(done.returncode == 0, f"the double: {done}")

@@ -24,7 +24,7 @@ def expect(what, got, wanted):
 
 def run(directory, *words, options=None):
     """What it printed; with options, recorded into a.db."""
-    recorder = [] if options is None else [os.path.join(BUILD, 'client/cli/optrace'), 'run', '--quiet', *options,
+    recorder = [] if options is None else [os.path.join(BUILD, 'client/cli/optrace'), 'run', '--quiet', '--force', *options,
                                            '-o', 'a.db', '--']
     result = subprocess.run(
         [*recorder, os.path.join(FOLDER, 'bin/python'), os.path.join(SOURCE, 'tests/programs/ctranslate2_run.py'),

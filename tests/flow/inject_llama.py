@@ -36,7 +36,7 @@ def run(argv, directory):
 
 
 def record(own, directory, *options):
-    status = run([os.path.join(BUILD, 'client/cli/optrace'), 'run', '--quiet', '-o', 'a.db', *options,
+    status = run([os.path.join(BUILD, 'client/cli/optrace'), 'run', '--quiet', '--force', '-o', 'a.db', *options,
                   '--', *own], directory)
     return status, sqlite3.connect(os.path.join(directory, 'a.db'))
 

@@ -105,7 +105,7 @@ def check_small():
     """100 of 250 us and 100 of 40 us are 0.025 s and 0.004 s."""
     with tempfile.TemporaryDirectory() as folder:
         store = pathlib.Path(folder) / "s.db"
-        run(BUILD / "client/cli/optrace", "run", "--quiet", "--gpu", "graph", "-o", store, "--",
+        run(BUILD / "client/cli/optrace", "run", "--quiet", "--force", "--gpu", "graph", "-o", store, "--",
             BUILD / "tests/flow/inject_cupti_program", "kernels", CUDA_DOUBLE_KERNELS="gemm=250000,relu=40000")
         rows = {row["name"]: row for row in report(store, "kernels")["kernels"]["rows"]}
         expect("gemm and relu", [rows[name]["total_ns"] / 1e9 for name in ("gemm", "relu")], [0.025, 0.004])
@@ -122,7 +122,7 @@ def main():
         store, program = pathlib.Path(folder) / "o.db", BUILD / "tests/flow/inject_op_kernel_program"
         kernels = ",".join(f"{name}={ns}" for name, ns in NS.items())
         alone = run(program, RUNS, CUDA_DOUBLE_KERNELS=kernels)
-        recorded = run(BUILD / "client/cli/optrace", "run", "--quiet", "--gpu", "graph", "--nodes", "all", "-o", store,
+        recorded = run(BUILD / "client/cli/optrace", "run", "--quiet", "--force", "--gpu", "graph", "--nodes", "all", "-o", store,
                        "--", program, RUNS, CUDA_DOUBLE_KERNELS=kernels,
                        ORT_NODES_PROVIDER="CUDAExecutionProvider")
         expect("what it prints", recorded, alone)

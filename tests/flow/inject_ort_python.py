@@ -189,7 +189,7 @@ def run(argv, place):
 
 def record(what, place, nodes, argv, status=0):
     alone = run(argv, place)
-    recorded = run([BUILD / "client/cli/optrace", "run", "--quiet", "-o", "a.db", "--nodes", nodes, "--", *argv],
+    recorded = run([BUILD / "client/cli/optrace", "run", "--quiet", "--force", "-o", "a.db", "--nodes", nodes, "--", *argv],
                    place)
     for name in ("returncode", "stdout", "stderr"):
         if getattr(alone, name) != getattr(recorded, name):

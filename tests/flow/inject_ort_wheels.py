@@ -50,7 +50,7 @@ def run(argv, place):
 def record(place, nodes, argv, status=0):
     """With and without us: the same."""
     alone = run(argv, place)
-    recorded = run([BUILD / "client/cli/optrace", "run", "--quiet", "-o", "a.db", "--nodes", nodes, "--", *argv],
+    recorded = run([BUILD / "client/cli/optrace", "run", "--quiet", "--force", "-o", "a.db", "--nodes", nodes, "--", *argv],
                    place)
     what = f"{' '.join(str(word) for word in argv[3:])} with --nodes {nodes}"
     for name in ("returncode", "stdout", "stderr"):

@@ -51,7 +51,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         alone = run(own, directory)
         expect('alone', alone[0], 0)
-        expect('recorded', run([os.path.join(BUILD, 'client/cli/optrace'), 'run', '--quiet', '-o', 'a.db',
+        expect('recorded', run([os.path.join(BUILD, 'client/cli/optrace'), 'run', '--quiet', '--force', '-o', 'a.db',
                                 '--', *own], directory), alone)
         store = sqlite3.connect(os.path.join(directory, 'a.db'))
         check(store)

@@ -46,7 +46,7 @@ class Place:
 
     def recorded(self, options, name, *words):
         """What it printed, and its store."""
-        run = [OPTRACE, 'run', '--quiet', *options, '-o', 'a.db', '--']
+        run = [OPTRACE, 'run', '--quiet', '--force', *options, '-o', 'a.db', '--']
         return self.output(run, name, words), sqlite3.connect(os.path.join(self.directory, 'a.db'))
 
     def output(self, run, name, words):

@@ -114,7 +114,7 @@ def check(python):
     program = os.path.join(SOURCE, 'tests/programs/torch_nets.py')
     wrong = []
     with tempfile.TemporaryDirectory() as directory:
-        run = [OPTRACE, 'run', '--quiet', '-o', 'a.db', '--']
+        run = [OPTRACE, 'run', '--quiet', '--force', '-o', 'a.db', '--']
         alone = output([python, program], directory)
         if alone[0] != 0:
             return ['it does not run: ' + alone[2]]

@@ -63,7 +63,7 @@ def check_bounds():
 def check_roofline(folder):
     """A model on the device, and a calibration of it: its products have a bound, and what they reach of it."""
     store = folder / "run.db"
-    recorded = (BUILD / "client/cli/optrace", "run", "-o", store, "--")
+    recorded = (BUILD / "client/cli/optrace", "run", "-f", "-o", store, "--")
     done = emulated.run([*recorded, BUILD / "runtime/load_and_run", LINEAR / "model.onnx", "--cuda", "--trace", "--iter",
                          "2"], CUDA_DOUBLE_KERNELS="gemm_f32=1000000")
     expect(done.returncode == 0 and store.exists(), f"{done.stdout}{done.stderr}")
@@ -79,7 +79,7 @@ def check_roofline(folder):
 
     before = bounds(roofline())
     other = folder / "calibration.db"
-    done = calibrate("--trace", before=(BUILD / "client/cli/optrace", "run", "-o", other, "--"),
+    done = calibrate("--trace", before=(BUILD / "client/cli/optrace", "run", "-f", "-o", other, "--"),
                      CUDA_DOUBLE_KERNELS="peak_copy=2000000,peak_multiply_add=8000000")
     expect(done.returncode == 0 and other.exists(), f"{done.stdout}{done.stderr}")
     both = folder / "both.db"

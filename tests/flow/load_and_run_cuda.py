@@ -70,7 +70,7 @@ def check_trace(folder):
     """Host and device of each operator, tied to each other."""
     store = folder / "run.db"
     done = run(ATTENTION, "--trace", "--iter", "3", "--warmup-iter", "0",
-               before=(BUILD / "client" / "cli" / "optrace", "run", "-o", store, "--"))
+               before=(BUILD / "client" / "cli" / "optrace", "run", "-f", "-o", store, "--"))
     expect(done.returncode == 0, f"recorded: {done.stdout}{done.stderr}")
     facts = re.search(r"(\d+) operators on it, (\d+) on the CPU; (\d+) copies", done.stderr)
     expect(facts, done.stderr)
@@ -99,7 +99,7 @@ def check_times(folder):
     free, which may be before the launch."""
     store = folder / "times.db"
     done = run(LINEAR, "--trace", "--iter", "2", "--warmup-iter", "0",
-               before=(BUILD / "client" / "cli" / "optrace", "run", "-o", store, "--"),
+               before=(BUILD / "client" / "cli" / "optrace", "run", "-f", "-o", store, "--"),
                CUDA_DOUBLE_KERNELS="gemm_f32=30000000")
     expect(done.returncode == 0 and store.exists(), f"recorded: {done.stdout}{done.stderr}")
     if not store.exists():

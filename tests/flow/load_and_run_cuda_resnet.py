@@ -75,7 +75,7 @@ def main(folder):
         print(made.stderr.strip())
         return 77
     done, left = infer(model, "--trace", "--iter", "2", "--enable-offload-copy", left=folder / "left",
-                       before=(BUILD / "client" / "cli" / "optrace", "run", "-o", store, "--"))
+                       before=(BUILD / "client" / "cli" / "optrace", "run", "-f", "-o", store, "--"))
     expect(done.returncode == 0 and store.exists(), f"recorded: {done.stdout}{done.stderr}")
     if failures:
         return 0

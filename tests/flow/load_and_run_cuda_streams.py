@@ -174,7 +174,7 @@ SECOND = 1000000000
 
 def record(model, store, *flags, times):
     done = run(model, "--cuda", "--streams", "2", "--trace", "--iter", "1", "--warmup-iter", "0", *flags,
-               before=(BUILD / "client" / "cli" / "optrace", "run", "--quiet", "-o", store, "--"), CUDA_DOUBLE_KERNELS=times)
+               before=(BUILD / "client" / "cli" / "optrace", "run", "-q", "-f", "-o", store, "--"), CUDA_DOUBLE_KERNELS=times)
     expect(done.returncode == 0 and store.exists(), f"recorded: {done.stdout}{done.stderr}")
     with sqlite3.connect(store) as connection:
         return {row[0]: row[1:] for row in connection.execute(

@@ -31,7 +31,7 @@ def record(folder, model, *flags, **environment):
     store, left = folder / "times.db", folder / "left"
     for path in (*folder.glob("times.db*"), left):
         path.unlink(missing_ok=True)
-    words = (BUILD / "client" / "cli" / "optrace", "run", "--quiet", "-o", store, "--",
+    words = (BUILD / "client" / "cli" / "optrace", "run", "-q", "-f", "-o", store, "--",
              BUILD / "runtime" / "load_and_run", model / "model.onnx", "--cuda", "--trace", *RUNS, *flags)
     done = emulated.run(words, **{"OPTRACE_CUPTI": str(CUPTI), "CUDA_DOUBLE_KERNELS": f"gemm_f32={PRODUCT_NS}",
                                   "CUDA_DOUBLE_LEFT": str(left), **environment})
@@ -206,7 +206,7 @@ def check_each_failure(folder, *flags):
     words = (BUILD / "runtime" / "load_and_run", LINEAR / "model.onnx", "--cuda", "--iter", "1",
              "--warmup-iter", "0", *(flags or ("--no-trace", "--profile", folder / "profile.json")))
     if flags:
-        words = (BUILD / "client" / "cli" / "optrace", "run", "--quiet", "-o", folder / "failed.db", "--", *words)
+        words = (BUILD / "client" / "cli" / "optrace", "run", "-q", "-f", "-o", folder / "failed.db", "--", *words)
     emulated.run(words, OPTRACE_CUPTI=str(CUPTI), CUDA_DOUBLE_LEFT=str(left), CUDA_DOUBLE_CALLS=str(folder / "calls"))
     calls = left_of(left)["calls"]
     expect(calls > 80, f"{calls} calls")

@@ -253,7 +253,7 @@ def check_events(model, folder):
     store = folder / "trace.db"
     done = run(model, "--trace", "--warmup-iter", "0", "--iter", "2", CUDNN_DOUBLE_ENGINES="0",
                CUDA_DOUBLE_KERNELS="cudnn_0=3000000",
-               before=(BUILD / "client" / "cli" / "optrace", "run", "-o", store, "--"))
+               before=(BUILD / "client" / "cli" / "optrace", "run", "-f", "-o", store, "--"))
     expect(done.returncode == 0 and store.exists(), done.stderr)
     if not store.exists():
         return

@@ -146,16 +146,23 @@ static void a_program_is_recorded_into_a_file(void **state)
     expect_left(scene, "");
 }
 
-static void a_file_is_replaced_and_a_store_is_added_to(void **state)
+static void a_store_is_added_to_and_replaced_by_force_alone(void **state)
 {
     const struct scene *scene = *state;
 
     expect(RUN(state, "-o", "b.db", scene->hello), 0, "1 session, ...");
-    expect(RUN(state, "-o", "b.db", scene->hello), 0, "1 session, ...");
-    CHECK_U64((uint64_t)query(scene, "b.db", "SELECT count(*) FROM session"), 1);
+    expect(RUN(state, "-o", "b.db", scene->hello), 4,
+           "optrace run: b.db is there already; --force replaces it, --store in place of -o adds "
+           "to it\n");
     expect(RUN(state, "--store", "b.db", scene->hello), 0, "1 session, 20 events, ...");
     CHECK_U64((uint64_t)query(scene, "b.db", "SELECT count(*) FROM session"), 2);
-    expect(RUN(state, "-o", "b.db", "no-such-program"), 127,
+    expect(RUN(state, "-f", "-o", "b.db", scene->hello), 0, "1 session, ...");
+    CHECK_U64((uint64_t)query(scene, "b.db", "SELECT count(*) FROM session"), 1);
+    expect(RUN(state, "--force", "--store", "b.db", scene->hello), 2,
+           "optrace run: --force replaces the file of --output...");
+    expect(RUN(state, "--store", "b.db", scene->hello), 0, "1 session, 20 events, ...");
+    CHECK_U64((uint64_t)query(scene, "b.db", "SELECT count(*) FROM session"), 2);
+    expect(RUN(state, "-f", "-o", "b.db", "no-such-program"), 127,
            "optrace run: cannot run no-such-program: No such file or directory\n");
     CHECK_U64((uint64_t)query(scene, "b.db", "SELECT count(*) FROM session"), 2);
 }
@@ -187,11 +194,14 @@ static void the_daemon_that_listens_records(void **state)
 
 static void the_end_is_the_programs_own(void **state)
 {
-    expect(RUN(state, "-q", "-o", "c.db", "--", "sh", "-c", "exit 7"), 7, "");
-    expect(RUN(state, "-q", "-o", "c.db", "--", "sh", "-c", "kill -TERM $$"), 128 + SIGTERM, "");
-    expect(RUN(state, "-q", "-o", "c.db", "--", "sh", "-c", "kill -KILL $$"), 128 + SIGKILL, "");
-    expect(RUN(state, "-q", "-o", "c.db", "--", "sh", "-c", "kill -SEGV $$"), 128 + SIGSEGV, "");
-    expect(RUN(state, "-o", "c.db", "--", "true"), 0, "optrace: nothing was recorded...");
+    expect(RUN(state, "-q", "-f", "-o", "c.db", "--", "sh", "-c", "exit 7"), 7, "");
+    expect(RUN(state, "-q", "-f", "-o", "c.db", "--", "sh", "-c", "kill -TERM $$"), 128 + SIGTERM,
+           "");
+    expect(RUN(state, "-q", "-f", "-o", "c.db", "--", "sh", "-c", "kill -KILL $$"), 128 + SIGKILL,
+           "");
+    expect(RUN(state, "-q", "-f", "-o", "c.db", "--", "sh", "-c", "kill -SEGV $$"), 128 + SIGSEGV,
+           "");
+    expect(RUN(state, "-f", "-o", "c.db", "--", "true"), 0, "optrace: nothing was recorded...");
     expect_left(*state, "core*");
 }
 
@@ -237,7 +247,8 @@ static void signals_are_passed_on(void **state)
                  "while True: time.sleep(0.01)\n",
                  signals[i]);
         snprintf(wanted, sizeof(wanted), "got %d", signals[i]);
-        begin(&child, *state, LIST("-q", "-o", "e.db", "--", "/usr/bin/python3", "-c", command));
+        begin(&child, *state,
+              LIST("-q", "-f", "-o", "e.db", "--", "/usr/bin/python3", "-c", command));
         assert_true(child_wait_text(&child, "ready", WAIT_MS));
         kill(child.pid, signals[i]);
         assert_int_equal(child_wait(&child, WAIT_MS), 3);
@@ -250,7 +261,8 @@ static void one_that_kills_the_program_kills_this_too(void **state)
 {
     struct child child;
 
-    begin(&child, *state, LIST("-q", "-o", "e.db", "--", "sh", "-c", "echo ready; exec sleep 60"));
+    begin(&child, *state,
+          LIST("-q", "-f", "-o", "e.db", "--", "sh", "-c", "echo ready; exec sleep 60"));
     assert_true(child_wait_text(&child, "ready", WAIT_MS));
     kill(child.pid, SIGTERM);
     assert_int_equal(child_wait(&child, WAIT_MS), 128 + SIGTERM);
@@ -343,7 +355,7 @@ static void programs_that_stay_are_recorded_on(void **state)
     CHECK_U64((uint64_t)query(scene, "h.db", "SELECT count(*) FROM run WHERE end_ns IS NOT NULL"),
               600);
     child_deinit(&child);
-    result = RUN(state, "-o", "h.db", "--", "true"); /* it is free again */
+    result = RUN(state, "-f", "-o", "h.db", "--", "true"); /* it is free again */
     assert_int_equal(result.status, 0);
     child_result_deinit(&result);
     free(control);
@@ -488,7 +500,7 @@ static void closed_programs_are_told(void **state)
     if (geteuid() != 0)
         return;
     copy_program(*state, "/bin/true", "setuid", 04755, false);
-    expect(RUN(state, "-o", "o.db", "--", "./setuid"), 0,
+    expect(RUN(state, "-f", "-o", "o.db", "--", "./setuid"), 0,
            "optrace: nothing was recorded: ./setuid runs with rights that its caller has not, into "
            "which no library gets\n");
 }
@@ -531,7 +543,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CASE(a_program_is_recorded_into_a_file),
-        CASE(a_file_is_replaced_and_a_store_is_added_to),
+        CASE(a_store_is_added_to_and_replaced_by_force_alone),
         CASE(the_default_store_is_written_where_no_daemon_listens),
         CASE(the_daemon_that_listens_records),
         CASE(the_end_is_the_programs_own),

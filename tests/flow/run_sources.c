@@ -45,16 +45,16 @@ static int stop(void **state)
     return 0;
 }
 
-/* `optrace run -o a.db` and these words; it ends well. */
+/* `optrace run -f -o a.db` and these words; it ends well. */
 static struct child_result run(const struct scene *scene, const char *const *words)
 {
     const struct child_options options = {.environment = scene->environment,
                                           .directory = scene->dir};
-    const char *argv[WORDS_MAX + 4] = {scene->optrace, "run", "-o", "a.db"};
+    const char *argv[WORDS_MAX + 5] = {scene->optrace, "run", "-f", "-o", "a.db"};
     struct child_result result;
 
     for (size_t i = 0; words[i] && i < WORDS_MAX; i++)
-        argv[i + 4] = words[i];
+        argv[i + 5] = words[i];
     result = child_run(argv, &options);
     if (result.status != 0)
         fail_msg("status %d: %s%s", result.status, result.out, result.err);

@@ -30,7 +30,7 @@ def run(argv, directory):
 
 
 def optrace(own, directory, *options):
-    result = run([os.path.join(BUILD, 'client/cli/optrace'), 'run', '--quiet', '-o', 'a.db', *options, '--', *own],
+    result = run([os.path.join(BUILD, 'client/cli/optrace'), 'run', '--quiet', '--force', '-o', 'a.db', *options, '--', *own],
                  directory)
     return result, sqlite3.connect(os.path.join(directory, 'a.db'))
 

@@ -34,10 +34,11 @@ void run_scene_destroy(struct run_scene **scene)
 void run_scene_record(struct run_scene *scene, const char *const *options, int status,
                       const char *const *argv)
 {
-    const char *words[WORDS_MAX] = {scene->optrace, "run", "--quiet", "-o", scene->store};
+    const char *words[WORDS_MAX] = {scene->optrace, "run", "--quiet",
+                                    "--force",      "-o",  scene->store};
     const struct child_options place = {.directory = scene->dir};
     struct child_result alone = child_run(argv, &place);
-    size_t count = 5;
+    size_t count = 6;
 
     for (size_t i = 0; options && options[i]; i++)
         words[count++] = options[i];
