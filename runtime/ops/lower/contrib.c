@@ -212,18 +212,6 @@ static void lower_unfold(struct lower *l)
     lower_done(l, 0, y);
 }
 
-static struct value *sum_along(struct lower *l, struct value *x, int64_t axis)
-{
-    bool is_input = graph_opset(l->graph, "") >= 13;
-    struct value *y = is_input ? lower_two(l, "ReduceSum", x, lower_list(l, &axis, 1))
-                               : lower_one(l, "ReduceSum", x);
-
-    if (!is_input)
-        lower_ints(l, "axes", &axis, 1);
-    lower_int(l, "keepdims", 0);
-    return y;
-}
-
 static struct value *slice_last(struct lower *l, struct value *x, int64_t begin, int64_t end)
 {
     int64_t axis = -1;
@@ -246,7 +234,7 @@ static struct value *pad_front(struct lower *l, struct value *ids, int64_t count
 /* Words that would make the newest words of a row repeat so many of it are scored down to -inf. */
 static void lower_repeats(struct lower *l)
 {
-    int64_t size = node_int(l->node, "ngram_size", 0), last = -1, one = 1;
+    int64_t size = node_int(l->node, "ngram_size", 0), one = 1;
     struct value *ids = lower_input(l, 0), *scores = lower_input(l, 1), *all, *same, *inputs[3];
 
     if (size < 1 || size > TENSOR_MAX_BYTES / 8) {
@@ -261,7 +249,7 @@ static void lower_repeats(struct lower *l)
     same =
         lower_two(l, "Equal", slice_last(l, all, 0, size - 1), lower_unsqueeze(l, same, &one, 1));
     same = lower_cast(l, lower_one(l, "Not", same), DTYPE_F32);
-    same = sum_along(l, same, last);
+    same = lower_sum(l, same, -1, false);
     inputs[0] = lower_one(l, "ConstantOfShape", lower_one(l, "Shape", scores));
     inputs[1] = lower_squeeze(l, slice_last(l, all, size - 1, INT64_MAX), -1);
     inputs[2] = lower_cast(l, lower_two(l, "Equal", same, lower_number(l, 0.0f)), DTYPE_F32);

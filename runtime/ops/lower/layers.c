@@ -76,18 +76,7 @@ static struct value *count_nothing(struct lower *l)
 /* How many elements of each row of the mask are 1. */
 static struct value *count_mask(struct lower *l, struct value *mask)
 {
-    bool is_input = graph_opset(l->graph, "") >= 13;
-    struct value *count;
-    int64_t one = 1;
-
-    if (!mask)
-        return count_nothing(l);
-    count = is_input ? lower_two(l, "ReduceSum", mask, lower_list(l, &one, 1))
-                     : lower_one(l, "ReduceSum", mask);
-    if (!is_input)
-        lower_ints(l, "axes", &one, 1);
-    lower_int(l, "keepdims", 0);
-    return count;
+    return mask ? lower_sum(l, mask, 1, false) : count_nothing(l);
 }
 
 /* Sums of the rows of three tables, normalised. */

@@ -296,6 +296,18 @@ struct value *lower_squeeze(struct lower *l, struct value *x, int64_t axis)
     return y;
 }
 
+struct value *lower_sum(struct lower *l, struct value *x, int64_t axis, bool keeps)
+{
+    bool is_input = graph_opset(l->graph, "") >= 13;
+    struct value *y = is_input ? lower_two(l, "ReduceSum", x, lower_list(l, &axis, 1))
+                               : lower_one(l, "ReduceSum", x);
+
+    if (!is_input)
+        lower_ints(l, "axes", &axis, 1);
+    lower_int(l, "keepdims", keeps);
+    return y;
+}
+
 void lower_split(struct lower *l, struct value *x, int64_t axis, const int64_t *sizes,
                  uint32_t count, struct value **parts)
 {

@@ -38,7 +38,7 @@ extern const struct lower_rule lower_layers[], lower_attentions[], lower_quantis
     lower_linear[], lower_groups[], lower_learning[], lower_scans[], lower_sequences[],
     lower_trees[], lower_ensembles[], lower_signals[], lower_windows[], lower_carriers[],
     lower_blocks[], lower_channels[], lower_training[], lower_flexible[], lower_diffusion[],
-    lower_contrib[], lower_gated[];
+    lower_contrib[], lower_gated[], lower_experts[];
 
 /** Whether a word stands in a list with spaces between its words. */
 bool lower_is_listed(const char *list, const char *word);
@@ -102,6 +102,8 @@ struct value *lower_reshape(struct lower *l, struct value *x, const int64_t *dim
 struct value *lower_unsqueeze(struct lower *l, struct value *x, const int64_t *axes, size_t count);
 struct value *lower_cast(struct lower *l, struct value *x, enum dtype dtype);
 
+/** Sums along an axis, which is left out, or stays as one of size 1. */
+struct value *lower_sum(struct lower *l, struct value *x, int64_t axis, bool keeps);
 /** Parts of x along an axis, so many of these sizes. */
 void lower_split(struct lower *l, struct value *x, int64_t axis, const int64_t *sizes,
                  uint32_t count, struct value **parts);
