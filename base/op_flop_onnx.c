@@ -548,6 +548,11 @@ static double determinant(const struct op_flop_call *call)
     return times(of_input(call), 2 * dim(input(call, 0), -1) / 3);
 }
 
+static double inverse(const struct op_flop_call *call)
+{
+    return times(of_input(call), 4 * dim(input(call, 0), -1));
+}
+
 /* Each number of a state decays, is read by the keys, added to, and read by the queries. */
 static double linear_attention(const struct op_flop_call *call)
 {
@@ -677,6 +682,7 @@ static const struct row {
     {"MatMulInteger", matmul_integer},
     {"Max", elementwise},
     {"MaxPool", pool},
+    {"MaxRoiPool", output_of},
     {"MaxUnpool", nothing},
     {"Mean", mean},
     {"MeanVarianceNormalization", mean_variance},
@@ -769,6 +775,7 @@ static const struct row {
     {"ai.onnx.ml.TreeEnsembleRegressor", output_of},
     {"com.microsoft.CDist", distances},
     {"com.microsoft.FusedMatMul", fused_matmul},
+    {"com.microsoft.Inverse", inverse},
     {"com.microsoft.Tokenizer", nothing},
     {"optrace.PairwiseCoupling",
      elementwise}, /* the scores' own: how many steps follow is known by data */

@@ -59,6 +59,11 @@ struct kernel_determinant {
 typedef void determinant_fn(void *y, const void *x, double *workspace,
                             const struct kernel_determinant *shape);
 
+/** y: the inverse of each matrix of x, both [batch, size, size]; of one that has none, what dividing by 0 gives.
+ *  workspace: 2 * size * size. */
+typedef void inverse_fn(void *y, const void *x, double *workspace,
+                        const struct kernel_determinant *shape);
+
 enum { KERNEL_EINSUM_OPERANDS = 16, KERNEL_EINSUM_AXES = 24 };
 
 /** The sum runs over `summed` axes behind the `kept` ones, which are y's. */
@@ -77,6 +82,7 @@ typedef void einsum_fn(void *y, const void *const *operands, const struct kernel
 /* See KERNEL_DECLARE(). */
 #define PRODUCT_KERNELS(KERNEL)                                                                    \
     KERNEL(determinant, REF);                                                                      \
+    KERNEL(inverse, REF);                                                                          \
     KERNEL(product, EACH);                                                                         \
     KERNEL(einsum, EACH)
 PRODUCT_KERNELS(KERNEL_DECLARE);

@@ -45,6 +45,19 @@ typedef int roi_align_fn(void *y, const void *x, const void *rois, const void *i
 
 #define ROI_SAMPLES_MAX 1e6
 
+struct kernel_roi_max {
+    enum kernel_dtype dtype; /* a real one */
+    int64_t batch, channels, in[2], out[2];
+    int64_t regions;
+    float scale; /* from the regions' unit to x's */
+};
+
+/** y [regions, channels, out] = the largest of x [batch, channels, in] in each bin of the rois [regions, 5] (image,
+ *  x1, y1, x2, y2), whose corners are pixels that belong to it; 0 where a bin has none. Bins are worked out in
+ *  float32, whose rounding decides where they end. Returns 0, or -1 when an image is out of range. */
+typedef int roi_max_fn(void *y, const void *x, const void *rois,
+                       const struct kernel_roi_max *shape);
+
 struct kernel_col2im {
     enum kernel_dtype dtype;     /* any */
     int64_t images;              /* with their channels */
@@ -145,6 +158,7 @@ static inline size_t kernel_nms_device_room(const struct kernel_nms *shape)
     KERNEL(max_unpool, REF);                                                                       \
     KERNEL(col2im, PORTABLE);                                                                      \
     KERNEL(roi_align, PORTABLE);                                                                   \
+    KERNEL(roi_max, REF);                                                                          \
     KERNEL(nms, PORTABLE)
 VISION_KERNELS(KERNEL_DECLARE);
 

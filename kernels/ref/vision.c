@@ -182,6 +182,87 @@ int roi_align_ref(void *y, const void *x, const void *rois, const void *images,
     return 0;
 }
 
+/* The largest pixel of each bin. */
+
+struct bins {
+    int64_t first[2]; /* pixel of the region */
+    float size[2];    /* of a bin */
+};
+
+/* What is no number, or far outside of all images, is somewhere outside. */
+static int64_t nearest_pixel(float place)
+{
+    const float far = 1e9f;
+
+    return isnan(place) ? (int64_t)far : (int64_t)fminf(fmaxf(roundf(place), -far), far);
+}
+
+static struct bins find_bins(const void *rois, int64_t r, const struct kernel_roi_max *s)
+{
+    struct bins bins;
+
+    for (int axis = 0; axis < 2; axis++) {
+        /* The rois hold x before y. */
+        float first = (float)ref_get_f64(rois, s->dtype, 5 * r + 2 - axis) * s->scale;
+        float last = (float)ref_get_f64(rois, s->dtype, 5 * r + 4 - axis) * s->scale;
+        int64_t size = nearest_pixel(last) - nearest_pixel(first) + 1;
+
+        bins.first[axis] = nearest_pixel(first);
+        bins.size[axis] = (float)(size > 1 ? size : 1) / (float)s->out[axis];
+    }
+    return bins;
+}
+
+static int64_t within(int64_t pixel, int64_t count)
+{
+    return pixel < 0 ? 0 : pixel > count ? count : pixel;
+}
+
+static double largest_of_bin(const void *x, int64_t plane, const struct bins *bins,
+                             const int64_t o[2], const struct kernel_roi_max *s)
+{
+    int64_t begin[2], end[2];
+    double largest = -INFINITY;
+
+    for (int axis = 0; axis < 2; axis++) {
+        float low = floorf((float)o[axis] * bins->size[axis]);
+        float high = ceilf((float)(o[axis] + 1) * bins->size[axis]);
+
+        begin[axis] = within(bins->first[axis] + (int64_t)low, s->in[axis]);
+        end[axis] = within(bins->first[axis] + (int64_t)high, s->in[axis]);
+        if (begin[axis] >= end[axis])
+            return 0.0;
+    }
+    for (int64_t row = begin[0]; row < end[0]; row++)
+        for (int64_t column = begin[1]; column < end[1]; column++) {
+            double pixel = ref_get_f64(x, s->dtype, plane + row * s->in[1] + column);
+
+            largest = pixel > largest ? pixel : largest;
+        }
+    return largest;
+}
+
+int roi_max_ref(void *y, const void *x, const void *rois, const struct kernel_roi_max *shape)
+{
+    int64_t plane = shape->in[0] * shape->in[1], bins = shape->out[0] * shape->out[1];
+
+    for (int64_t r = 0; r < shape->regions; r++) {
+        double image = ref_get_f64(rois, shape->dtype, 5 * r);
+        struct bins region = find_bins(rois, r, shape);
+
+        if (!(image >= 0.0 && image < (double)shape->batch))
+            return -1;
+        for (int64_t i = 0; i < shape->channels * bins; i++) {
+            int64_t o[2] = {i % bins / shape->out[1], i % shape->out[1]};
+            int64_t first = ((int64_t)image * shape->channels + i / bins) * plane;
+
+            ref_set_f64(y, shape->dtype, r * shape->channels * bins + i,
+                        largest_of_bin(x, first, &region, o, shape));
+        }
+    }
+    return 0;
+}
+
 /* Non-maximum suppression. */
 
 struct box {

@@ -17,6 +17,7 @@ def worded():
     for mode in ("bilinear", "nearest", "bicubic"):
         g.add("GridSample", [image, grid], mode=mode, padding_mode="border")
     g.add("GridSample", [image, grid], align_corners=1, padding_mode="reflection")
+    g.add("Inverse", [g.feed(g.real(2, 3, 3))])
     g.add("MatMulInteger16", [g.feed(g.quanta(3, 4, dtype=np.int16)), g.feed(g.quanta(4, 2, dtype=np.int16))], (6,))
     g.add("Pad", [rows, g.constant([1, -1, 0, 2], np.int64), g.constant(0.5)])
     g.add("Pad", [rows, g.constant([1, 1, 2, 1], np.int64)], mode="reflect")
@@ -45,7 +46,7 @@ def repeated():
 
 
 def tried():
-    """What the first operator sets tried out."""
+    """What the first operator sets tried out, and regions of images."""
     g = Group(opset=8)
     x, image = g.feed(g.real(2, 3)), g.feed(g.real(1, 3, 6, 5))
     g.add("Affine", [x], domain="", alpha=0.5, beta=2.0)
@@ -54,6 +55,9 @@ def tried():
     g.add("DynamicSlice", [image, *(g.constant(n, np.int64) for n in ([1, 0], [5, 3], [2, 3]))], domain="")
     g.add("DynamicSlice", [x, *(g.constant(n, np.int64) for n in ([0, 1], [2, 3]))], domain="")
     g.add("ImageScaler", [image], domain="", scale=0.5, bias=[1.0, 2.0, 3.0])
+    rois = np.array([[0, 0, 0, 4, 5], [0, 1, 2, 2, 2], [0, -3, 1, 9, 3], [0, 7, 7, 9, 9], [0, 2.5, 1.5, 3.5, 4.5]], np.float32)
+    g.add("MaxRoiPool", [image, g.feed(rois)], domain="", pooled_shape=[2, 3])
+    g.add("MaxRoiPool", [image, g.feed(2 * rois)], domain="", pooled_shape=[7, 4], spatial_scale=0.5)
     g.add("ParametricSoftplus", [x], domain="", alpha=0.5, beta=1.5)
     g.add("Scale", [x], domain="", scale=3.0)
     g.add("ScaledTanh", [x], domain="", alpha=0.5, beta=1.5)

@@ -293,7 +293,49 @@ static void check_determinant(struct test *test, const struct kernel_table *tabl
                  &(struct test_tolerance){.absolute = 1e-5, .relative = 1e-5});
 }
 
+/* Of a product of two triangles with ones on the diagonal, whole numbers and rows exchanged: times it, the
+ * identity. */
+static void check_inverse(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_determinant s = {
+        .dtype = KERNEL_F32, .batch = test_range(test, 0, 3), .size = test_range(test, 0, 5)};
+    size_t n = (size_t)s.size, size = n * n;
+    float *x = test_input(test, (size_t)s.batch * size), *low = test_input(test, size);
+    float *high = test_input(test, size);
+    float *got = test_output(test, (size_t)s.batch * size * sizeof(float));
+    float *want = test_output(test, size * sizeof(float));
+    float *product = test_output(test, size * sizeof(float));
+    double *workspace = test_output(test, 2 * size * sizeof(double));
+
+    test_describe(test, "%lld of size %zu", (long long)s.batch, n);
+    for (size_t i = 0; i < (size_t)s.batch * size; i++) {
+        size_t at = i % size, turn = n ? (at / n + i / size) % n : 0;
+
+        if (at == 0)
+            for (size_t k = 0; k < size; k++) {
+                float number = (float)test_range(test, -2, 2);
+
+                want[k] = k / n == k % n ? 1.0f : 0.0f;
+                low[k] = k / n > k % n ? number : want[k];
+                high[k] = k / n < k % n ? number : want[k];
+            }
+        x[i] = 0.0f;
+        for (size_t k = 0; k < n; k++)
+            x[i] += low[turn * n + k] * high[k * n + at % n];
+    }
+    TEST_RUN(test, TEST_NEW, table->inverse.fn(got, x, workspace, &s));
+    for (size_t first = 0; first < (size_t)s.batch * size; first += size) {
+        for (size_t i = 0; i < size; i++) {
+            product[i] = 0.0f;
+            for (size_t k = 0; k < n; k++)
+                product[i] += got[first + i / n * n + k] * x[first + k * n + i % n];
+        }
+        test_compare(test, product, want, size, &(struct test_tolerance){.absolute = 1e-2});
+    }
+}
+
 const struct test_op test_ops_product[] = {
+    {"inverse", check_inverse, offsetof(struct kernel_table, inverse)},
     {"determinant", check_determinant, offsetof(struct kernel_table, determinant)},
     {"product", check_product, offsetof(struct kernel_table, product)},
     {"einsum", check_einsum, offsetof(struct kernel_table, einsum)},

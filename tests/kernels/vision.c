@@ -212,6 +212,63 @@ static void check_roi_align(struct test *test, const struct kernel_table *table)
     }
 }
 
+/* Pixels that grow to the right and downwards: of a bin the last one is the largest. Bins are whole pixels. */
+static void check_roi_max(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_roi_max s = {.dtype = KERNEL_F32,
+                               .batch = test_range(test, 1, 3),
+                               .channels = test_range(test, 1, 3),
+                               .in = {test_range(test, 1, 12), test_range(test, 1, 12)},
+                               .out = {test_range(test, 1, 3), test_range(test, 1, 3)},
+                               .regions = test_range(test, 0, 4),
+                               .scale = 0.5f};
+    size_t pixels = (size_t)(s.in[0] * s.in[1]), bins = (size_t)(s.out[0] * s.out[1]);
+    size_t count = (size_t)(s.regions * s.channels) * bins;
+    float *x = test_input(test, (size_t)(s.batch * s.channels) * pixels);
+    float *rois = test_input(test, (size_t)s.regions * 5);
+    float *y = test_output(test, count * sizeof(*y)), *want = test_output(test, count * sizeof(*y));
+
+    test_describe(test, "%lld regions of %lldx%lld", (long long)s.regions, (long long)s.out[0],
+                  (long long)s.out[1]);
+    for (size_t i = 0; i < (size_t)(s.batch * s.channels) * pixels; i++)
+        x[i] = (float)i - 7.0f;
+    for (int64_t r = 0; r < s.regions; r++) {
+        int64_t image = test_range(test, 0, s.batch - 1), first[2], size[2];
+
+        rois[5 * r] = (float)image;
+        for (int axis = 0; axis < 2; axis++) {
+            first[axis] = test_range(test, -3, 9);
+            size[axis] = test_range(test, 1, 4);
+            rois[5 * r + 2 - axis] = (float)(2 * first[axis]);
+            rois[5 * r + 4 - axis] = (float)(2 * (first[axis] + size[axis] * s.out[axis] - 1));
+        }
+        for (int64_t i = 0; i < s.channels * (int64_t)bins; i++) {
+            int64_t o[2] = {i % (int64_t)bins / s.out[1], i % s.out[1]}, last[2];
+            bool is_empty = false;
+
+            for (int axis = 0; axis < 2; axis++) {
+                int64_t end = first[axis] + (o[axis] + 1) * size[axis];
+
+                last[axis] = (end < s.in[axis] ? end : s.in[axis]) - 1;
+                is_empty =
+                    is_empty || last[axis] < 0 || first[axis] + o[axis] * size[axis] > last[axis];
+            }
+            want[r * s.channels * (int64_t)bins + i] =
+                is_empty
+                    ? 0.0f
+                    : x[((image * s.channels + i / (int64_t)bins) * s.in[0] + last[0]) * s.in[1] +
+                        last[1]];
+        }
+    }
+    TEST_RUN(test, TEST_NEW, table->roi_max.fn(y, x, rois, &s));
+    test_compare(test, y, want, count, &(struct test_tolerance){.absolute = 0.0});
+    if (s.regions > 0) {
+        rois[0] = (float)s.batch;
+        if (table->roi_max.fn(y, x, rois, &s) != -1)
+            test_fail(test, "image %lld was not refused", (long long)s.batch);
+    }
+}
+
 /* For the host's kernels and for a device's. */
 static size_t nms_room(const struct kernel_nms *shape)
 {
@@ -735,6 +792,7 @@ const struct test_op test_ops_vision[] = {
     {"grid_sample", check_grid_sample, offsetof(struct kernel_table, grid_sample)},
     {"grid_sample_places", check_grid_places, offsetof(struct kernel_table, grid_sample)},
     {"roi_align", check_roi_align, offsetof(struct kernel_table, roi_align)},
+    {"roi_max", check_roi_max, offsetof(struct kernel_table, roi_max)},
     {"roi_align_places", check_roi_align_places, offsetof(struct kernel_table, roi_align)},
     {"nms", check_nms, offsetof(struct kernel_table, nms)},
 };

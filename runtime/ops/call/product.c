@@ -319,10 +319,10 @@ int call_bind_einsum(const struct call_request *request, struct call *call)
     return 0;
 }
 
-/* Det */
+/* Det and Inverse */
 
 struct determinant_params {
-    determinant_fn *fn;
+    determinant_fn *fn; /* the other one has the same type */
     struct kernel_determinant shape;
 };
 
@@ -334,9 +334,11 @@ static int run_determinant(const struct call *call)
     return 0;
 }
 
-int call_bind_determinant(const struct call_request *request, struct call *call)
+static int bind_square(const struct call_request *request, struct call *call, size_t matrices,
+                       determinant_fn *fn, const char *version)
 {
     const struct tensor_view *x = call_input(request, 0);
+    size_t size = (size_t)x->shape.dims[x->shape.rank - 1];
     struct determinant_params *p;
     int rc = call_params(request, call, sizeof(*p));
 
@@ -345,11 +347,25 @@ int call_bind_determinant(const struct call_request *request, struct call *call)
     p = call->params;
     if (!call_dtype(x->dtype, &p->shape.dtype))
         return call_refuse(request, -ENOTSUP, "no kernel for %s", dtype_name(x->dtype));
-    p->shape.batch = shape_elements(&request->outputs[0].shape);
-    p->shape.size = x->shape.dims[x->shape.rank - 1];
-    call->workspace_bytes = (size_t)(p->shape.size * p->shape.size) * sizeof(double);
-    p->fn = request->kernels->determinant.fn;
-    call->version = request->kernels->determinant.version;
+    p->shape.batch = 1;
+    for (int i = 0; i < x->shape.rank - 2; i++)
+        p->shape.batch *= x->shape.dims[i];
+    p->shape.size = (int64_t)size;
+    call->workspace_bytes = matrices * size * size * sizeof(double);
+    p->fn = fn;
+    call->version = version;
     call->run = run_determinant;
     return 0;
+}
+
+int call_bind_determinant(const struct call_request *request, struct call *call)
+{
+    return bind_square(request, call, 1, request->kernels->determinant.fn,
+                       request->kernels->determinant.version);
+}
+
+int call_bind_inverse(const struct call_request *request, struct call *call)
+{
+    return bind_square(request, call, 2, request->kernels->inverse.fn,
+                       request->kernels->inverse.version);
 }

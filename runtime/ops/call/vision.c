@@ -178,6 +178,46 @@ int call_bind_roi_align(const struct call_request *request, struct call *call)
     return 0;
 }
 
+/* MaxRoiPool */
+
+struct roi_max_params {
+    roi_max_fn *fn;
+    struct kernel_roi_max shape;
+};
+
+static int run_roi_max(const struct call *call)
+{
+    const struct roi_max_params *p = call->params;
+
+    return p->fn(call->outputs[0], call->inputs[0], call->inputs[1], &p->shape) < 0 ? -EINVAL : 0;
+}
+
+int call_bind_roi_max(const struct call_request *request, struct call *call)
+{
+    const struct shape *x = &request->inputs[0].shape, *y = &request->outputs[0].shape;
+    struct roi_max_params *p;
+    int rc = call_params(request, call, sizeof(*p));
+
+    if (rc < 0)
+        return rc;
+    p = call->params;
+    rc = kernel_type(request, 0, &p->shape.dtype);
+    if (rc < 0)
+        return rc;
+    p->shape.scale = node_float(request->node, "spatial_scale", 1.0f);
+    p->shape.batch = x->dims[0];
+    p->shape.channels = x->dims[1];
+    p->shape.regions = y->dims[0];
+    for (int i = 0; i < 2; i++) {
+        p->shape.in[i] = x->dims[2 + i];
+        p->shape.out[i] = y->dims[2 + i];
+    }
+    p->fn = request->kernels->roi_max.fn;
+    call->version = request->kernels->roi_max.version;
+    call->run = run_roi_max;
+    return 0;
+}
+
 /* NonMaxSuppression: how many boxes it keeps was found out when the shape was inferred. */
 
 struct nms_params {

@@ -192,3 +192,14 @@ int shape_determinant(struct infer *infer)
     out.rank -= 2;
     return rc < 0 ? rc : infer_output(infer, 0, infer_dtype(infer, 0), &out);
 }
+
+/* Of the last two axes. */
+int shape_inverse(struct infer *infer)
+{
+    const struct shape *x = infer_shape(infer, 0);
+    int rc = infer_float(infer, 0);
+
+    if (rc == 0 && (x->rank < 2 || x->dims[x->rank - 1] != x->dims[x->rank - 2]))
+        rc = infer_fail(infer, "its input holds no square matrices");
+    return rc < 0 ? rc : infer_output(infer, 0, infer_dtype(infer, 0), x);
+}

@@ -52,6 +52,29 @@ int shape_roi_align(struct infer *infer)
     return infer_output(infer, 0, infer_dtype(infer, 0), &out);
 }
 
+int shape_roi_max(struct infer *infer)
+{
+    const struct shape *x = infer_shape(infer, 0), *rois = infer_shape(infer, 1);
+    struct shape out = {.rank = 4};
+    size_t count;
+    const int64_t *bins = node_ints(infer->node, "pooled_shape", &count);
+    int rc = infer_float(infer, 0);
+
+    if (rc == 0)
+        rc = infer_same_dtype(infer, 0, 1);
+    if (rc < 0)
+        return rc;
+    if (x->rank != 4 || rois->rank != 2 || rois->dims[1] != 5)
+        return infer_fail(infer, "its input and regions do not fit together");
+    if (!bins || count != 2 || bins[0] < 1 || bins[1] < 1)
+        return infer_fail(infer, "attribute pooled_shape is no pair of counts");
+    out.dims[0] = rois->dims[0];
+    out.dims[1] = x->dims[1];
+    out.dims[2] = bins[0];
+    out.dims[3] = bins[1];
+    return infer_output(infer, 0, infer_dtype(infer, 0), &out);
+}
+
 /* As many rows as boxes are kept. */
 int shape_nms(struct infer *infer)
 {
