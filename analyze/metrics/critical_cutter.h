@@ -47,10 +47,19 @@ static inline int cutter_push(struct cutter *cutter, int64_t start_ns, int64_t e
     return array_push(&cutter->path->pieces, piece);
 }
 
+/** The lane of a piece, also of an earlier part. */
+static inline uint32_t cutter_lane(const struct cutter *cutter, uint32_t piece)
+{
+    const struct critical_path *path = cutter->path;
+
+    return piece < path->first ? path->earlier->lanes[piece]
+                               : cutter_span(cutter, path->pieces.items[piece].span)->lane;
+}
+
 /** The last of earlier parts that pieces of a lane depend on. */
 static inline struct lane_ends cutter_earlier_ends(const struct cutter *cutter, size_t lane)
 {
-    static const struct lane_ends none = {SPAN_NONE, SPAN_NONE, SPAN_NONE, SPAN_NONE, INT64_MIN};
+    static const struct lane_ends none = {SPAN_NONE, SPAN_NONE, SPAN_NONE, INT64_MIN};
 
     return cutter->path->earlier ? cutter->path->earlier->ends[lane] : none;
 }

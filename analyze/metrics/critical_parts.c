@@ -27,6 +27,7 @@ struct path_ends {
     ARRAY_OF(uint32_t) lanes;
     ARRAY_OF(struct segment *) paths;
     ARRAY_OF(uint32_t) places; /* where they were among the pieces of the last part */
+    ARRAY_OF(uint32_t) recent; /* as of struct earlier_pieces */
     struct lane_ends *of_lanes;
 };
 
@@ -193,6 +194,7 @@ static void drop_ends(struct critical_parts *parts, struct path_ends *ends)
     array_deinit(&ends->lanes);
     array_deinit(&ends->paths);
     array_deinit(&ends->places);
+    array_deinit(&ends->recent);
     free(ends->of_lanes);
     ends->of_lanes = NULL;
 }
@@ -251,17 +253,23 @@ static void mark_joints(const struct critical_path *path, uint32_t place, struct
     }
 }
 
+static void mark_end(const struct critical_path *path, uint32_t place, struct joints *joints)
+{
+    mark_joints(path, place, joints);
+    if (place != SPAN_NONE && place >= path->first)
+        joints->of_pieces[place] = JOINT;
+}
+
 static void mark_ends(const struct critical_path *path, struct joints *joints)
 {
+    for (size_t i = 0; i < path->recent.count; i++)
+        mark_end(path, path->recent.items[i], joints);
     for (size_t i = 0; i < path->answer->lanes.count; i++) {
         const struct lane_ends *ends = &path->ends[i];
-        const uint32_t places[] = {ends->last, ends->ended, ends->latest, ends->issued};
 
-        for (size_t k = 0; k < sizeof(places) / sizeof(places[0]); k++) {
-            mark_joints(path, places[k], joints);
-            if (places[k] != SPAN_NONE && places[k] >= path->first)
-                joints->of_pieces[places[k]] = JOINT;
-        }
+        mark_end(path, ends->last, joints);
+        mark_end(path, ends->ended, joints);
+        mark_end(path, ends->issued, joints);
     }
 }
 
@@ -332,6 +340,13 @@ static int add_end(struct critical_parts *parts, const struct critical_path *pat
     return rc;
 }
 
+static uint32_t lane_of(const struct critical_parts *parts, const struct critical_path *path,
+                        uint32_t place)
+{
+    return place < path->first ? parts->ends.lanes.items[place]
+                               : path->answer->spans.items[path->pieces.items[place].span].lane;
+}
+
 /* The ends of all parts so far take the place of those before. */
 static int replace_ends(struct critical_parts *parts, struct critical_path *path,
                         const struct joints *joints)
@@ -348,14 +363,17 @@ static int replace_ends(struct critical_parts *parts, struct critical_path *path
             of_lane->ended = of_lane->last;
         else if (rc == 0)
             rc = add_end(parts, path, joints, i, &ends, &of_lane->ended);
-        if (was.latest == was.last)
-            of_lane->latest = of_lane->last;
-        else if (rc == 0)
-            rc = add_end(parts, path, joints, i, &ends, &of_lane->latest);
         if (was.issued == was.last)
             of_lane->issued = of_lane->last;
         else if (rc == 0)
             rc = add_end(parts, path, joints, i, &ends, &of_lane->issued);
+    }
+    for (size_t i = 0; i < path->recent.count && rc == 0; i++) {
+        uint32_t place = path->recent.items[i];
+
+        rc = add_end(parts, path, joints, lane_of(parts, path, place), &ends, &place);
+        if (rc == 0)
+            rc = array_push(&ends.recent, place);
     }
     drop_ends(parts, rc ? &ends : &parts->ends);
     if (rc == 0)
@@ -389,6 +407,7 @@ int critical_parts_add(struct critical_parts *parts, const struct spans_answer *
 {
     const struct earlier_pieces earlier = {parts->ends.pieces.items, parts->ends.lanes.items,
                                            parts->ends.pieces.count, parts->ends.of_lanes,
+                                           parts->ends.recent.items, parts->ends.recent.count,
                                            parts->open_ns,           &parts->wait_count};
     struct critical_path path = {.answer = part, .earlier = &earlier, .classes = classes};
     int rc;
@@ -414,7 +433,7 @@ int critical_parts_begin(const struct spans_answer *spans, const struct critical
                          const struct critical_sink *sink, struct critical_schedule *schedule,
                          struct critical_parts **parts)
 {
-    static const struct lane_ends none = {SPAN_NONE, SPAN_NONE, SPAN_NONE, SPAN_NONE, INT64_MIN};
+    static const struct lane_ends none = {SPAN_NONE, SPAN_NONE, SPAN_NONE, INT64_MIN};
     struct critical_parts *made = calloc(1, sizeof(*made));
 
     critical_parts_destroy(parts);

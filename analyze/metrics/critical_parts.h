@@ -2,8 +2,9 @@
 /*
  * The critical path of spans that come part by part (query_span_parts()). It is walked from the end
  * on, and the end comes last: kept is the path to each piece that one of a later part can wait for,
- * at most four of each lane. These join, and what is before the place where all have joined is told
- * at once. Where lanes never wait for each other their paths are kept, packed, to the end.
+ * a few of each lane, and those of devices that had not ended when threads were cut. These join, and
+ * what is before the place where all have joined is told at once. Where lanes never wait for each
+ * other their paths are kept, packed, to the end.
  *
  * critical_parts_begin(), critical_parts_add() of each part, critical_parts_finish(). Pure: no SQL.
  */

@@ -108,6 +108,7 @@ void critical_path_deinit(struct critical_path *path)
 {
     array_deinit(&path->pieces);
     array_deinit(&path->steps);
+    array_deinit(&path->recent);
     free(path->order);
     free(path->ends);
     path->order = NULL;

@@ -58,7 +58,6 @@ struct path_piece {
 struct lane_ends {
     uint32_t last;     /* the last one of the lane */
     uint32_t ended;    /* the last one by end */
-    uint32_t latest;   /* the same of those that are no waits */
     uint32_t issued;   /* of the op that was launched last, or of a wait that was asked for later */
     int64_t issued_ns; /* when the last of both was asked for; INT64_MIN: there is none */
 };
@@ -69,6 +68,10 @@ struct earlier_pieces {
     const uint32_t *lanes;           /* beside them */
     size_t count;
     const struct lane_ends *ends; /* by lane, in `pieces` */
+    /* Places of those that a thread of this part may find ended, by end: of each lane the last that had ended
+     * when threads were cut, and those that ended later. No waits. */
+    const uint32_t *recent;
+    size_t recent_count;
     int64_t *open_ns; /* by lane: from when an op of a thread goes on that is in several parts, else
                          INT64_MIN; critical_pieces_make() says it anew for the next part */
     uint32_t *wait_count; /* of streams; critical_pieces_make() adds those of the part */
@@ -83,6 +86,7 @@ struct critical_path {
     uint32_t *order;                  /* places of pieces that are not earlier, each after those it
                                          depends on */
     struct lane_ends *ends;           /* by lane; NULL without `earlier` */
+    ARRAY_OF(uint32_t) recent;        /* for later parts, as in `earlier`; empty without it */
     const uint32_t *classes;          /* beside the spans, of critical_path_classes(); or NULL */
     ARRAY_OF(struct path_step) steps; /* in the order of time, without gaps, from start to end */
 };

@@ -83,6 +83,57 @@ static int compare_pieces(const void *a, const void *b, void *pieces)
     return order ? order : (left > right) - (left < right);
 }
 
+/* Devices come before threads where nothing else tells pieces of different parts apart. */
+static int compare_lanes(const struct cutter *cutter, uint32_t lane, uint32_t other)
+{
+    const struct lane_row *lanes = cutter->path->answer->lanes.items;
+
+    if (lanes[lane].side != lanes[other].side)
+        return lanes[lane].side == OP_DEVICE ? -1 : 1;
+    return (lane > other) - (lane < other);
+}
+
+/* By end, also of different parts. */
+static int compare_recent(const void *a, const void *b, void *user)
+{
+    const struct cutter *cutter = user;
+    const struct path_piece *items = cutter->path->pieces.items;
+    const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+    int order = critical_path_compare_ends(&items[left], &items[right]);
+
+    if (!order)
+        order = compare_lanes(cutter, cutter_lane(cutter, left), cutter_lane(cutter, right));
+    return order ? order : (left > right) - (left < right);
+}
+
+static uint32_t later_piece(struct cutter *cutter, uint32_t a, uint32_t b)
+{
+    if (a == SPAN_NONE || b == SPAN_NONE)
+        return a == SPAN_NONE ? b : a;
+    return compare_recent(&a, &b, cutter) > 0 ? a : b;
+}
+
+/* Of earlier parts what ended last between two times, on a device or on another lane than one; or SPAN_NONE. */
+static uint32_t find_recent(const struct cutter *cutter, uint32_t but_lane, bool is_device,
+                            int64_t after_ns, int64_t until_ns)
+{
+    const struct earlier_pieces *earlier = cutter->path->earlier;
+    const struct path_piece *items = cutter->path->pieces.items;
+    size_t count = earlier ? earlier->recent_count : 0;
+
+    count = search_past(0, count, i, items[earlier->recent[i]].end_ns <= until_ns);
+    for (; count > 0; count--) {
+        const uint32_t place = earlier->recent[count - 1], lane = earlier->lanes[place];
+
+        if (items[place].end_ns <= after_ns)
+            break;
+        if (lane != but_lane &&
+            (!is_device || cutter->path->answer->lanes.items[lane].side == OP_DEVICE))
+            return place;
+    }
+    return SPAN_NONE;
+}
+
 /* How many of the first `count` pieces of cutter->ended ended at a time or before. */
 static size_t count_ended(const struct cutter *cutter, size_t count, int64_t time_ns)
 {
@@ -93,10 +144,13 @@ static size_t count_ended(const struct cutter *cutter, size_t count, int64_t tim
     return low;
 }
 
-/* The piece of a device that a call waited for between two times, or SPAN_NONE. */
-static uint32_t find_awaited(const struct cutter *cutter, uint32_t call, int64_t from_ns,
+/* The piece of a device that a call waited for between two times, or SPAN_NONE. What earlier parts launched was
+ * launched before. */
+static uint32_t find_awaited(struct cutter *cutter, uint32_t call, int64_t from_ns,
                              int64_t until_ns)
 {
+    const uint32_t earlier = find_recent(cutter, SPAN_NONE, true, from_ns, until_ns);
+
     for (size_t i = count_ended(cutter, cutter->device_count, until_ns); i > 0; i--) {
         uint32_t place = cutter->ended[i - 1];
         const struct path_piece *piece = &cutter->path->pieces.items[place];
@@ -108,9 +162,9 @@ static uint32_t find_awaited(const struct cutter *cutter, uint32_t call, int64_t
             continue;
         if (launch == SPAN_NONE || launch == call ||
             cutter_span(cutter, launch)->start_ns < cutter_span(cutter, call)->start_ns)
-            return place;
+            return later_piece(cutter, place, earlier);
     }
-    return SPAN_NONE;
+    return earlier;
 }
 
 static void clip(struct path_piece *piece, int64_t until_ns)
@@ -128,14 +182,19 @@ static bool clip_awaited(struct cutter *cutter, uint32_t piece, int64_t until_ns
 {
     enum { CLOCKS_DIFFER_NS = 100000 };
     struct path_piece *items = cutter->path->pieces.items;
+    const uint32_t lane = cutter_lane(cutter, piece);
+    const uint32_t earlier = cutter_earlier_ends(cutter, lane).last;
     int64_t last_ns = until_ns;
     size_t first, from, end;
 
     if (items[piece].end_ns - until_ns > CLOCKS_DIFFER_NS)
         return false;
-    if (piece < cutter->path->first || items[piece].end_ns <= until_ns)
+    if (items[piece].end_ns <= until_ns)
         return true;
-    first = cutter->ranges[cutter_span(cutter, items[piece].span)->lane].first;
+    cutter->lacks_earlier |= earlier != SPAN_NONE && items[earlier].end_ns > until_ns;
+    if (piece < cutter->path->first)
+        return true;
+    first = cutter->ranges[lane].first;
     for (size_t i = piece + 1; i-- > first && items[i].end_ns > until_ns;)
         last_ns = items[i].end_ns > last_ns ? items[i].end_ns : last_ns;
     from = count_ended(cutter, cutter->device_count, until_ns - 1);
@@ -339,42 +398,12 @@ static int sort_ended(struct cutter *cutter)
     return 0;
 }
 
-/* Devices come before threads where nothing else tells pieces of earlier parts apart. */
-static bool is_lane_behind(const struct cutter *cutter, uint32_t lane, uint32_t other)
-{
-    const struct lane_row *lanes = cutter->path->answer->lanes.items;
-
-    if (lanes[lane].side != lanes[other].side)
-        return lanes[lane].side != OP_DEVICE;
-    return lane > other;
-}
-
-/* The same in earlier parts. */
-static uint32_t find_earlier(const struct cutter *cutter, uint32_t lane, int64_t after_ns)
-{
-    const struct path_piece *items = cutter->path->pieces.items;
-    uint32_t best = SPAN_NONE, lane_of_best = 0;
-
-    for (uint32_t i = 0; i < cutter->path->answer->lanes.count && cutter->path->first; i++) {
-        uint32_t place = cutter_earlier_ends(cutter, i).latest;
-        int order;
-
-        if (i == lane || place == SPAN_NONE || items[place].end_ns <= after_ns)
-            continue;
-        order = best == SPAN_NONE ? 1 : critical_path_compare_ends(&items[place], &items[best]);
-        if (order > 0 || (order == 0 && is_lane_behind(cutter, i, lane_of_best))) {
-            best = place;
-            lane_of_best = i;
-        }
-    }
-    return best;
-}
-
 /* What ended last on another lane, between two times and before a piece; SPAN_NONE: nothing. */
-static uint32_t find_last(const struct cutter *cutter, uint32_t piece, int64_t after_ns)
+static uint32_t find_last(struct cutter *cutter, uint32_t piece, int64_t after_ns)
 {
     struct path_piece *items = cutter->path->pieces.items;
     uint32_t lane = cutter_span(cutter, items[piece].span)->lane;
+    const uint32_t earlier = find_recent(cutter, lane, false, after_ns, items[piece].start_ns);
     size_t count = count_ended(cutter, cutter->path->pieces.count - cutter->path->first,
                                items[piece].start_ns);
 
@@ -385,9 +414,9 @@ static uint32_t find_last(const struct cutter *cutter, uint32_t piece, int64_t a
             break;
         if (cutter_span(cutter, items[place].span)->lane != lane && !items[place].is_wait &&
             compare_pieces(&place, &piece, items) < 0)
-            return place;
+            return later_piece(cutter, place, earlier);
     }
-    return find_earlier(cutter, lane, after_ns);
+    return earlier;
 }
 
 /* The piece of the launching thread that ended when the launch was made. */
@@ -415,6 +444,21 @@ static bool is_of_earlier(const struct cutter *cutter, const struct path_piece *
            piece->start_ns < cutter->path->answer->from_ns;
 }
 
+/* What ran before a piece on its lane, SPAN_NONE where nothing did that had ended. */
+static uint32_t find_before(struct cutter *cutter, uint32_t place, const struct span_range *range)
+{
+    struct path_piece *items = cutter->path->pieces.items, *piece = &items[place];
+    const uint32_t lane = cutter_lane(cutter, place);
+    uint32_t before = place > range->first ? place - 1 : cutter_earlier_ends(cutter, lane).last;
+
+    while (before != SPAN_NONE && /* they overlap */
+           (items[before].end_ns > piece->start_ns || compare_pieces(&before, &place, items) > 0)) {
+        cutter->lacks_earlier |= before < cutter->path->first;
+        before = before < cutter->path->first ? SPAN_NONE : items[before].before;
+    }
+    return before;
+}
+
 static void link_piece(struct cutter *cutter, uint32_t place, const struct span_range *range)
 {
     struct path_piece *items = cutter->path->pieces.items, *piece = &items[place];
@@ -424,11 +468,9 @@ static void link_piece(struct cutter *cutter, uint32_t place, const struct span_
 
     if (piece->nth && is_device)
         return;
-    piece->before = place > range->first ? place - 1 : cutter_earlier_ends(cutter, span->lane).last;
-    while (piece->before != SPAN_NONE && /* they overlap */
-           (items[piece->before].end_ns > piece->start_ns ||
-            compare_pieces(&piece->before, &place, items) > 0))
-        piece->before = items[piece->before].before;
+    piece->before = find_before(cutter, place, range);
+    /* What threads did before this part, and will do behind it, is not known. */
+    cutter->lacks_earlier |= is_device && piece->start_ns < cutter->path->answer->from_ns;
     if (is_device && span->launch != SPAN_NONE) {
         piece->cross = find_launch(cutter, place, cutter_span(cutter, span->launch));
         piece->is_launched = piece->cross != SPAN_NONE;
@@ -441,7 +483,11 @@ static void link_piece(struct cutter *cutter, uint32_t place, const struct span_
         cutter->lacks_earlier |=
             is_of_earlier(cutter, piece) &&
             (piece->start_ns > cutter->path->start_ns || cutter->path->first > 0);
+        /* A device may be far ahead of what is known of threads. */
+        cutter->lacks_earlier |=
+            cutter->path->earlier && piece->start_ns >= cutter->path->answer->until_ns;
         piece->cross = find_last(cutter, place, INT64_MIN);
+        cutter->lacks_earlier |= piece->cross == SPAN_NONE && cutter->path->first > 0;
     } else if (!is_device) {
         gap_ns = piece->start_ns - items[piece->before].end_ns;
         cutter->lacks_earlier |= gap_ns > 0 && is_of_earlier(cutter, piece);
@@ -513,28 +559,79 @@ static int take_earlier(struct critical_path *path)
     return rc;
 }
 
+static bool takes_no_time(const struct path_piece *piece)
+{
+    return piece->start_ns == piece->end_ns;
+}
+
+/* The last time at which a piece of an earlier part is that takes none, up to a time. */
+static int64_t find_point(const struct critical_path *path, int64_t until_ns)
+{
+    const struct path_piece *items = path->pieces.items;
+    int64_t point_ns = INT64_MIN;
+
+    for (size_t k = 0; k < path->first; k++) {
+        if (takes_no_time(&items[k]) && items[k].end_ns <= until_ns && items[k].end_ns > point_ns)
+            point_ns = items[k].end_ns;
+    }
+    return point_ns;
+}
+
 /* Of pieces of earlier parts that take no time and are when one of this part is and takes none, it is
  * not known which comes first, but for waits of streams, which are counted. */
 static bool has_ties(const struct critical_path *path)
 {
-    const struct path_piece *items = path->pieces.items;
+    const int64_t last_ns = find_point(path, INT64_MAX);
 
     for (size_t i = 0; i < path->pieces.count - path->first; i++) {
-        const struct path_piece *piece = &items[path->order[i]];
+        const struct path_piece *piece = &path->pieces.items[path->order[i]];
         const bool is_counted = piece->nth && piece->nth != NTH_OF_CALLS;
-        bool is_later = true;
 
-        for (size_t k = 0; k < path->first; k++) {
-            if (items[k].start_ns != items[k].end_ns || items[k].end_ns < piece->end_ns)
-                continue;
-            if (piece->start_ns == piece->end_ns && !is_counted)
-                return true;
-            is_later = false;
-        }
-        if (is_later)
+        if (piece->end_ns > last_ns)
             break;
+        if (takes_no_time(piece) && !is_counted && find_point(path, piece->end_ns) == piece->end_ns)
+            return true;
     }
     return false;
+}
+
+/* Of one that is no wait: of those that had ended when threads were cut the last of each lane is enough. */
+static int add_recent(const struct cutter *cutter, struct critical_path *path, uint32_t place,
+                      uint32_t *ended)
+{
+    uint32_t *last = &ended[cutter_lane(cutter, place)];
+
+    if (path->pieces.items[place].end_ns > path->answer->until_ns)
+        return array_push(&path->recent, place);
+    if (*last == SPAN_NONE || compare_recent(last, &place, (void *)cutter) < 0)
+        *last = place;
+    return 0;
+}
+
+static int find_recents(struct cutter *cutter, struct critical_path *path)
+{
+    const struct earlier_pieces *earlier = path->earlier;
+    const size_t lane_count = path->answer->lanes.count;
+    uint32_t *ended = malloc((lane_count + 1) * sizeof(*ended));
+    int rc = ended ? 0 : -ENOMEM;
+
+    if (rc == 0)
+        memset(ended, 0xff, lane_count * sizeof(*ended));
+    for (size_t i = 0; i < earlier->recent_count && rc == 0; i++)
+        rc = add_recent(cutter, path, earlier->recent[i], ended);
+    for (size_t i = 0; i < path->pieces.count - path->first && rc == 0; i++) {
+        if (!path->pieces.items[path->order[i]].is_wait)
+            rc = add_recent(cutter, path, path->order[i], ended);
+    }
+    for (size_t i = 0; i < lane_count && rc == 0; i++) {
+        if (ended[i] != SPAN_NONE)
+            rc = array_push(&path->recent, ended[i]);
+    }
+    if (rc == 0 && path->recent.count)
+        qsort_r(path->recent.items, path->recent.count, sizeof(*path->recent.items), compare_recent,
+                cutter);
+    free(ended);
+    return rc;
 }
 
 /* What later parts can depend on: of this part, and where that has nothing, of earlier ones. What ended
@@ -559,11 +656,9 @@ static int find_ends(struct cutter *cutter, struct critical_path *path)
 
         if (ends->ended == SPAN_NONE || critical_path_compare_ends(&items[ends->ended], piece) <= 0)
             ends->ended = path->order[i];
-        if (!piece->is_wait)
-            ends->latest = path->order[i];
     }
     cutter_find_issued(cutter, path->ends);
-    return 0;
+    return find_recents(cutter, path);
 }
 
 static void drop(struct cutter *cutter)
