@@ -122,3 +122,47 @@ def gated():
     g.add("MRotaryEmbedding", [heads, places, *tables], mrope_section=[3, 1, 2], interleaved=1)
     g.add("MRotaryEmbedding", [flat, places, *tables], mrope_section=[4, 1, 1], num_heads=2, rotary_embedding_dim=12)
     return g
+
+
+def turned():
+    """Rotary positions of which the first alone is told, or heads as long as the cosines say."""
+    g = Group()
+    cosines, sines = g.constant(g.real(9, 4)), g.constant(g.real(9, 4))
+    first, places = g.feed(np.array([3], np.int64)), g.feed(np.array([[0, 1, 2, 3], [5, 6, 7, 8]], np.int64))
+    heads, flat = g.feed(g.real(2, 2, 4, 8)), g.feed(g.real(2, 4, 24))
+    g.add("RotaryEmbedding", [heads, first, cosines, sines])
+    g.add("RotaryEmbedding", [flat, places, cosines, sines])
+    g.add("RotaryEmbedding", [flat, first, cosines, sines], interleaved=1)
+    return g
+
+
+def sunk():
+    """Softmax with a term more, as GPT-OSS has it."""
+    g = Group()
+    heads = {"num_heads": 4, "kv_num_heads": 2}
+    total = {n: g.constant(n, np.int32) for n in (3, 6)}
+    x, keys, values = g.feed(g.real(2, 3, 64)), g.feed(g.real(2, 3, 32)), g.feed(g.real(2, 3, 32))
+    one = [g.feed(g.real(2, 1, n)) for n in (64, 32, 32)]
+    past, last = [g.feed(g.real(2, 2, 5, 16)) for _ in range(2)], g.feed(np.array([5, 4], np.int32))
+    sinks, bias = g.constant(g.real(4)), g.feed(g.real(1, 4, 3, 3))
+    prompt = [x, keys, values, "", "", g.feed(np.array([2, 2], np.int32)), total[3], "", "", ""]
+    g.add("GroupQueryAttention", [*prompt, "", sinks], (1, 1, 1), **heads)
+    g.add("GroupQueryAttention", [*prompt, bias, sinks], (1, 1, 1), **heads)
+    g.add("GroupQueryAttention", prompt[:7], (1, 1, 1), smooth_softmax=1, **heads)
+    g.add("GroupQueryAttention", [*one, *past, last, total[6], "", "", "", "", sinks], (1, 1, 1), local_window_size=3, **heads)
+    return g
+
+
+def embedded():
+    """Embeddings in eight bits, as ONNX Runtime's quantiser makes them."""
+    g = Group()
+    ids, segments = (g.feed(g.random.integers(0, n, (2, 3)).astype(np.int32)) for n in (5, 2))
+    mask = g.feed(np.array([[1, 1, 0], [1, 1, 1]], np.int32))
+    for dtype, whole in ((np.uint8, True), (np.int8, False)):
+        words, places, kinds = (g.constant(g.quanta(n, 8, dtype=dtype), dtype) for n in (5, 4, 2))
+        scale, offset = (g.constant(g.quanta(8, dtype=dtype), dtype) for _ in range(2))
+        scales, zeros = [g.constant(g.random.random() / 50 + 0.01) for _ in range(5)], [g.constant(n, dtype) for n in (3, 0, 7, 9, 5)]
+        more = lambda values: values if whole else [*values[:2], "", *values[3:]]
+        g.add("QEmbedLayerNormalization", [ids, segments if whole else "", words, places, kinds if whole else "", scale, offset, mask if whole else "",
+                                           *more(scales), *more(zeros)], (1, 6), epsilon=1e-5)
+    return g

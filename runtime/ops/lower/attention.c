@@ -191,16 +191,20 @@ static void unpack(struct lower *l, struct value *packed, uint32_t count, struct
         parts[i] = lower_reshape(l, parts[i], flat, 3);
 }
 
-/* [batch, heads, steps, channels] as [batch, steps, heads * channels]; of three axes it stays. */
-static struct value *join_heads(struct lower *l, struct value *x)
+/* [batch, heads, steps, channels] as [batch, steps, heads * channels] */
+static struct value *merge_heads(struct lower *l, struct value *x)
 {
     static const int64_t perm[] = {0, 2, 1, 3}, flat[] = {0, 0, -1};
 
-    if (lower_rank(x) != 4)
-        return x;
     x = lower_one(l, "Transpose", x);
     lower_ints(l, "perm", perm, 4);
     return lower_reshape(l, x, flat, 3);
+}
+
+/* The same; of three axes it stays. */
+static struct value *join_heads(struct lower *l, struct value *x)
+{
+    return lower_rank(x) == 4 ? merge_heads(l, x) : x;
 }
 
 /* Keys and values may be packed behind each other's heads, queries, too. */
@@ -245,21 +249,64 @@ static void lower_multi_head(struct lower *l)
     attend(l, &h);
 }
 
-/* Places are of each step, or where the first step is. */
+/* The place of each step, [batch, steps]; given as such, or as that of the first one. */
+static struct value *places_of(struct lower *l, struct value *x, struct value *places)
+{
+    static const int64_t none, zero = 0, one = 1;
+    int rank = lower_rank(places), axes = lower_rank(x);
+    const int64_t axis =
+        axes - 2; /* of the steps: [batch, steps, ...] or [batch, heads, steps, ...] */
+    struct value *shape, *steps, *inputs[3];
+
+    if (rank == 2)
+        return places;
+    if (rank != 1 || (axes != 3 && axes != 4)) {
+        lower_refuse(l, "its positions do not have one or two dimensions that are known");
+        return NULL;
+    }
+    shape = lower_one(l, "Shape", x);
+    steps = lower_two(l, "Gather", shape, lower_list(l, &axis, 1));
+    inputs[0] = lower_reshape(l, lower_list(l, &zero, 1), &none, 0);
+    inputs[1] = lower_reshape(l, steps, &none, 0);
+    inputs[2] = lower_reshape(l, lower_list(l, &one, 1), &none, 0);
+    places = lower_two(l, "Add", places, lower_op(l, "Range", inputs, 3));
+    inputs[0] = lower_two(l, "Gather", shape, lower_list(l, &zero, 1));
+    inputs[1] = steps;
+    shape = lower_op(l, "Concat", inputs, 2);
+    lower_int(l, "axis", 0);
+    return lower_two(l, "Expand", places, shape);
+}
+
+/* [batch, steps, heads * channels] as [batch, heads, steps, channels] */
+static struct value *part_heads(struct lower *l, struct value *x, int64_t channels)
+{
+    static const int64_t perm[] = {0, 2, 1, 3};
+    const int64_t dims[] = {0, 0, -1, channels};
+
+    x = lower_one(l, "Transpose", lower_reshape(l, x, dims, 4));
+    lower_ints(l, "perm", perm, 4);
+    return x;
+}
+
+/* Where nothing says how many heads there are, a head is as long as the cosines say. */
 static void lower_rotary(struct lower *l)
 {
-    struct value *x = lower_input(l, 0), *places = lower_input(l, 1);
+    const struct value *cosines = lower_input(l, 2);
+    struct value *x = lower_input(l, 0), *places = places_of(l, x, lower_input(l, 1));
     struct value *inputs[] = {x, lower_input(l, 2), lower_input(l, 3), places}, *y;
+    bool is_parted = node_int(l->node, "num_heads", 0) == 0 &&
+                     node_int(l->node, "rotary_embedding_dim", 0) == 0 && lower_rank(x) == 3 &&
+                     cosines && cosines->shape.rank == 2 && cosines->shape.dims[1] > 0;
 
     if (node_float(l->node, "scale", 1.0f) != 1.0f)
         lower_refuse(l, "attribute scale is not 1");
     if (node_int(l->node, "is_packed_batching", 0) != 0)
         lower_refuse(l, "attribute is_packed_batching is set");
-    if (lower_rank(places) != 2)
-        lower_refuse(l, "its positions do not have two dimensions that are known");
+    if (is_parted)
+        inputs[0] = part_heads(l, x, 2 * cosines->shape.dims[1]);
     y = lower_op(l, "RotaryEmbedding", inputs, 4);
     lower_copy(l, "interleaved num_heads rotary_embedding_dim");
-    lower_done(l, 0, y);
+    lower_done(l, 0, is_parted ? merge_heads(l, y) : y);
 }
 
 const struct lower_rule lower_attentions[] = {

@@ -6,7 +6,7 @@
 
 #include "runtime/ops/lower/rules.h"
 
-enum { Q, K, V, PAST_K, PAST_V, LAST, TOTAL, COSINES, SINES, POSITIONS, BIAS };
+enum { Q, K, V, PAST_K, PAST_V, LAST, TOTAL, COSINES, SINES, POSITIONS, BIAS, SINKS };
 
 struct grouped {
     int64_t heads, groups;
@@ -45,7 +45,7 @@ static struct value *count_up(struct lower *l, struct value *count)
 
 static void check_switches(struct lower *l, const struct grouped *g)
 {
-    static const char *const off[] = {"smooth_softmax", "qk_output", "kv_cache_bit_width"};
+    static const char *const off[] = {"qk_output", "kv_cache_bit_width"};
 
     if (g->heads < 1 || g->groups < 1 || g->heads % g->groups != 0)
         lower_refuse(l, "its numbers of heads do not fit together");
@@ -55,7 +55,7 @@ static void check_switches(struct lower *l, const struct grouped *g)
     if (strcmp(node_string(l->node, "k_quant_type", "NONE"), "NONE") != 0 ||
         strcmp(node_string(l->node, "v_quant_type", "NONE"), "NONE") != 0)
         lower_refuse(l, "its past is quantised");
-    for (uint32_t i = BIAS + 1; i < l->node->input_count; i++)
+    for (uint32_t i = SINKS + 1; i < l->node->input_count; i++)
         if (lower_input(l, i))
             lower_refuse(l, "input %u is given", i);
     if (!lower_input(l, LAST) || !lower_input(l, TOTAL))
@@ -196,13 +196,51 @@ static struct value *add_bias(struct lower *l, struct value *seen)
     return lower_op(l, "Where", inputs, 3);
 }
 
+/* Zeros before and behind along one axis of four; `before` is a list of one number. */
+static struct value *pad_axis(struct lower *l, struct value *x, int64_t axis, struct value *before,
+                              int64_t behind)
+{
+    static const int64_t zeros[] = {0, 0, 0, 0};
+    struct value *pads[] = {lower_list(l, zeros, (size_t)axis), before, lower_list(l, zeros, 3),
+                            whole(l, behind),
+                            axis < 3 ? lower_list(l, zeros, (size_t)(3 - axis)) : NULL};
+    struct value *inputs[] = {x, NULL};
+
+    inputs[1] = lower_op(l, "Concat", pads, 5);
+    lower_int(l, "axis", 0);
+    return lower_op(l, "Pad", inputs, 2);
+}
+
+/* What softmax divides by has one more term, e to the sink of each head, or 1: as of a key more, of zeros, whose
+ * value is zeros, too. inputs: of Attention, from the keys on. */
+static void add_sinks(struct lower *l, struct value **inputs)
+{
+    static const int64_t by_head[] = {1, -1, 1, 1};
+    struct value *sinks = lower_input(l, SINKS), *count = dim_of(l, inputs[0], 2), *mask;
+    struct value *choice[3] = {inputs[2]};
+
+    mask = lower_two(l, "CastLike", lower_number(l, 0.0f), inputs[0]);
+    if (!lower_input(l, BIAS)) { /* of truths so far */
+        choice[1] = mask;
+        choice[2] = lower_two(l, "CastLike", lower_number(l, -INFINITY), inputs[0]);
+        inputs[2] = lower_op(l, "Where", choice, 3);
+    }
+    for (int i = 0; i < 2; i++)
+        inputs[i] = pad_axis(l, inputs[i], 2, whole(l, 0), 1);
+    inputs[2] = pad_axis(l, inputs[2], 3, whole(l, 0), 1);
+    if (!sinks)
+        return;
+    sinks = lower_two(l, "CastLike", lower_reshape(l, sinks, by_head, 4), inputs[0]);
+    inputs[2] = lower_two(l, "Add", inputs[2], pad_axis(l, sinks, 3, count, 0));
+}
+
 static void lower_grouped(struct lower *l)
 {
     static const int64_t perm[] = {0, 2, 1, 3}, dims[] = {0, 0, -1};
     struct grouped g = {.heads = node_int(l->node, "num_heads", 0),
                         .groups = node_int(l->node, "kv_num_heads", 0)};
     float scale = node_float(l->node, "scale", 0.0f), cap = node_float(l->node, "softcap", 0.0f);
-    struct value *inputs[4], *y;
+    struct value *inputs[4], *keys, *values, *y;
 
     check_switches(l, &g);
     if (l->rc < 0)
@@ -213,7 +251,11 @@ static void lower_grouped(struct lower *l)
     inputs[0] = g.x[Q];
     inputs[1] = present_of(l, &g, lower_input(l, PAST_K), g.x[K]);
     inputs[2] = present_of(l, &g, lower_input(l, PAST_V), g.x[V]);
+    keys = inputs[1];
+    values = inputs[2];
     inputs[3] = add_bias(l, seen_of(l, &g, inputs[1]));
+    if (lower_input(l, SINKS) || node_int(l->node, "smooth_softmax", 0) > 0)
+        add_sinks(l, inputs + 1);
     y = lower_op(l, "Attention", inputs, 4);
     if (scale != 0.0f)
         lower_float(l, "scale", scale);
@@ -222,8 +264,8 @@ static void lower_grouped(struct lower *l)
     y = lower_one(l, "Transpose", y);
     lower_ints(l, "perm", perm, 4);
     lower_done(l, 0, lower_reshape(l, y, dims, 3));
-    lower_done(l, 1, inputs[1]);
-    lower_done(l, 2, inputs[2]);
+    lower_done(l, 1, keys);
+    lower_done(l, 2, values);
 }
 
 const struct lower_rule lower_groups[] = {

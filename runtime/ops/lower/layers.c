@@ -79,27 +79,45 @@ static struct value *count_mask(struct lower *l, struct value *mask)
     return mask ? lower_sum(l, mask, 1, false) : count_nothing(l);
 }
 
+/* 0, 1, ...: as many rows of a table as there are words in a line. */
+static struct value *first_rows(struct lower *l, struct value *table, struct value *ids)
+{
+    static const int64_t zero = 0, one = 1;
+    struct value *begin = lower_list(l, &zero, 1), *shape = lower_one(l, "Shape", ids);
+    struct value *end = lower_two(l, "Gather", shape, lower_list(l, &one, 1));
+    struct value *slice[] = {table, begin, end, begin};
+
+    return lower_op(l, "Slice", slice, 4);
+}
+
+enum { WORDS, PLACES, SEGMENTS, SCALE, OFFSET, SCALES = 8, ZEROS = 13 };
+
+/* Of a quantised table: scales and zero points are the last inputs. */
+static struct value *widen(struct lower *l, bool is_quantised, struct value *x, uint32_t which)
+{
+    struct value *inputs[] = {x, lower_input(l, SCALES + which), lower_input(l, ZEROS + which)};
+
+    return is_quantised ? lower_op(l, "DequantizeLinear", inputs, 3) : x;
+}
+
 /* Sums of the rows of three tables, normalised. */
 static void lower_embed(struct lower *l)
 {
+    bool is_quantised = strcmp(l->node->op_type, "QEmbedLayerNormalization") == 0;
     struct value *ids = lower_input(l, 0), *segments = lower_input(l, 1);
-    struct value *places = lower_input(l, 3), *table = lower_input(l, 4);
-    struct value *inputs[] = {NULL, lower_input(l, 5), lower_input(l, 6)}, *sum, *y;
-    int64_t zero = 0, one = 1;
+    struct value *places = lower_input(l, 3), *table = lower_input(l, 4), *inputs[3], *sum, *y;
+    struct value *place_ids = is_quantised ? NULL : lower_input(l, 8);
 
-    if (lower_input(l, 8)) {
-        places = lower_two(l, "Gather", places, lower_input(l, 8));
-    } else { /* 0, 1, ...: the first rows */
-        struct value *begin = lower_list(l, &zero, 1), *shape = lower_one(l, "Shape", ids);
-        struct value *end = lower_two(l, "Gather", shape, lower_list(l, &one, 1));
-        struct value *slice[] = {places, begin, end, begin};
-
-        places = lower_op(l, "Slice", slice, 4);
+    places = place_ids ? lower_two(l, "Gather", places, place_ids) : first_rows(l, places, ids);
+    sum = widen(l, is_quantised, lower_two(l, "Gather", lower_input(l, 2), ids), WORDS);
+    sum = lower_two(l, "Add", sum, widen(l, is_quantised, places, PLACES));
+    if (segments && table) {
+        table = lower_two(l, "Gather", table, segments);
+        sum = lower_two(l, "Add", sum, widen(l, is_quantised, table, SEGMENTS));
     }
-    sum = lower_two(l, "Add", lower_two(l, "Gather", lower_input(l, 2), ids), places);
-    if (segments && table)
-        sum = lower_two(l, "Add", sum, lower_two(l, "Gather", table, segments));
     inputs[0] = sum;
+    inputs[1] = widen(l, is_quantised, lower_input(l, 5), SCALE);
+    inputs[2] = widen(l, is_quantised, lower_input(l, 6), OFFSET);
     y = lower_op(l, "LayerNormalization", inputs, 3);
     lower_int(l, "axis", -1);
     lower_float(l, "epsilon", node_float(l->node, "epsilon", 1e-12f));
@@ -209,6 +227,13 @@ const struct lower_rule lower_layers[] = {
      "activation activation_alpha activation_beta activation_gamma alpha beta transA transB",
      lower_gemm},
     {{"com.microsoft.Gelu", "Gelu"}, 1, 1, 1, "", lower_gelu},
+    {{"com.microsoft.QEmbedLayerNormalization",
+      "Gather, DequantizeLinear, Add, LayerNormalization"},
+     18,
+     18,
+     2,
+     "epsilon",
+     lower_embed},
     {{"com.microsoft.QuickGelu", "Swish"}, 1, 1, 1, "alpha", lower_quick_gelu},
     {{"com.microsoft.SkipLayerNormalization", "Add, LayerNormalization"},
      3,
