@@ -135,7 +135,21 @@ static int check_form(const struct input *input, const struct value *value, bool
     return 0;
 }
 
-/* Give every open dim with this symbolic name the size. */
+/* Give every dim with this symbolic name the size that is still open. Data that say otherwise are believed later:
+ * exporters give one name to dims that differ, and what must be equal is found out where the shapes meet. */
+static void fill_symbol(struct graph *graph, const char *name, int64_t size)
+{
+    for (uint32_t i = 0; i < graph->input_count; i++) {
+        struct value *value = graph->inputs[i];
+
+        for (int k = 0; k < value->shape.rank; k++)
+            if (value->dim_names[k] && strcmp(value->dim_names[k], name) == 0 &&
+                value->shape.dims[k] < 0)
+                value->shape.dims[k] = size;
+    }
+}
+
+/* The same where options say the size: every such dim has it. */
 static int bind_symbol(struct graph *graph, const char *name, int64_t size, struct diag *diag)
 {
     for (uint32_t i = 0; i < graph->input_count; i++) {
@@ -155,23 +169,20 @@ static int bind_symbol(struct graph *graph, const char *name, int64_t size, stru
     return 0;
 }
 
-static int bind_given(struct graph *graph, const struct input *input, bool is_tiled,
-                      struct diag *diag)
+static void bind_given(struct graph *graph, const struct input *input, bool is_tiled)
 {
     struct value *value = find_value(graph, input);
     int64_t declared = value->shape.rank > 0 ? value->shape.dims[0] : -1;
-    int rc = 0;
 
     if (input->kind == INPUT_FILL || fills_scalar(input, value))
-        return 0;
-    for (int k = is_tiled ? 1 : 0; rc == 0 && k < input->tensor.shape.rank; k++) {
+        return;
+    for (int k = is_tiled ? 1 : 0; k < input->tensor.shape.rank; k++) {
         if (value->shape.rank >= 0 && value->dim_names[k])
-            rc = bind_symbol(graph, value->dim_names[k], input->tensor.shape.dims[k], diag);
+            fill_symbol(graph, value->dim_names[k], input->tensor.shape.dims[k]);
     }
     value->shape = input->tensor.shape;
     if (is_tiled && value->shape.rank > 0)
         value->shape.dims[0] = declared; /* which tells what else depends on it */
-    return rc;
 }
 
 /* The first dimension of every input, where it is open; elsewhere it must be that size. */
@@ -251,7 +262,7 @@ static int bind_for_all(struct graph *graph, const struct input *input, struct d
                                       : bind_tiles(graph, batch, diag);
 }
 
-/* All against what the model says first, then against each other. */
+/* All against what the model says first; what options say of many inputs against all. */
 static int bind_list(struct graph *graph, const struct input_list *list, struct diag *diag)
 {
     bool is_tiled = tiled_batch(list) > 0;
@@ -263,7 +274,7 @@ static int bind_list(struct graph *graph, const struct input_list *list, struct 
     }
     for (size_t i = 0; rc == 0 && i < list->count; i++) {
         if (!is_for_all(&list->items[i]))
-            rc = bind_given(graph, &list->items[i], is_tiled, diag);
+            bind_given(graph, &list->items[i], is_tiled);
     }
     for (size_t i = 0; rc == 0 && i < list->count; i++) {
         if (is_for_all(&list->items[i]))

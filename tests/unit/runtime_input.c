@@ -485,6 +485,30 @@ static void expect_binding(const char *text, int error, const char *part)
     graph_destroy(&graph);
 }
 
+static void data_are_believed_before_names_of_dimensions(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t ids, data;
+    } cases[] = {{"ids:{3,4}", 3, 3},
+                 {"data:{2,2}", 2, 2},
+                 {"ids:{3,4};data:{2,2}", 3, 2},
+                 {"data:{2,2};ids:{3,4}", 3, 2}};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct graph *graph = two_inputs();
+        struct input_list list = {0};
+        struct diag diag = {0};
+
+        assert_int_equal(input_parse(cases[i].text, &list, &diag), 0);
+        assert_int_equal(input_bind_shapes(graph, &list, &diag), 0);
+        assert_int_equal(graph->inputs[0]->shape.dims[0], cases[i].ids);
+        assert_int_equal(graph->inputs[1]->shape.dims[0], cases[i].data);
+        input_list_deinit(&list);
+        graph_destroy(&graph);
+    }
+}
+
 static void what_does_not_fit_is_named(void **state)
 {
     expect_binding("ids:[1,2,3,4]", 0, "");
@@ -497,8 +521,7 @@ static void what_does_not_fit_is_named(void **state)
     expect_binding("ids:1,2,3,4", -EINVAL, "but {4} was given");
     expect_binding("ids:[1,2,3,4.5]", -EINVAL, "input 'ids' is int64 in the model, but numbers");
     expect_binding("ids:[1,2,3,4];ids:[1,2,3,4]", -EINVAL, "input 'ids' is given twice");
-    expect_binding("ids:{3,4};data:{2,2}", -EINVAL,
-                   "dimension 'batch' is 3 in one place and 2 in another");
+    expect_binding("ids:{3,4};data:{2,2}", 0, ""); /* both called "batch" */
     expect_binding("ids:[1,2,3,9223372036854775808]", -EINVAL, "does not fit input 'ids'");
     expect_binding("ids:;data:1", -EINVAL, "the value of 'ids:' is empty");
     expect_binding(":1", -EINVAL, "the name of ':1' is empty");
@@ -695,6 +718,7 @@ int main(void)
         cmocka_unit_test(pixels_begin_behind_the_largest_value),
         cmocka_unit_test(wide_pixels_are_big_endian),
         cmocka_unit_test(broken_images_are_refused),
+        cmocka_unit_test(data_are_believed_before_names_of_dimensions),
         cmocka_unit_test(what_does_not_fit_is_named),
         cmocka_unit_test(files_are_found_by_their_ending),
         cmocka_unit_test(another_type_is_refused),
