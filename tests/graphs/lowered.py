@@ -13,7 +13,7 @@ import sys
 import numpy as np
 from onnx import helper, numpy_helper
 
-from lowered_contrib import embedded, gated, repeated, sunk, tried, turned, without_cpu, worded
+from lowered_contrib import embedded, gated, normed, repeated, sunk, tried, turned, without_cpu, worded
 from lowered_experts import experts, gated_experts, small_experts
 from lowered_group import BLOCKED, LEARNING, MICROSOFT, Group
 from lowered_learning import alone, boosted, encoders, ensembles, labels, learning, mappers, texts, tokens, trees, wide, wide_ensembles, words
@@ -146,7 +146,7 @@ def blocks():
         inputs = [wide, g.constant(g.quanta(6, 2, 32 * bits // 8), np.uint8), g.constant(g.random.random((6, 2)) / 20)]
         packed = (2 * bits + 7) // 8
         inputs += [g.constant(g.quanta(6, packed), np.uint8)] if zeros is np.uint8 else [g.constant(g.real(6, 2))] if zeros else []
-        g.add("MatMulNBits", inputs, K=40, N=6, bits=bits, block_size=32)
+        g.add("MatMulNBits", inputs, K=40, N=6, bits=bits, block_size=32, **({} if zeros else {"weight_prepacked": 0}))
     order = g.constant(g.random.permutation(64) % 2, np.int32)
     four, scales = g.constant(g.quanta(6, 2, 16), np.uint8), g.constant(g.random.random((6, 2)) / 20)
     g.add("MatMulNBits", [g.feed(g.real(2, 64)), four, scales, "", order], K=64, N=6, bits=4, block_size=32)
@@ -677,7 +677,7 @@ def main():
         sys.exit(__doc__)
     makers = (layers, attention, masked, quantised, blocks, last, channels, pictures, packed, linear, grouped, sequences, scans, learning,
               trees, ensembles, wide, wide_ensembles, drawn, labels, mappers, carried, boosted, alone, words, texts, tokens, ports, encoders, batched,
-              decided, heard, kept, worded, repeated, tried, without_cpu, gated, experts, small_experts, gated_experts, turned, sunk, embedded)
+              decided, heard, kept, worded, repeated, tried, without_cpu, gated, experts, small_experts, gated_experts, turned, sunk, embedded, normed)
     for make in makers:
         make().write(pathlib.Path(sys.argv[1]) / f"lowered_{make.__name__}")
 

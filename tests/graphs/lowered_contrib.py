@@ -166,3 +166,26 @@ def embedded():
         g.add("QEmbedLayerNormalization", [ids, segments if whole else "", words, places, kinds if whole else "", scale, offset, mask if whole else "",
                                            *more(scales), *more(zeros)], (1, 6), epsilon=1e-5)
     return g
+
+
+def normed():
+    """Queries and keys normed by heads, which ONNX Runtime's CPU does apart."""
+    g = Group()
+    heads = {"num_heads": 4, "kv_num_heads": 2}
+    x, keys, values = g.feed(g.real(2, 3, 64)), g.feed(g.real(2, 3, 32)), g.feed(g.real(2, 3, 32))
+    cosines, sines, scales = g.constant(g.real(9, 8)), g.constant(g.real(9, 8)), [g.constant(g.real(16)) for _ in range(2)]
+    rest = ["", "", g.feed(np.array([2, 2], np.int32)), g.constant(3, np.int32), cosines, sines]
+    for place, (epsilons, more) in enumerate((((1e-6, 1e-6), {}), ((0.1, 0.2), {"q_norm_epsilon": 0.1, "qk_norm_epsilon": 0.2}))):
+        names = g.add("GroupQueryAttention", [x, keys, values, *rest, *[""] * 5, *scales], (1, 1, 1), do_rotary=1, **heads, **more)
+        parts = []
+        for i, (part, count) in enumerate(((x, 4), (keys, 2))):
+            apart, whole = g.constant([0, 0, count, 16], np.int64), g.constant([0, 0, -1], np.int64)
+            steps = [f"t{place}_{i}_{n}" for n in range(3)]
+            g.twins += [helper.make_node("Reshape", [part, apart], steps[:1]),
+                        helper.make_node("SimplifiedLayerNormalization", [steps[0], scales[i]], steps[1:2], axis=-1, epsilon=epsilons[i]),
+                        helper.make_node("Reshape", [steps[1], whole], steps[2:])]
+            parts.append(steps[2])
+        g.twins.append(helper.make_node("GroupQueryAttention", [*parts, values, *rest], names, domain=MICROSOFT, do_rotary=1, **heads))
+    names = g.add("GroupQueryAttention", [x, keys, values, *rest[:4]], (1, 1, 1), causal=0, **heads)
+    g.twins.append(helper.make_node("GroupQueryAttention", [x, keys, values, *rest[:4]], names, domain=MICROSOFT, causal=0, **heads))
+    return g

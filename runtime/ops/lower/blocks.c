@@ -129,6 +129,8 @@ static void lower_nbits(struct lower *l)
     struct value *rows;
     float *data;
 
+    if (node_int(l->node, "weight_prepacked", 0) != 0)
+        lower_refuse(l, "its weights are laid out for a device");
     if (!read_blocks(l, &b))
         lower_refuse(l, "its weights are not constant blocks of 2, 4 or 8 bits with their scales");
     if (l->rc < 0)
@@ -291,7 +293,7 @@ const struct lower_rule lower_blocks[] = {
      3,
      6,
      1,
-     "K N accuracy_level bits block_size",
+     "K N accuracy_level bits block_size weight_prepacked",
      lower_nbits},
     {{NULL, NULL}, 0, 0, 0, NULL, NULL},
 };

@@ -6,7 +6,22 @@
 
 #include "runtime/ops/lower/rules.h"
 
-enum { Q, K, V, PAST_K, PAST_V, LAST, TOTAL, COSINES, SINES, POSITIONS, BIAS, SINKS };
+enum {
+    Q,
+    K,
+    V,
+    PAST_K,
+    PAST_V,
+    LAST,
+    TOTAL,
+    COSINES,
+    SINES,
+    POSITIONS,
+    BIAS,
+    SINKS,
+    NORMS = 14,
+    NORMS_END = 16
+};
 
 struct grouped {
     int64_t heads, groups;
@@ -45,7 +60,7 @@ static struct value *count_up(struct lower *l, struct value *count)
 
 static void check_switches(struct lower *l, const struct grouped *g)
 {
-    static const char *const off[] = {"qk_output", "kv_cache_bit_width"};
+    static const char *const off[] = {"sliding_window_cache", "qk_output", "kv_cache_bit_width"};
 
     if (g->heads < 1 || g->groups < 1 || g->heads % g->groups != 0)
         lower_refuse(l, "its numbers of heads do not fit together");
@@ -56,8 +71,12 @@ static void check_switches(struct lower *l, const struct grouped *g)
         strcmp(node_string(l->node, "v_quant_type", "NONE"), "NONE") != 0)
         lower_refuse(l, "its past is quantised");
     for (uint32_t i = SINKS + 1; i < l->node->input_count; i++)
-        if (lower_input(l, i))
+        if (lower_input(l, i) && (i < NORMS || i >= NORMS_END))
             lower_refuse(l, "input %u is given", i);
+    if (!lower_input(l, NORMS) != !lower_input(l, NORMS + 1))
+        lower_refuse(l, "it norms its queries or keys alone");
+    if (node_int(l->node, "causal", 1) == 0 && node_int(l->node, "local_window_size", -1) > 0)
+        lower_refuse(l, "attribute causal is not set, and there is a window");
     if (!lower_input(l, LAST) || !lower_input(l, TOTAL))
         lower_refuse(l, "its lengths are left out");
     if (!lower_input(l, PAST_K) != !lower_input(l, PAST_V))
@@ -84,6 +103,18 @@ static void take_operands(struct lower *l, struct grouped *g)
         int64_t dims[] = {0, 0, heads[i], -1};
 
         g->x[i] = lower_reshape(l, lower_input(l, i), dims, 4);
+    }
+}
+
+/* Queries and keys, by heads: [batch, steps, heads, channels]. */
+static void norm_heads(struct lower *l, struct grouped *g)
+{
+    static const char *const names[] = {"q_norm_epsilon", "k_norm_epsilon"};
+    float epsilon = node_float(l->node, "qk_norm_epsilon", 1e-6f);
+
+    for (uint32_t i = Q; i <= K && lower_input(l, NORMS + i); i++) {
+        g->x[i] = lower_two(l, "RMSNormalization", g->x[i], lower_input(l, NORMS + i));
+        lower_float(l, "epsilon", node_float(l->node, names[i], epsilon));
     }
 }
 
@@ -174,8 +205,8 @@ static struct value *seen_of(struct lower *l, const struct grouped *g, struct va
     struct value *places = lower_reshape(l, places_of(l, g), rows, 4);
     struct value *last = lower_reshape(l, g->last, batches, 4);
     struct value *key = count_up(l, dim_of(l, keys, 2));
-    struct value *seen =
-        lower_one(l, "Not", lower_two(l, "Greater", key, lower_two(l, "Min", places, last)));
+    struct value *end = node_int(l->node, "causal", 1) ? lower_two(l, "Min", places, last) : last;
+    struct value *seen = lower_one(l, "Not", lower_two(l, "Greater", key, end));
 
     if (window > 0)
         seen =
@@ -246,6 +277,7 @@ static void lower_grouped(struct lower *l)
     if (l->rc < 0)
         return;
     take_operands(l, &g);
+    norm_heads(l, &g);
     find_first(l, &g);
     place_operands(l, &g);
     inputs[0] = g.x[Q];
@@ -271,10 +303,11 @@ static void lower_grouped(struct lower *l)
 const struct lower_rule lower_groups[] = {
     {{"com.microsoft.GroupQueryAttention", "RotaryEmbedding, TensorScatter, Attention"},
      7,
-     14,
+     17,
      3,
-     "do_rotary k_quant_type kv_cache_bit_width kv_num_heads local_window_size num_heads qk_output "
-     "rotary_interleaved scale smooth_softmax softcap v_quant_type",
+     "causal do_rotary k_norm_epsilon k_quant_type kv_cache_bit_width kv_num_heads "
+     "local_window_size num_heads q_norm_epsilon qk_norm_epsilon qk_output rotary_interleaved scale "
+     "sliding_window_cache smooth_softmax softcap v_quant_type",
      lower_grouped},
     {{NULL, NULL}, 0, 0, 0, NULL, NULL},
 };
