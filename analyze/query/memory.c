@@ -85,7 +85,9 @@ int query_memory(struct store *store, const struct spans_answer *spans,
         if (!is_asked_for(&places, row.lane, row.time_ns))
             continue;
         row.bytes = believed_in_sum(row.bytes, &sum);
-        if (!is_taken || row.bytes != STORE_NULL) /* taken, and nobody knows how much: damage */
+        if (is_taken && row.bytes == STORE_NULL) /* nobody knows how much: damage */
+            out_rows->unbelieved_count++;
+        else
             rc = array_push(out_rows, row);
     }
     sqlite3_finalize(statement);

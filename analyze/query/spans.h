@@ -239,7 +239,11 @@ struct memory_row {
     int64_t address; /* or STORE_NULL */
     int64_t bytes;   /* > 0 taken, < 0 given back; STORE_NULL: given back, size not known */
 };
-struct memory_row_array ARRAY_FIELDS(struct memory_row);
+struct memory_row_array {
+    struct memory_row *items;
+    size_t count, capacity;
+    uint64_t unbelieved_count; /* taken, of a size that no machine has: not among them */
+};
 
 struct counter_row {
     uint32_t lane, op;

@@ -455,6 +455,13 @@ static void note_pairing(const struct report *report, const struct memory_view *
                  "%llu memory events have no address: what is given back is taken for the latest "
                  "piece of that size.",
                  (unsigned long long)bare);
+    if (view->rows.unbelieved_count)
+        out_note(
+            report->out, OUT_NOTE_WARNING,
+            "%llu piece%s larger than any machine's memory (256 TiB), or too large together: left "
+            "out.",
+            (unsigned long long)view->rows.unbelieved_count,
+            view->rows.unbelieved_count == 1 ? " is" : "s are");
     if (retaken)
         out_note(report->out, OUT_NOTE_WARNING,
                  "%llu time%s memory was taken at an address that had not been given back: that "

@@ -251,6 +251,9 @@ static void memory_comes_in_the_order_of_time(void **state)
                           " 100 FROM event WHERE lane_id IN (SELECT lane_id FROM lane WHERE"
                           " session_id = 1) LIMIT 1;"
                           "INSERT INTO memory_event VALUES (99, 1, NULL, 1, 64, 100);"
+                          "INSERT INTO memory_event SELECT lane_id, op_id, NULL, start_ns + 3, 65,"
+                          " 9223372036854775807 FROM event WHERE lane_id IN (SELECT lane_id FROM"
+                          " lane WHERE session_id = 1) LIMIT 1;"
                           "INSERT INTO counter SELECT lane_id, op_id, NULL, start_ns, 2.5 FROM"
                           " event WHERE lane_id IN (SELECT lane_id FROM lane WHERE session_id = 1)"
                           " LIMIT 1",
@@ -258,6 +261,7 @@ static void memory_comes_in_the_order_of_time(void **state)
     CHECK_OK(query_memory(store, &answer, &memory, &diag));
     CHECK_OK(query_counters(store, &answer, &counters, &diag));
     CHECK_U64(memory.count, 2);
+    CHECK_U64(memory.unbelieved_count, 1);
     CHECK_U64((uint64_t)memory.items[0].bytes, 100);
     assert_true(memory.items[0].op < answer.ops.count);
     CHECK_U64(memory.items[1].op, SPAN_NONE);
