@@ -143,7 +143,7 @@ static size_t widest_line(const char *text, size_t indent)
 /* Breaks values into lines that fit beside the titles. */
 static void flow_facts(struct out *out, struct text_buffer *texts, size_t count, size_t left)
 {
-    enum { VALUE_MIN = 20 };
+    enum { VALUE_MIN = 12 };
     size_t width = out->options.width;
 
     if (!width)

@@ -117,6 +117,32 @@ static void long_facts_take_several_lines(void **state)
     free(text);
 }
 
+/* Titles are not cut, values have what they leave. */
+static void facts_fit_a_narrow_terminal(void **state)
+{
+    static const struct out_section section = {.name = "totals"};
+    char *text = NULL;
+    size_t size;
+    struct out_options options = {.format = OUT_FORMAT_TABLE, .report = "test", .width = 47};
+    struct diag diag = {0};
+    struct out *out;
+
+    options.stream = open_memstream(&text, &size);
+    CHECK_OK(out_open(&options, &out));
+    out_facts(out, &section,
+              (struct out_fact[]){{"a", "overhead time: run - instructions",
+                                   out_text("1.700 ms, 8.01% of the total time")}},
+              1);
+    CHECK_OK(out_close(&out, &diag));
+    fclose(options.stream);
+    assert_string_equal(text, "---------------------------------  ------------\n"
+                              "overhead time: run - instructions  1.700 ms,\n"
+                              "                                   8.01% of the\n"
+                              "                                   total time\n"
+                              "---------------------------------  ------------\n");
+    free(text);
+}
+
 static void json_is_exact(void **state)
 {
     char *text = print(OUT_FORMAT_JSON, false, NULL);
@@ -740,6 +766,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(table_minds_widths_and_escapes),
         cmocka_unit_test(long_facts_take_several_lines),
+        cmocka_unit_test(facts_fit_a_narrow_terminal),
         cmocka_unit_test(json_is_exact),
         cmocka_unit_test(csv_has_tables_only),
         cmocka_unit_test(csv_has_no_formulas),
