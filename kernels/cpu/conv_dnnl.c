@@ -294,7 +294,10 @@ static struct kernel_conv_version first_of(const struct kernel_conv *shape, bool
 
 static bool is_direct(const char *name)
 {
-    return strncmp(name, "dnnl:jit:avx2", strlen("dnnl:jit:avx2")) == 0;
+    static const char dense[] = "dnnl:jit:avx2", depthwise[] = "dnnl:jit_dw:avx2";
+
+    return strncmp(name, dense, strlen(dense)) == 0 ||
+           strncmp(name, depthwise, strlen(depthwise)) == 0;
 }
 
 bool conv_dnnl_find_direct(const struct kernel_conv *shape, const struct kernel_conv *inner,
