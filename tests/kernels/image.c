@@ -47,19 +47,22 @@ static struct kernel_activation random_activation(struct test *test)
     return activation;
 }
 
+/* A third of them dilated. Draws nothing for that: the cases of found.txt stay as they were drawn. */
 static void common_window(struct test *test, struct kernel_window *window)
 {
-    bool is_point = test_chance(test, 3), dilates = test_chance(test, 3);
+    bool is_point = test_chance(test, 3), dilates = false;
 
     for (int i = 1; i < KERNEL_SPATIAL; i++) {
-        int64_t dilation = dilates ? test_range(test, 1, 5) : 1;
+        int64_t dilation;
 
         window->in[i] = test_range(test, 1, test_chance(test, 4) ? 40 : 12);
+        dilates = i == 1 ? window->in[i] % 3 == 0 : dilates;
+        dilation = dilates && !is_point ? 1 + window->in[i] % 5 : 1;
         window->dilation[i] = dilation;
         window->stride[i] = 1;
         window->kernel[i] = is_point ? 1 : 3;
-        window->pad_begin[i] = is_point ? 0 : test_range(test, dilation, 2 * dilation);
-        window->pad_end[i] = is_point ? 0 : test_range(test, dilation, 2 * dilation);
+        window->pad_begin[i] = is_point ? 0 : dilation * test_range(test, 1, 2);
+        window->pad_end[i] = is_point ? 0 : dilation * test_range(test, 1, 2);
         window->out[i] = window->in[i] + window->pad_begin[i] + window->pad_end[i] -
                          (window->kernel[i] - 1) * dilation;
     }
