@@ -55,8 +55,8 @@ typedef void conv_f32_fn(float *y, const float *x, const float *w, const float *
  * computed with it.
  *
  * Where weights are f16 or bf16 the plan keeps them so and widens those of one run into its workspace,
- * Winograd's by panels of filters, which it then transforms, and those of images of few places ("panels:", channels_last)
- * by parts of a panel; or, where the processor multiplies bf16, x is rounded to that and products are
+ * Winograd's by panels of filters, which it then transforms, and those of images of few places, and along lines
+ * ("panels:", channels_last), by parts of a panel; or, where the processor multiplies bf16, x is rounded to that and products are
  * summed in f32: then it agrees to what conv_half_fn allows.
  */
 struct kernel_conv_plan;

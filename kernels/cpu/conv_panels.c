@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Convolutions of small images by weights of half precision, without AVX-512: a product of few rows, one for each
- * place of the window, by weights in panels. To widen all weights first takes as long as to multiply them so few times.
+ * Convolutions as products by weights in panels, without AVX-512: a row for each place of the window. Of small images
+ * by weights of half precision, since to widen all weights first takes as long as to multiply them so few times; and
+ * along lines, as those of audio: what a window sees lies together there, so that nothing is unrolled, and weights
+ * that are read once for many places take less than oneDNN's kernels, which read them for each three.
  */
 #include "kernels/cpu/conv_plan.h"
 
@@ -21,8 +23,10 @@ struct panels_plan {
     struct kernel_conv_plan base;
     struct kernel_conv shape;
     struct gemm_panels panels;
+    const void *weights; /* of which a caller may have a copy */
     const float *bias;
-    bool unrolls;          /* else x is what is multiplied */
+    bool is_line, unrolls; /* neither: x is what is multiplied */
+    int64_t line;          /* elements that windows along a line reach over */
     bool has_residual;     /* then the product comes behind what is unrolled, and is added */
     size_t product_offset; /* in the workspace */
     binary_fn *add;
@@ -34,11 +38,33 @@ static int64_t taps_of(const struct kernel_conv *s)
     return s->window.kernel[0] * s->window.kernel[1] * s->window.kernel[2];
 }
 
+/* Elements that windows reach over, from the first one's begin. */
+static int64_t line_of(const struct kernel_window *w)
+{
+    return (w->out[2] - 1) * w->stride[2] + w->kernel[2];
+}
+
+/* Images of one axis, of whose elements a window sees neighbours, with pads that no window lies in. */
+static bool is_along_line(const struct kernel_conv *s)
+{
+    const struct kernel_window *w = &s->window;
+
+    for (int i = 0; i < 2; i++)
+        if (w->in[i] != 1 || w->out[i] != 1 || w->kernel[i] != 1 || w->pad_begin[i] != 0)
+            return false;
+    return w->kernel[2] > 1 && w->dilation[2] == 1 && w->in[2] >= 1 && w->out[2] >= 1 &&
+           w->pad_begin[2] >= 0 && w->pad_begin[2] < w->kernel[2] &&
+           line_of(w) < w->in[2] + w->pad_begin[2] + w->kernel[2];
+}
+
+static int64_t places_of(const struct kernel_conv *s)
+{
+    return s->batch * s->window.out[0] * s->window.out[1] * s->window.out[2];
+}
+
 static struct kernel_gemm product_of(const struct kernel_conv *s)
 {
-    const int64_t *out = s->window.out;
-
-    return (struct kernel_gemm){.m = s->batch * out[0] * out[1] * out[2],
+    return (struct kernel_gemm){.m = is_along_line(s) ? s->window.out[2] : places_of(s),
                                 .n = s->filters,
                                 .k = taps_of(s) * s->channels,
                                 .trans_b = true,
@@ -50,14 +76,16 @@ static bool is_possible(const struct kernel_conv *s, bool has_residual, struct g
     static const struct kernel_activation none;
     struct kernel_gemm product = product_of(s);
 
-    return s->types.weights != KERNEL_F32 && !s->is_transposed && s->channels_last &&
-           s->groups == 1 && product.m >= 1 && product.m <= PLACES_MAX && product.n >= 1 &&
-           product.n * product.k >= WEIGHTS_MIN && s->activation.kind < KERNEL_UNARY_COUNT &&
+    if (s->types.weights == KERNEL_F32 ? !is_along_line(s) : places_of(s) > PLACES_MAX)
+        return false;
+    return !s->is_transposed && s->channels_last && s->groups == 1 && s->batch >= 1 &&
+           product.m >= 1 && product.n >= 1 && product.n * product.k >= WEIGHTS_MIN &&
+           s->activation.kind < KERNEL_UNARY_COUNT &&
            gemm_panels_init(panels, &product, has_residual ? &none : &s->activation);
 }
 
-const char *conv_panels_prefer(const struct kernel_conv *shape,
-                               char out_name[KERNEL_CONV_VERSION_BYTES])
+static const char *name_of(const struct kernel_conv *shape,
+                           char out_name[KERNEL_CONV_VERSION_BYTES])
 {
     struct gemm_panels panels;
 
@@ -67,11 +95,27 @@ const char *conv_panels_prefer(const struct kernel_conv *shape,
     return out_name;
 }
 
+/* Weights of f32: where those of oneDNN's kernels have parts of registers, or more than the caches hold. */
+static bool is_worth(const struct kernel_conv *s)
+{
+    enum { LANES = 8, LEAST_DEPTH = 128, MANY_WEIGHTS = 1 << 19 };
+    struct kernel_gemm product = product_of(s);
+
+    return product.k >= LEAST_DEPTH && (s->channels % LANES != 0 || s->filters % LANES != 0 ||
+                                        product.n * product.k >= MANY_WEIGHTS);
+}
+
+const char *conv_panels_prefer(const struct kernel_conv *shape,
+                               char out_name[KERNEL_CONV_VERSION_BYTES])
+{
+    return shape->types.weights != KERNEL_F32 || is_worth(shape) ? name_of(shape, out_name) : NULL;
+}
+
 void conv_panels_list(const struct kernel_conv *shape, struct kernel_conv_versions *versions)
 {
     struct kernel_conv_version *version = &versions->items[versions->count];
 
-    if (versions->count == KERNEL_CONV_VERSIONS_MAX || !conv_panels_prefer(shape, version->name))
+    if (versions->count == KERNEL_CONV_VERSIONS_MAX || !name_of(shape, version->name))
         return;
     version->is_reference = false;
     version->is_reproducible = true;
@@ -116,10 +160,39 @@ static void unroll(const struct kernel_conv *s, float *to, const float *x)
                     to = unroll_place(s, to, x, at);
 }
 
+/* An image of one axis between zeros, as far as windows reach; x itself where they stay within it. */
+static const float *between_zeros(const struct panels_plan *plan, float *to, const float *x)
+{
+    const struct kernel_window *w = &plan->shape.window;
+    int64_t begin = w->pad_begin[2] < plan->line ? w->pad_begin[2] : plan->line;
+    int64_t count = plan->line - begin < w->in[2] ? plan->line - begin : w->in[2];
+    size_t unit = (size_t)plan->shape.channels;
+
+    if (begin == 0 && count == plan->line)
+        return x;
+    memset(to, 0, (size_t)begin * unit * sizeof(*to));
+    memcpy(to + (size_t)begin * unit, x, (size_t)count * unit * sizeof(*to));
+    memset(to + (size_t)(begin + count) * unit, 0,
+           (size_t)(plan->line - begin - count) * unit * sizeof(*to));
+    return to;
+}
+
+static void run_lines(const struct panels_plan *plan, float *y, const float *x, float *image)
+{
+    const struct kernel_conv *s = &plan->shape;
+
+    for (int64_t b = 0; b < s->batch; b++) {
+        gemm_panels_run(&plan->panels, y, between_zeros(plan, image, x), plan->weights, plan->bias);
+        x += s->window.in[2] * s->channels;
+        y += plan->panels.m * plan->panels.n;
+    }
+}
+
 static int run(struct kernel_conv_plan *base, void *y, const void *x, void *workspace)
 {
     struct panels_plan *plan = (struct panels_plan *)base;
-    size_t count = (size_t)(plan->panels.m * plan->panels.n);
+    size_t images = plan->is_line ? (size_t)plan->shape.batch : 1;
+    size_t count = images * (size_t)(plan->panels.m * plan->panels.n);
     struct kernel_broadcast flat = {
         .rank = 1, .dims = {(int64_t)count}, .a_stride = {1}, .b_stride = {1}};
     void *product = plan->has_residual ? (char *)workspace + plan->product_offset : y;
@@ -128,12 +201,23 @@ static int run(struct kernel_conv_plan *base, void *y, const void *x, void *work
         unroll(&plan->shape, workspace, x);
         x = workspace;
     }
-    gemm_panels_run(&plan->panels, product, x, base->weights, plan->bias);
+    if (plan->is_line)
+        run_lines(plan, product, x, workspace);
+    else
+        gemm_panels_run(&plan->panels, product, x, plan->weights, plan->bias);
     if (plan->has_residual)
         plan->add(y, y, product, &flat);
     if (plan->activate)
         plan->activate(y, y, count, plan->shape.activation.a, plan->shape.activation.b);
     return 0;
+}
+
+static void place(struct kernel_conv_plan *base, float *weights, float *bias)
+{
+    struct panels_plan *plan = (struct panels_plan *)base;
+
+    plan->weights = weights;
+    plan->bias = bias;
 }
 
 static void destroy(struct kernel_conv_plan *plan)
@@ -153,23 +237,37 @@ static bool is_pointwise(const struct kernel_conv *s)
     return true;
 }
 
-/* Channels of a tap side by side, as they are unrolled. NULL without memory; the caller frees it. */
-static uint16_t *turn(const struct kernel_conv *s, const uint16_t *w)
-{
-    int64_t taps = taps_of(s);
-    uint16_t *turned = malloc((size_t)(s->filters * s->channels * taps) * sizeof(*turned) + 1);
+#define TURN(type)                                                                                 \
+    static void turn_##type(const struct kernel_conv *s, type *restrict to,                        \
+                            const type *restrict w)                                                \
+    {                                                                                              \
+        int64_t taps = taps_of(s);                                                                 \
+                                                                                                   \
+        for (int64_t f = 0; f < s->filters; f++, to += taps * s->channels)                         \
+            for (int64_t c = 0; c < s->channels; c++, w += taps)                                   \
+                for (int64_t tap = 0; tap < taps; tap++)                                           \
+                    to[tap * s->channels + c] = w[tap];                                            \
+    }
+TURN(uint16_t)
+TURN(uint32_t)
 
-    for (int64_t f = 0; turned && f < s->filters; f++)
-        for (int64_t c = 0; c < s->channels; c++)
-            for (int64_t tap = 0; tap < taps; tap++)
-                turned[(f * taps + tap) * s->channels + c] = w[(f * s->channels + c) * taps + tap];
+/* Channels of a tap side by side, as they are unrolled. NULL without memory; the caller frees it. */
+static void *turn(const struct kernel_conv *s, const void *w)
+{
+    size_t bytes = kernel_dtype_bytes(s->types.weights);
+    void *turned = malloc((size_t)(s->filters * s->channels * taps_of(s)) * bytes + 1);
+
+    if (turned && bytes == 2)
+        turn_uint16_t(s, turned, w);
+    else if (turned)
+        turn_uint32_t(s, turned, w);
     return turned;
 }
 
 static int set_weights(struct panels_plan *plan, const struct conv_request *request)
 {
     struct kernel_conv_plan *base = &plan->base;
-    uint16_t *turned = NULL;
+    void *turned = NULL;
     float *bias;
 
     base->w_bytes = gemm_panels_weights_bytes(&plan->panels);
@@ -182,7 +280,7 @@ static int set_weights(struct panels_plan *plan, const struct conv_request *requ
     bias = (float *)(void *)((char *)base->weights + base->w_bytes);
     gemm_panels_pack(&plan->panels, base->weights, turned ? turned : request->stored_w, true);
     gemm_panels_pack_bias(&plan->panels, bias, request->bias);
-    plan->bias = bias;
+    place(base, base->weights, bias);
     free(turned);
     return 0;
 }
@@ -190,18 +288,21 @@ static int set_weights(struct panels_plan *plan, const struct conv_request *requ
 static void set_workspace(struct panels_plan *plan)
 {
     const struct gemm_panels *p = &plan->panels;
-    size_t unrolled = plan->unrolls ? (size_t)(p->m * p->k) * sizeof(float) : 0;
+    int64_t images = plan->is_line ? plan->shape.batch : 1;
+    int64_t unrolled = plan->unrolls   ? p->m * p->k
+                       : plan->is_line ? plan->line * plan->shape.channels
+                                       : 0;
 
-    plan->product_offset = conv_round_up(unrolled);
+    plan->product_offset = conv_round_up((size_t)unrolled * sizeof(float));
     plan->base.workspace_bytes = plan->product_offset;
     if (plan->has_residual)
-        plan->base.workspace_bytes += conv_round_up((size_t)(p->m * p->n) * sizeof(float));
+        plan->base.workspace_bytes += conv_round_up((size_t)(images * p->m * p->n) * sizeof(float));
 }
 
 int conv_panels_create(const struct conv_request *request, const char *version,
                        struct kernel_conv_plan **out_plan)
 {
-    static const struct conv_plan_type type = {destroy, run, NULL};
+    static const struct conv_plan_type type = {destroy, run, place};
     const struct kernel_conv *s = request->shape;
     struct panels_plan *plan = calloc(1, sizeof(*plan));
     struct kernel_table table;
@@ -216,7 +317,12 @@ int conv_panels_create(const struct conv_request *request, const char *version,
     kernel_table_init(&table, kernel_best_level());
     plan->base.type = &type;
     plan->shape = *s;
-    plan->unrolls = !is_pointwise(s);
+    plan->is_line = is_along_line(s);
+    plan->unrolls = !plan->is_line && !is_pointwise(s);
+    if (plan->is_line) {
+        plan->line = line_of(&s->window);
+        plan->panels.a_line = s->window.stride[2] * s->channels;
+    }
     plan->has_residual = request->has_residual;
     plan->add = table.binary[KERNEL_ADD][KERNEL_F32].fn;
     if (request->has_residual && s->activation.kind != KERNEL_IDENTITY)

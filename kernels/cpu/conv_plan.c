@@ -46,6 +46,8 @@ static int create(const struct conv_request *request, const char *version,
         rc = conv_spread_create(request, version, out_plan);
     if (rc == -ENOTSUP && version)
         rc = conv_padded_create(request, version, out_plan);
+    if (rc == -ENOTSUP && version && request->shape->types.weights == KERNEL_F32)
+        rc = conv_panels_create(request, version, out_plan);
     if (rc == -ENOTSUP && version)
         rc = conv_merged_create(request, version, out_plan);
     return rc == -ENOTSUP ? conv_dnnl_create(request, version, out_plan) : rc;

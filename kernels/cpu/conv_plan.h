@@ -100,7 +100,8 @@ int conv_merged_create(const struct conv_request *request, const char *version,
 const char *conv_merged_prefer(const struct kernel_conv *shape, bool has_bias, bool has_residual,
                                char out_name[KERNEL_CONV_VERSION_BYTES]);
 
-/** Of weights of half precision, on images of few places, by a product; the same. Weights stay as they are stored. */
+/** By a product, of weights of half precision on images of few places, and along lines; the same. Weights stay as they
+ *  are stored. */
 void conv_panels_list(const struct kernel_conv *shape, struct kernel_conv_versions *versions);
 int conv_panels_create(const struct conv_request *request, const char *version,
                        struct kernel_conv_plan **out_plan);

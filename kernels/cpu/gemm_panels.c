@@ -243,17 +243,17 @@ static void multiply_panel(const struct part *part, int64_t panel, const float *
     const struct gemm_panels *p = part->task->panels;
     int64_t first = panel * p->width, count = p->n - first < p->width ? p->n - first : p->width;
     float *y = part->task->y + part->row * p->n + first;
-    const float *a = part->task->a + part->row * p->k + part->k;
+    const float *a = part->task->a + part->row * p->a_line + part->k;
     /* Each tile fetches its share of the next part, so that it comes while all of them are computed. */
     int64_t line = p->width * (int64_t)kernel_dtype_bytes(p->dtype);
     int64_t step = round_up(line * TILE_ROWS, part->rows) / part->rows;
     const char *next = next_place(part, panel);
 
     for (int64_t row = 0, rows; row < part->rows; row += rows) {
-        struct tile t = {.a = a + row * p->k,
+        struct tile t = {.a = a + row * p->a_line,
                          .b = b,
                          .start = part->k > 0 ? y + row * p->n : part->task->bias + first,
-                         .a_line = p->k,
+                         .a_line = p->a_line,
                          .start_line = part->k > 0 ? p->n : 0,
                          .y_line = p->n,
                          .depth = part->depth,
@@ -318,6 +318,7 @@ bool gemm_panels_init(struct gemm_panels *panels, const struct kernel_gemm *shap
         .m = shape->m,
         .n = shape->n,
         .k = shape->k,
+        .a_line = shape->k,
         .width = ISA_BYTES_portable / 2,
         .dtype = shape->types.weights,
         .activation = *activation,

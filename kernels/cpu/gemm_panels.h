@@ -12,6 +12,8 @@
 
 struct gemm_panels {
     int64_t m, n, k;
+    int64_t
+        a_line; /* from a row of a to the next: k, until the caller says otherwise; rows may overlap */
     int64_t width; /* columns of a panel */
     enum kernel_dtype dtype;
     struct kernel_activation activation;

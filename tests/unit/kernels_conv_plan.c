@@ -32,6 +32,9 @@ static const struct sample padded[] = {
     {"wide window", 8, 8, {6, 40}, {3, 39}, {1, 1}, {1, 19}, {1, 19}, true, RELU, false},
     {"wide, by 2", 16, 24, {7, 60}, {2, 31}, {2, 2}, {0, 15}, {3, 14}, false, NONE, false},
     {"wide, beyond", 8, 8, {1, 9}, {1, 11}, {1, 1}, {0, 30}, {2, 30}, true, CLIP, true},
+    {"line", 60, 90, {1, 40}, {1, 9}, {1, 1}, {0, 4}, {0, 4}, true, RELU, false},
+    {"line, by 3", 64, 33, {1, 50}, {1, 8}, {1, 3}, {0, 7}, {0, 2}, false, CLIP, false},
+    {"line, no pads", 64, 32, {1, 20}, {1, 3}, {1, 1}, {0, 0}, {0, 0}, true, NONE, false},
     {"columns", 8, 16, {6, 5}, {3, 1}, {1, 1}, {1, 2}, {1, 2}, true, RELU, false},
 };
 
