@@ -35,11 +35,15 @@ typedef void dequantize_fn(void *y, const void *x, const void *scale, const void
 typedef void quantize_dynamic_fn(uint8_t *y, float *scale, uint8_t *zero, const float *x,
                                  size_t count);
 
+/** y[i] = table[x[i]], of 256 bytes; y may be x. */
+typedef void lookup_fn(uint8_t *y, const uint8_t *x, const uint8_t *table, size_t count);
+
 /* See KERNEL_DECLARE(). */
 #define QUANTIZE_KERNELS(KERNEL)                                                                   \
     KERNEL(quantize, EACH);                                                                        \
     KERNEL(dequantize, EACH);                                                                      \
-    KERNEL(quantize_dynamic, EACH)
+    KERNEL(quantize_dynamic, EACH);                                                                \
+    KERNEL(lookup, EACH)
 QUANTIZE_KERNELS(KERNEL_DECLARE);
 
 #endif

@@ -80,3 +80,9 @@ void quantize_dynamic_ref(uint8_t *y, float *scale, uint8_t *zero, const float *
         y[i] = (uint8_t)saturate(number, KERNEL_U8);
     }
 }
+
+void lookup_ref(uint8_t *y, const uint8_t *x, const uint8_t *table, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        y[i] = table[x[i]];
+}

@@ -93,6 +93,22 @@ static void check_quantize_dynamic(struct test *test, const struct kernel_table 
             test_fail(test, "element %zu was %g and is %d", i, (double)x[i], (int)y[i]);
 }
 
+static void check_lookup(struct test *test, const struct kernel_table *table)
+{
+    size_t count = (size_t)test_range(test, 0, test_chance(test, 8) ? 1 << 17 : 200);
+    uint8_t *bytes = test_input_bytes(test, 256), *x = test_input_bytes(test, count);
+    uint8_t *want = test_output(test, count), *y = test_output(test, count);
+
+    test_describe(test, "%zu elements", count);
+    for (size_t i = 0; i < count && i < 256; i++)
+        x[i] = (uint8_t)(x[i] + i); /* each byte, wherever it stands */
+    TEST_RUN(test, TEST_REF, lookup_ref(want, x, bytes, count));
+    TEST_RUN(test, TEST_NEW, table->lookup.fn(y, x, bytes, count));
+    test_compare_bytes(test, y, want, count);
+    table->lookup.fn(x, x, bytes, count);
+    test_compare_bytes(test, x, want, count);
+}
+
 /* Every number survives the way through a wider type; what lies between two becomes one of them. */
 static void check_cast_small(struct test *test, const struct kernel_table *table)
 {
@@ -133,6 +149,7 @@ const struct test_op test_ops_quantize[] = {
     {"cast_small", check_cast_small, offsetof(struct kernel_table, cast_small)},
     {"quantize", check_quantize, offsetof(struct kernel_table, quantize)},
     {"quantize_exact", check_quantize_exact, offsetof(struct kernel_table, quantize)},
+    {"lookup", check_lookup, offsetof(struct kernel_table, lookup)},
     {"quantize_dynamic", check_quantize_dynamic, offsetof(struct kernel_table, quantize_dynamic)},
 };
 const size_t test_ops_quantize_count = sizeof(test_ops_quantize) / sizeof(test_ops_quantize[0]);
