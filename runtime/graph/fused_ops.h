@@ -5,5 +5,6 @@
 
 #define CHAIN_OP_TYPE      "FusedElementwise" /* of pass_fuse_chains() */
 #define PREPROCESS_OP_TYPE "FusedPreprocess"  /* of pass_preprocess() */
+#define LOOKUP_OP_TYPE     "FusedLookup"      /* of pass_fold_quantised(): bytes, table of 256 */
 
 #endif

@@ -28,6 +28,7 @@ const size_t op_row_count = sizeof(op_rows) / sizeof(op_rows[0]);
 static const struct op_row made_rows[] = {
     {CHAIN_OP_TYPE, 0, 0, INPUTS_ANY, 1, NULL, "", &chain, LAYOUT_ANY, 1},
     {PREPROCESS_OP_TYPE, 0, 0, INPUTS_ANY, 1, NULL, "", &preprocess, LAYOUT_ANY, 1},
+    {LOOKUP_OP_TYPE, 0, 2, 2, 1, NULL, "", &lookup, LAYOUT_ROW_MAJOR, 1},
 };
 
 /* Operators of other people's libraries. */

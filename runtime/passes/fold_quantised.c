@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operators between DequantizeLinear and QuantizeLinear, as quantisers write them, become operators
  * over integers: Conv, MatMul and Gemm their quantised forms, what only moves or compares elements
- * itself. */
+ * itself, functions of one operand a table of their results. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
+#include "runtime/ops/call/call.h"
 #include "runtime/passes/pass.h"
 
 static bool is_plain_op(const struct node *node, const char *op_type)
@@ -344,7 +345,78 @@ static int fold_concat(struct graph *graph, struct node *node)
     return replace(graph, node, &end, "Concat", inputs, node->input_count);
 }
 
-int pass_fold_quantised(struct graph *graph, struct diag *diag)
+/* Functions */
+
+/* Whether each element of its float32 result depends on that of its first input alone. */
+static bool is_function(const struct node *node)
+{
+    const struct value *x = node_input(node, 0);
+
+    if (!node || !is_plain_op(node, node->op_type) || !x || x->data || x->dtype != DTYPE_F32 ||
+        node->output_count != 1 || node->outputs[0]->dtype != DTYPE_F32)
+        return false;
+    for (uint32_t i = 1; i < node->input_count; i++)
+        if (node->inputs[i] && !node->inputs[i]->data)
+            return false;
+    return strcmp(node->op_type, "Clip") == 0 ||
+           (node->input_count == 1 && call_map_takes(node->op_type, KERNEL_F32));
+}
+
+/* A node that does to x what `like` does to its first input. NULL without memory. */
+static struct value *repeat(struct graph *graph, const struct node *like, struct value *x)
+{
+    struct value *inputs[3] = {x, node_input(like, 1), node_input(like, 2)};
+    struct value *y = graph_add_value(graph, NULL, like->outputs[0]->dtype, &x->shape, NULL);
+    struct node *node =
+        y ? graph_add_node(graph, like->op_type, "", NULL, inputs, like->input_count, &y, 1) : NULL;
+
+    return node && copy_attributes(node, like) == 0 ? y : NULL;
+}
+
+/* What `nodes` make of all bytes, to be computed from constants. NULL without memory. */
+static struct value *make_table(struct graph *graph, const struct node *source,
+                                struct node *const *nodes, uint32_t count)
+{
+    struct value *value =
+        graph_add_value(graph, NULL, source->inputs[0]->dtype, &(struct shape){1, {256}}, NULL);
+    uint8_t *bytes = value ? graph_alloc_data(256) : NULL;
+
+    if (!bytes)
+        return NULL;
+    for (int i = 0; i < 256; i++)
+        bytes[i] = (uint8_t)i;
+    value_set_data(value, bytes);
+    value = repeat(graph, source, value);
+    for (uint32_t i = 0; value && i < count; i++)
+        value = repeat(graph, nodes[i], value);
+    return value;
+}
+
+/* Functions of one operand, from the first on. */
+static int fold_functions(struct graph *graph, struct node *first)
+{
+    enum { MOST = 16 };
+    struct node *nodes[MOST + 1], *node = first, *made;
+    struct value *inputs[2];
+    struct quantity x, y;
+    uint32_t count = 0;
+
+    if (!is_function(first) || !find_source(first->inputs[0], &x) || !is_byte(x.x->dtype) ||
+        x.count != 1)
+        return 0;
+    for (; count < MOST && node && is_function(node); node = only_reader(node->outputs[0]))
+        nodes[count++] = node;
+    if (!is_plain_op(node, "QuantizeLinear") || !take_quantity(node, node->outputs[0], &y) ||
+        y.count != 1 || !is_byte(y.x->dtype))
+        return 0;
+    nodes[count++] = node;
+    inputs[0] = x.x;
+    inputs[1] = make_table(graph, first->inputs[0]->producer, nodes, count);
+    made = inputs[1] ? graph_merge_nodes(graph, nodes, count, LOOKUP_OP_TYPE, inputs, 2) : NULL;
+    return made ? 1 : -ENOMEM;
+}
+
+int pass_fold_quantised(struct graph *graph, bool looks_up, struct diag *diag)
 {
     uint32_t count = graph->node_count;
     int changed = 0;
@@ -357,6 +429,7 @@ int pass_fold_quantised(struct graph *graph, struct diag *diag)
         rc = rc == 0 ? fold_gemm(graph, node) : rc;
         rc = rc == 0 ? fold_move(graph, node) : rc;
         rc = rc == 0 ? fold_concat(graph, node) : rc;
+        rc = rc == 0 && looks_up ? fold_functions(graph, node) : rc;
         if (rc < 0)
             return diag_set(diag, rc, "no memory to optimise the model");
         changed += rc;

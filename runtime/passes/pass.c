@@ -27,7 +27,7 @@ int graph_optimise(struct graph *graph, const struct pass_options *asked, eval_f
 
     /* Quantised weights are constants until they are folded to real ones. */
     if (rc >= 0 && !options->no_inference)
-        rc = pass_fold_quantised(graph, diag);
+        rc = pass_fold_quantised(graph, !options->no_lookups, diag);
     if (rc >= 0 && !options->no_inference)
         rc = pass_fold_constants(graph, options->half != DTYPE_NONE, eval, diag);
     if (rc >= 0 && !options->no_inference)

@@ -35,7 +35,7 @@ static int fold(const struct piece *pieces, const char *op_type, double quantum)
     float *before = build_evaluate(graph, 0, 7), *after;
     int found = 0;
 
-    if (pass_fold_quantised(graph, &diag) < 0 || graph_check(graph, &diag) < 0)
+    if (pass_fold_quantised(graph, true, &diag) < 0 || graph_check(graph, &diag) < 0)
         fail_msg("%s", diag.text);
     after = build_evaluate(graph, 0, 7);
     for (int64_t i = 0; i < shape_elements(&shape); i++)
@@ -258,6 +258,40 @@ static void parts_of_the_same_quanta_are_joined(void **state)
     assert_int_equal(fold(other, "QuantizeLinear", 1e-6), 2);
 }
 
+static void functions_become_tables(void **state)
+{
+    static const struct piece one[PIECES_MAX] = {
+        QUANTISE,
+        REAL,
+        {"HardSigmoid", "r", "", "k"},
+        {"QuantizeLinear", "k; ys:f32 =0.004; yz:i8 =-128", "", "yq"},
+        {"DequantizeLinear", "yq; ys; yz", "", "y"}};
+    static const struct piece several[PIECES_MAX] = {
+        QUANTISE,
+        REAL,
+        {"Tanh", "r", "", "a"},
+        {"Clip", "a; low:f32 =-0.3; high:f32 =0.6", "", "b"},
+        {"Elu", "b", "alpha=0.5", "k"},
+        {"QuantizeLinear", "k; ys:f32 =0.01; z", "", "yq"},
+        {"DequantizeLinear", "yq; ys; z", "", "y"}};
+    static const struct piece shared[PIECES_MAX] = {QUANTISE,
+                                                    REAL,
+                                                    {"Tanh", "r", "", "k"},
+                                                    {"QuantizeLinear", "k; s; z", "", "yq"},
+                                                    {"DequantizeLinear", "yq; s; z", "", "t"},
+                                                    {"Add", "t; k", "", "y"}};
+    static const struct piece variable[PIECES_MAX] = {QUANTISE,
+                                                      REAL,
+                                                      {"Clip", "r; low:f32", "", "k"},
+                                                      {"QuantizeLinear", "k; s; z", "", "yq"},
+                                                      {"DequantizeLinear", "yq; s; z", "", "y"}};
+
+    assert_int_equal(fold(one, LOOKUP_OP_TYPE, 1e-6), 1);
+    assert_int_equal(fold(several, LOOKUP_OP_TYPE, 1e-6), 1);
+    assert_int_equal(fold(shared, LOOKUP_OP_TYPE, 1e-6), 0);
+    assert_int_equal(fold(variable, LOOKUP_OP_TYPE, 1e-6), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -267,6 +301,7 @@ int main(void)
         cmocka_unit_test(a_gemm_becomes_a_quantised_product),
         cmocka_unit_test(what_moves_elements_moves_integers),
         cmocka_unit_test(parts_of_the_same_quanta_are_joined),
+        cmocka_unit_test(functions_become_tables),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

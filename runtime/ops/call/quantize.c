@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear. */
+/* QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear, and what is looked up between them. */
 #include "runtime/ops/call/call.h"
 
 #include <errno.h>
@@ -140,5 +140,33 @@ int call_bind_quantize_dynamic(const struct call_request *request, struct call *
     p->count = (size_t)shape_elements(&request->inputs[0].shape);
     call->version = request->kernels->quantize_dynamic.version;
     call->run = run_dynamic;
+    return 0;
+}
+
+struct lookup_params {
+    lookup_fn *fn;
+    size_t count;
+};
+
+static int run_lookup(const struct call *call)
+{
+    const struct lookup_params *p = call->params;
+
+    p->fn(call->outputs[0], call->inputs[0], call->inputs[1], p->count);
+    return 0;
+}
+
+int call_bind_lookup(const struct call_request *request, struct call *call)
+{
+    struct lookup_params *p;
+    int rc = call_params(request, call, sizeof(*p));
+
+    if (rc < 0)
+        return rc;
+    p = call->params;
+    p->fn = request->kernels->lookup.fn;
+    p->count = (size_t)shape_elements(&request->inputs[0].shape);
+    call->version = request->kernels->lookup.version;
+    call->run = run_lookup;
     return 0;
 }
