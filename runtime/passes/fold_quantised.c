@@ -362,23 +362,23 @@ static bool is_function(const struct node *node)
            (node->input_count == 1 && call_map_takes(node->op_type, KERNEL_F32));
 }
 
-/* A node that does to x what `like` does to its first input. NULL without memory. */
-static struct value *repeat(struct graph *graph, const struct node *like, struct value *x)
+/* A node that does what `like` does, to 256 elements; second: in place of its second input, unless NULL. NULL without
+ * memory. */
+static struct value *repeat(struct graph *graph, const struct node *like, struct value *first,
+                            struct value *second)
 {
-    struct value *inputs[3] = {x, node_input(like, 1), node_input(like, 2)};
-    struct value *y = graph_add_value(graph, NULL, like->outputs[0]->dtype, &x->shape, NULL);
+    struct value *inputs[3] = {first, second ? second : node_input(like, 1), node_input(like, 2)};
+    struct value *y = graph_add_value(graph, NULL, like->outputs[0]->dtype, &first->shape, NULL);
     struct node *node =
         y ? graph_add_node(graph, like->op_type, "", NULL, inputs, like->input_count, &y, 1) : NULL;
 
     return node && copy_attributes(node, like) == 0 ? y : NULL;
 }
 
-/* What `nodes` make of all bytes, to be computed from constants. NULL without memory. */
-static struct value *make_table(struct graph *graph, const struct node *source,
-                                struct node *const *nodes, uint32_t count)
+/* All bytes. NULL without memory. */
+static struct value *all_bytes(struct graph *graph, enum dtype dtype)
 {
-    struct value *value =
-        graph_add_value(graph, NULL, source->inputs[0]->dtype, &(struct shape){1, {256}}, NULL);
+    struct value *value = graph_add_value(graph, NULL, dtype, &(struct shape){1, {256}}, NULL);
     uint8_t *bytes = value ? graph_alloc_data(256) : NULL;
 
     if (!bytes)
@@ -386,34 +386,91 @@ static struct value *make_table(struct graph *graph, const struct node *source,
     for (int i = 0; i < 256; i++)
         bytes[i] = (uint8_t)i;
     value_set_data(value, bytes);
-    value = repeat(graph, source, value);
-    for (uint32_t i = 0; value && i < count; i++)
-        value = repeat(graph, nodes[i], value);
     return value;
+}
+
+/* `nodes`, the last of which quantises, become a lookup in what is to be computed of constants; table: NULL
+ * without memory. */
+static int look_up(struct graph *graph, struct node *const *nodes, uint32_t count, struct value *x,
+                   struct value *table)
+{
+    struct value *inputs[] = {x, table};
+
+    return table && graph_merge_nodes(graph, nodes, count, LOOKUP_OP_TYPE, inputs, 2) ? 1 : -ENOMEM;
+}
+
+static bool is_byte_quantiser(const struct node *node)
+{
+    struct quantity y;
+
+    return is_plain_op(node, "QuantizeLinear") && take_quantity(node, node->outputs[0], &y) &&
+           y.count == 1 && is_byte(y.x->dtype);
+}
+
+static bool find_bytes(const struct value *value, struct quantity *out_quantity)
+{
+    return find_source(value, out_quantity) && is_byte(out_quantity->x->dtype) &&
+           out_quantity->count == 1;
 }
 
 /* Functions of one operand, from the first on. */
 static int fold_functions(struct graph *graph, struct node *first)
 {
     enum { MOST = 16 };
-    struct node *nodes[MOST + 1], *node = first, *made;
-    struct value *inputs[2];
-    struct quantity x, y;
+    struct node *nodes[MOST + 1], *node = first;
+    struct value *table;
+    struct quantity x;
     uint32_t count = 0;
 
-    if (!is_function(first) || !find_source(first->inputs[0], &x) || !is_byte(x.x->dtype) ||
-        x.count != 1)
+    if (!is_function(first) || !find_bytes(first->inputs[0], &x))
         return 0;
     for (; count < MOST && node && is_function(node); node = only_reader(node->outputs[0]))
         nodes[count++] = node;
-    if (!is_plain_op(node, "QuantizeLinear") || !take_quantity(node, node->outputs[0], &y) ||
-        y.count != 1 || !is_byte(y.x->dtype))
+    if (!is_byte_quantiser(node))
         return 0;
     nodes[count++] = node;
-    inputs[0] = x.x;
-    inputs[1] = make_table(graph, first->inputs[0]->producer, nodes, count);
-    made = inputs[1] ? graph_merge_nodes(graph, nodes, count, LOOKUP_OP_TYPE, inputs, 2) : NULL;
-    return made ? 1 : -ENOMEM;
+    table = all_bytes(graph, x.x->dtype);
+    table = table ? repeat(graph, first->inputs[0]->producer, table, NULL) : NULL;
+    for (uint32_t i = 0; table && i < count; i++)
+        table = repeat(graph, nodes[i], table, NULL);
+    return look_up(graph, nodes, count, x.x, table);
+}
+
+static bool is_lookup_of(const struct value *value, const struct value *x)
+{
+    return is_plain_op(value->producer, LOOKUP_OP_TYPE) && value->producer->inputs[0] == x;
+}
+
+/* What part of an operator is of all bytes of x. NULL without memory. */
+static struct value *table_of(struct graph *graph, const struct value *part,
+                              const struct quantity *q, const struct value *x)
+{
+    struct value *bytes = q->x == x ? all_bytes(graph, x->dtype) : q->x->producer->inputs[1];
+
+    return bytes ? repeat(graph, part->producer, bytes, NULL) : NULL;
+}
+
+/* A tensor with what was looked up of its own elements, as in x * sigmoid(x): one lookup. */
+static int fold_with_lookup(struct graph *graph, struct node *node)
+{
+    struct quantity a, b;
+    struct value *x, *tables[2], *table = NULL;
+    struct node *nodes[2] = {node};
+
+    if (!(is_plain_op(node, "Mul") || is_plain_op(node, "Add")) || node->input_count != 2 ||
+        !find_bytes(node->inputs[0], &a) || !find_bytes(node->inputs[1], &b))
+        return 0;
+    x = is_lookup_of(b.x, a.x) ? a.x : is_lookup_of(a.x, b.x) ? b.x : NULL;
+    nodes[1] = only_reader(node->outputs[0]);
+    if (!x || !is_byte_quantiser(nodes[1]))
+        return 0;
+    tables[0] = table_of(graph, node->inputs[0], &a, x);
+    tables[1] = table_of(graph, node->inputs[1], &b, x);
+    if (tables[0] && tables[1])
+        table = repeat(graph, node, tables[0], tables[1]);
+    if (table)
+        table = repeat(graph, nodes[1], table, NULL);
+    return look_up(graph, nodes, 2, x, table);
 }
 
 int pass_fold_quantised(struct graph *graph, bool looks_up, struct diag *diag)
@@ -430,6 +487,7 @@ int pass_fold_quantised(struct graph *graph, bool looks_up, struct diag *diag)
         rc = rc == 0 ? fold_move(graph, node) : rc;
         rc = rc == 0 ? fold_concat(graph, node) : rc;
         rc = rc == 0 && looks_up ? fold_functions(graph, node) : rc;
+        rc = rc == 0 && looks_up ? fold_with_lookup(graph, node) : rc;
         if (rc < 0)
             return diag_set(diag, rc, "no memory to optimise the model");
         changed += rc;

@@ -286,7 +286,31 @@ static void functions_become_tables(void **state)
                                                       {"QuantizeLinear", "k; s; z", "", "yq"},
                                                       {"DequantizeLinear", "yq; s; z", "", "y"}};
 
+    static const struct piece silu[PIECES_MAX] = {
+        QUANTISE,
+        REAL,
+        {"Sigmoid", "r", "", "a"},
+        {"QuantizeLinear", "a; ss:f32 =0.004; sz:u8 =0", "", "aq"},
+        {"DequantizeLinear", "aq; ss; sz", "", "b"},
+        {"Mul", "b; r", "", "k"},
+        {"QuantizeLinear", "k; ys:f32 =0.008; yz:i8 =-20", "", "yq"},
+        {"DequantizeLinear", "yq; ys; yz", "", "y"}};
+    static const struct piece gate[PIECES_MAX] = {
+        QUANTISE,
+        REAL,
+        {"Sigmoid", "r", "", "a"},
+        {"QuantizeLinear", "a; ss:f32 =0.004; sz:u8 =0", "", "aq"},
+        {"DequantizeLinear", "aq; ss; sz", "", "b"},
+        {"QuantizeLinear", "o:f32 1,2,4,4; s; z", "", "oq"},
+        {"DequantizeLinear", "oq; s; z", "", "c"},
+        {"Mul", "c; b", "", "k"},
+        {"QuantizeLinear", "k; ys:f32 =0.008; yz:i8 =-20", "", "yq"},
+        {"DequantizeLinear", "yq; ys; yz", "", "y"}};
+
     assert_int_equal(fold(one, LOOKUP_OP_TYPE, 1e-6), 1);
+    assert_int_equal(fold(silu, LOOKUP_OP_TYPE, 1e-6), 1);
+    assert_int_equal(fold(silu, "Mul", 1e-6), 1); /* of the table */
+    assert_int_equal(fold(gate, LOOKUP_OP_TYPE, 1e-6), 1);
     assert_int_equal(fold(several, LOOKUP_OP_TYPE, 1e-6), 1);
     assert_int_equal(fold(shared, LOOKUP_OP_TYPE, 1e-6), 0);
     assert_int_equal(fold(variable, LOOKUP_OP_TYPE, 1e-6), 0);
