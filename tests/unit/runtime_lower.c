@@ -54,6 +54,61 @@ static void learned_models_are_checked(void **state)
     }
 }
 
+#define MOE     "x:f32 2,4; r:f32 2,3; w:f32 3,8,4; -; v:f32 3,4,8"
+#define QUERIES "q:f32 1,1,8; k:f32 1,1,8; v:f32 1,1,8; -; -; l:i32 1; t:i32"
+#define TURNED  "x:f32 1,2,3,4; p:i64 3,1,3; c:f32 9,2; s:f32 9,2"
+
+/* Of ONNX Runtime's own domain, and of the first operator sets. */
+static void what_of_others_is_not_done_is_named(void **state)
+{
+    static const struct {
+        const char *type, *inputs, *attributes, *text;
+    } cases[] = {
+        {"MoE", "x:f32 2,4; r:f32 2,3; w:f32; -; v:f32 3,4,8", "k=1", "weights is not known"},
+        {"MoE", MOE, "activation_type='swiglu'", "its gates are in no product"},
+        {"MoE", MOE, "activation_type='geglu'", "its activation is 'geglu'"},
+        {"MoE", MOE, "use_sparse_mixer=1", "attribute use_sparse_mixer is set"},
+        {"QMoE", "x:f32 2,4; r:f32 2,3; w:u8 3,8,2; s:f32 3,8; -; v:u8 3,4,4; t:f32 3,4", "k=1",
+         "not constant whole numbers"},
+        {"MRotaryEmbedding", TURNED, "mrope_section=[9223372036854775807,1,1]", "not three"},
+        {"MRotaryEmbedding", TURNED, "mrope_section=[1,1]", "not three"},
+        {"NhwcConv", "x:f32 1,4,4,2; w:f32", "", "how many axes its input has is not known"},
+        {"UnfoldTensor", "x:f32 2,3", "size=0", "do not fit"},
+        {"UnfoldTensor", "x:f32 2,3", "size=1 dim=5", "do not fit"},
+        {"NGramRepeatBlock", "i:i64 1,2; s:f32 1,3", "ngram_size=0", "is no length"},
+        {"ConvTransposeWithDynamicPads", "x:f32 1,1,2,2; w:f32 1,1,2,2; p:i64 4", "",
+         "its pads are no constant list"},
+        {"BiasSoftmax", "x:f32 2,3; b:f32 2,3", "axis=0", "not known to be the last"},
+        {"GatedRMSNorm", "x:f32 2,4; s:f32 4; g:f32 2,4", "activation='relu'", "is 'relu'"},
+        {"CausalConvWithState", "x:f32 1,2,3; w:f32 2,1,2", "dilation=2", "it is dilated"},
+        {"LinearAttention", "q:f32 1,2,4; k:f32 1,2,4; v:f32 1,2,4", "state_window=2",
+         "attribute state_window is set"},
+        {"MatMulNBits", "x:f32 1,32; w:u8 1,1,16; s:f32 1",
+         "K=32 N=1 bits=4 block_size=32 weight_prepacked=1", "laid out for a device"},
+        {"GroupQueryAttention", QUERIES "; -; -; -; -; -; -; -; n:f32 8",
+         "num_heads=1 kv_num_heads=1", "norms its queries or keys alone"},
+        {"GroupQueryAttention", QUERIES, "num_heads=1 kv_num_heads=1 sliding_window_cache=1",
+         "attribute sliding_window_cache is set"},
+        {"RotaryEmbedding", "x:f32; p:i64; c:f32 4,2; s:f32 4,2", "", "one or two dimensions"},
+        {"Crop", "x:f32 1,1,4,4", "border=[0,9223372036854775807,0,0] scale=[9,9]",
+         "do not fit an image"},
+        {"ImageScaler", "x:f32 1,1,4,4", "scale=0.5", "attribute bias is no list"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        bool is_first =
+            strcmp(cases[i].type, "Crop") == 0 || strcmp(cases[i].type, "ImageScaler") == 0;
+        struct graph *graph = build_graph(is_first ? 7 : 17);
+        struct node *node =
+            build_node(graph, cases[i].type, cases[i].inputs, cases[i].attributes, "y");
+
+        free(node->domain);
+        node->domain = strdup(is_first ? "" : "com.microsoft");
+        build_output(graph, "y");
+        refuse(graph, cases[i].text);
+    }
+}
+
 /* `nodes` Negs one after the other. */
 static struct graph *make_body(int inputs, int nodes)
 {
@@ -444,6 +499,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(learned_models_are_checked),
+        cmocka_unit_test(what_of_others_is_not_done_is_named),
         cmocka_unit_test(sizes_of_other_types_wait_for_the_run),
         cmocka_unit_test(known_conditions_take_their_branch),
         cmocka_unit_test(maps_are_checked),
