@@ -14,11 +14,22 @@ static int compare_starts(const void *a, const void *b)
     return (left->start_ns > right->start_ns) - (left->start_ns < right->start_ns);
 }
 
-/* Lanes are written in order, so that most often there is nothing to sort. */
+/* Lanes are written in order, so that most often there is nothing to sort; where several are written
+ * by turns, each that is late goes back by some places. */
 static void sort_pending(struct interval_array *pending)
 {
+    enum { MOVES_PER_ITEM = 8 };
+    size_t moves = pending->count * MOVES_PER_ITEM;
+
     for (size_t i = 1; i < pending->count; i++) {
-        if (pending->items[i].start_ns < pending->items[i - 1].start_ns) {
+        const struct interval late = pending->items[i];
+        size_t to = i;
+
+        for (; to > 0 && moves > 0 && late.start_ns < pending->items[to - 1].start_ns;
+             to--, moves--)
+            pending->items[to] = pending->items[to - 1];
+        pending->items[to] = late;
+        if (!moves) {
             qsort(pending->items, pending->count, sizeof(*pending->items), compare_starts);
             return;
         }

@@ -146,6 +146,7 @@ struct taking {
     size_t next_try;      /* so many spans are to be cut */
     int64_t cut_ns;       /* parts have been handed over until then, by the time of threads */
     struct stair_cut cut; /* the last one */
+    bool is_ahead;        /* it was of each lane by itself: there is hardly another one next */
     struct launch_key last_key[KEY_KINDS]; /* the greatest of those parts */
 };
 
@@ -154,6 +155,7 @@ struct taking {
 /* Spans of a part are passed over a dozen times: they should stay in a cache. What is done for each
  * op and lane of all there are once a part should stay little beside that. */
 enum { PART_SPANS = 1 << 12, PART_SPANS_PER_ITEM = 4, PATIENCE = 8 };
+enum { CUT_TRIES = 16, TRIES_AHEAD = 3 };
 
 /* Whether no launch of this part may be in an earlier one. */
 static bool keys_grow(struct taking *taking)
@@ -245,6 +247,7 @@ static int try_stairs(struct taking *taking, int64_t later_ns)
     }
     rc = span_bins_cut(&taking->bins, is_before_stairs, taking, taking->answer);
     taking->answer->settled_ns = stair_cut_settled_ns(&taking->cut);
+    taking->is_ahead = true;
     if (taking->bins.count > all / 2)
         taking->next_try = taking->bins.count * 2;
     if (rc == 0)
@@ -260,12 +263,14 @@ static int try_to_cut(struct taking *taking, int64_t later_ns)
     int64_t cut_ns;
     int rc;
 
-    if (!span_bins_find_cut(&taking->bins, later_ns, &cut_ns, &count) ||
+    if (!span_bins_find_cut(&taking->bins, later_ns, taking->is_ahead ? TRIES_AHEAD : CUT_TRIES,
+                            &cut_ns, &count) ||
         count < taking->bins.count / 2 ||
         !stair_cut_parts_launches(&taking->bins, taking->answer, cut_ns))
         return try_stairs(taking, later_ns);
     rc = span_bins_cut(&taking->bins, is_before_time, &cut_ns, taking->answer);
     taking->answer->settled_ns = cut_ns;
+    taking->is_ahead = false;
     if (rc == 0)
         rc = hand_over(taking, cut_ns);
     stair_cut_straight(&taking->cut, cut_ns);
@@ -308,6 +313,7 @@ static int begin_parts(struct taking *taking)
     taking->limit = 0;
     taking->next_try = 0;
     taking->cut_ns = INT64_MIN;
+    taking->is_ahead = false;
     stair_cut_restart(&taking->cut);
     for (int i = 0; i < KEY_KINDS; i++)
         taking->last_key[i] = (struct launch_key){INT64_MIN, INT64_MIN};

@@ -134,8 +134,6 @@ int span_bins_move(struct span_bins *bins, struct spans_answer *answer)
 
 /* --- Parts. --- */
 
-enum { CUT_TRIES = 16 };
-
 /* What stands against a cut. */
 struct crossing {
     int64_t lowest_ns;  /* the first start of those that lie on both sides, or the cut */
@@ -166,12 +164,12 @@ static struct crossing cross(const struct span_bins *bins, int64_t cut_ns)
     return found;
 }
 
-bool span_bins_find_cut(const struct span_bins *bins, int64_t limit_ns, int64_t *out_ns,
+bool span_bins_find_cut(const struct span_bins *bins, int64_t limit_ns, int tries, int64_t *out_ns,
                         size_t *out_count)
 {
     int64_t cut_ns = limit_ns;
 
-    for (int i = 0; i < CUT_TRIES; i++) {
+    for (int i = 0; i < tries; i++) {
         struct crossing found = cross(bins, cut_ns);
 
         if (found.lowest_ns < cut_ns) {

@@ -41,11 +41,12 @@ int span_bins_move(struct span_bins *bins, struct spans_answer *answer);
  * The latest time until `limit_ns` that all spans are either before or behind, so that none lies in
  * another one of the other side, nor in one that comes later, which begins at limit_ns or after it.
  *
+ * tries      how often to look at all spans, each time before what lies on both sides
  * out_count  how many begin before it
  *
- * Returns false where it was not found soon.
+ * Returns false where it was not found so soon.
  */
-bool span_bins_find_cut(const struct span_bins *bins, int64_t limit_ns, int64_t *out_ns,
+bool span_bins_find_cut(const struct span_bins *bins, int64_t limit_ns, int tries, int64_t *out_ns,
                         size_t *out_count);
 
 /** As span_bins_move(), those that are before a cut, into answer->spans, which is empty. */

@@ -94,7 +94,7 @@ static bool is_sorted(const struct span *items, size_t count, bool *out_is_by_la
  * where that would move more than some times what there is; keys are in another order then. */
 static bool insert_late(struct key *keys, size_t count)
 {
-    enum { MOVES_PER_KEY = 4 };
+    enum { MOVES_PER_KEY = 32 };
     size_t left = count * MOVES_PER_KEY;
 
     for (size_t i = 1; i < count; i++) {
