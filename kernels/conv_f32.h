@@ -48,7 +48,8 @@ typedef void conv_f32_fn(float *y, const float *x, const float *w, const float *
 /**
  * A convolution whose weights were brought into the order that one kernel wants.
  *
- * Winograd's are for channels_last images only. Made and run by threads whose kernel_threads() are
+ * Winograd's, and most others, are for channels_last images only; row-major ones are turned before and
+ * after ("turned:"). Made and run by threads whose kernel_threads() are
  * the same, run by one thread at a time. Tolerance as above; of Winograd's twice that with the
  * largest sum of the images, because an output is made of neighbours' products that cancel out.
  * What is not finite is in neighbours' results, too; of merged groups ("merged:") in those of the groups that are

@@ -282,14 +282,18 @@ static bool take_kernel(void *user, dnnl_primitive_desc_t desc, const char *name
     return true;
 }
 
-/* The one that is expected to be fastest; an empty name: none. */
-static struct kernel_conv_version first_of(const struct kernel_conv *shape, bool has_bias,
+struct kernel_conv_version conv_dnnl_first(const struct kernel_conv *shape, bool has_bias,
                                            bool has_residual)
 {
     struct kernel_conv_versions versions = {0};
 
     conv_dnnl_list(shape, has_bias, has_residual, false, &versions);
     return versions.count > 0 ? versions.items[0] : (struct kernel_conv_version){.name = ""};
+}
+
+bool conv_dnnl_unrolls(const char *version)
+{
+    return strstr(version, "gemm:") != NULL;
 }
 
 static bool is_direct(const char *name)
@@ -306,9 +310,9 @@ bool conv_dnnl_find_direct(const struct kernel_conv *shape, const struct kernel_
 {
     struct kernel_conv_version kernel;
 
-    if (!strstr(first_of(shape, has_bias, has_residual).name, "gemm:"))
+    if (!conv_dnnl_unrolls(conv_dnnl_first(shape, has_bias, has_residual).name))
         return false;
-    kernel = first_of(inner, has_bias, has_residual);
+    kernel = conv_dnnl_first(inner, has_bias, has_residual);
     if (!is_direct(kernel.name))
         return false;
     *out_version = kernel;

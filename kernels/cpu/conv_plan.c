@@ -3,6 +3,7 @@
 #include "kernels/cpu/conv_plan.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,8 +16,8 @@ static bool is_listed(const struct kernel_conv_versions *versions, const char *n
 }
 
 /* NULL: the first of oneDNN's list. A name that this CPU does not have is on no list. */
-static const char *prefer(const struct kernel_conv *shape, bool has_bias, bool has_residual,
-                          char name[KERNEL_CONV_VERSION_BYTES])
+static const char *prefer_as_it_lies(const struct kernel_conv *shape, bool has_bias,
+                                     bool has_residual, char name[KERNEL_CONV_VERSION_BYTES])
 {
     const char *own = conv_winograd_prefer(shape, name);
 
@@ -31,14 +32,53 @@ static const char *prefer(const struct kernel_conv *shape, bool has_bias, bool h
     return own ? own : conv_dnnl_prefer(shape);
 }
 
+/* What is to compute turned images, where oneDNN would unroll those that there are and not these; an
+ * empty name: nothing. */
+static struct kernel_conv_version prefer_turned(const struct kernel_conv *shape, bool has_bias,
+                                                bool has_residual)
+{
+    struct kernel_conv_version version = {.name = ""};
+    char name[KERNEL_CONV_VERSION_BYTES];
+    struct kernel_conv inner;
+    const char *own;
+
+    if (!conv_turned_inner(shape, &inner) ||
+        !conv_dnnl_unrolls(conv_dnnl_first(shape, has_bias, has_residual).name))
+        return version;
+    own = prefer_as_it_lies(&inner, has_bias, has_residual, name);
+    version = conv_dnnl_first(&inner, has_bias, has_residual);
+    if (own && strncmp(own, "dnnl:", strlen("dnnl:")) != 0) {
+        version.is_reproducible = true; /* our own are */
+        snprintf(version.name, sizeof(version.name), "%s", own);
+    }
+    if (!version.name[0] || conv_dnnl_unrolls(version.name))
+        return (struct kernel_conv_version){.name = ""};
+    conv_turned_name(version.name, name);
+    memcpy(version.name, name, sizeof(name));
+    return version;
+}
+
+static const char *prefer(const struct kernel_conv *shape, bool has_bias, bool has_residual,
+                          char name[KERNEL_CONV_VERSION_BYTES])
+{
+    const char *own = prefer_as_it_lies(shape, has_bias, has_residual, name);
+    struct kernel_conv_version turned;
+
+    if (own)
+        return own;
+    turned = prefer_turned(shape, has_bias, has_residual);
+    memcpy(name, turned.name, sizeof(turned.name));
+    return name[0] ? name : NULL;
+}
+
 static const char *prefer_for(const struct conv_request *request,
                               char name[KERNEL_CONV_VERSION_BYTES])
 {
     return prefer(request->shape, request->bias != NULL, request->has_residual, name);
 }
 
-static int create(const struct conv_request *request, const char *version,
-                  struct kernel_conv_plan **out_plan)
+static int create_as_it_lies(const struct conv_request *request, const char *version,
+                             struct kernel_conv_plan **out_plan)
 {
     int rc = version ? conv_winograd_create(request, version, out_plan) : -ENOTSUP;
 
@@ -53,10 +93,29 @@ static int create(const struct conv_request *request, const char *version,
     return rc == -ENOTSUP ? conv_dnnl_create(request, version, out_plan) : rc;
 }
 
+static int create(const struct conv_request *request, const char *version,
+                  struct kernel_conv_plan **out_plan)
+{
+    const char *inner_name = version ? conv_turned_inner_name(version) : NULL;
+    struct conv_request inner_request = *request;
+    struct kernel_conv_plan *plan = NULL;
+    struct kernel_conv inner;
+    int rc;
+
+    if (!inner_name)
+        return create_as_it_lies(request, version, out_plan);
+    if (!conv_turned_inner(request->shape, &inner))
+        return -ENOTSUP;
+    inner_request.shape = &inner;
+    rc = create_as_it_lies(&inner_request, inner_name, &plan);
+    return rc ? rc : conv_turned_wrap(request, plan, out_plan);
+}
+
 int kernel_conv_plan_list(const struct kernel_conv *shape, bool has_bias, bool has_residual,
                           bool with_slow, struct kernel_conv_versions *out_versions)
 {
     struct kernel_conv_versions all = {0};
+    struct kernel_conv_version turned;
     char name[KERNEL_CONV_VERSION_BYTES];
     const char *preferred = prefer(shape, has_bias, has_residual, name);
 
@@ -68,6 +127,9 @@ int kernel_conv_plan_list(const struct kernel_conv *shape, bool has_bias, bool h
         conv_spread_list(shape, &all);
     conv_padded_list(shape, has_bias, has_residual, &all);
     conv_merged_list(shape, has_bias, has_residual, &all);
+    turned = prefer_turned(shape, has_bias, has_residual);
+    if (turned.name[0] && all.count < KERNEL_CONV_VERSIONS_MAX)
+        all.items[all.count++] = turned;
     for (int i = 0; preferred && i < all.count; i++)
         if (strcmp(all.items[i].name, preferred) == 0)
             out_versions->items[out_versions->count++] = all.items[i];

@@ -45,6 +45,13 @@ void conv_dnnl_list(const struct kernel_conv *shape, bool has_bias, bool has_res
 /** Which of them is expected to be faster than its first; NULL: none. */
 const char *conv_dnnl_prefer(const struct kernel_conv *shape);
 
+/** The first of its list; an empty name: none. */
+struct kernel_conv_version conv_dnnl_first(const struct kernel_conv *shape, bool has_bias,
+                                           bool has_residual);
+
+/** Whether that is a product of unrolled images. */
+bool conv_dnnl_unrolls(const char *version);
+
 /** Where it multiplies unrolled images for `shape` and has a direct kernel for AVX2 for `inner`: that kernel, called by
  *  `prefix` in place of its library's. false: there is nothing to gain by the other. To ask takes a while. */
 bool conv_dnnl_find_direct(const struct kernel_conv *shape, const struct kernel_conv *inner,
@@ -91,6 +98,17 @@ int conv_padded_create(const struct conv_request *request, const char *version,
                        struct kernel_conv_plan **out_plan);
 const char *conv_padded_prefer(const struct kernel_conv *shape, bool has_bias, bool has_residual,
                                char out_name[KERNEL_CONV_VERSION_BYTES]);
+
+/** Row-major images, by a plan for channels last. false: there is none. */
+bool conv_turned_inner(const struct kernel_conv *shape, struct kernel_conv *out_inner);
+
+/** What a plan is called that turns images around one, and the other way; NULL: it does not. */
+void conv_turned_name(const char *inner, char out_name[KERNEL_CONV_VERSION_BYTES]);
+const char *conv_turned_inner_name(const char *version);
+
+/** Makes it of that for channels last, which it owns then, also where it fails. */
+int conv_turned_wrap(const struct conv_request *request, struct kernel_conv_plan *inner,
+                     struct kernel_conv_plan **out_plan);
 
 /** Groups of few channels, several as one; the same. */
 void conv_merged_list(const struct kernel_conv *shape, bool has_bias, bool has_residual,
