@@ -26,6 +26,8 @@ static const char *prefer_as_it_lies(const struct kernel_conv *shape, bool has_b
     if (!own)
         own = conv_spread_prefer(shape, name);
     if (!own)
+        own = conv_added_prefer(shape, name);
+    if (!own)
         own = conv_padded_prefer(shape, has_bias, has_residual, name);
     if (!own)
         own = conv_merged_prefer(shape, has_bias, has_residual, name);
@@ -85,6 +87,8 @@ static int create_as_it_lies(const struct conv_request *request, const char *ver
     if (rc == -ENOTSUP && version)
         rc = conv_spread_create(request, version, out_plan);
     if (rc == -ENOTSUP && version)
+        rc = conv_added_create(request, version, out_plan);
+    if (rc == -ENOTSUP && version)
         rc = conv_padded_create(request, version, out_plan);
     if (rc == -ENOTSUP && version && request->shape->types.weights == KERNEL_F32)
         rc = conv_panels_create(request, version, out_plan);
@@ -123,8 +127,10 @@ int kernel_conv_plan_list(const struct kernel_conv *shape, bool has_bias, bool h
     conv_dnnl_list(shape, has_bias, has_residual, with_slow, &all);
     conv_winograd_list(shape, &all);
     conv_panels_list(shape, &all);
-    if (!has_residual)
+    if (!has_residual) {
         conv_spread_list(shape, &all);
+        conv_added_list(shape, &all);
+    }
     conv_padded_list(shape, has_bias, has_residual, &all);
     conv_merged_list(shape, has_bias, has_residual, &all);
     turned = prefer_turned(shape, has_bias, has_residual);

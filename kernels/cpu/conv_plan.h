@@ -91,6 +91,13 @@ int conv_spread_create(const struct conv_request *request, const char *version,
 const char *conv_spread_prefer(const struct kernel_conv *shape,
                                char out_name[KERNEL_CONV_VERSION_BYTES]);
 
+/** Transposed ones whose windows overlap, without a residual, as products that are added to y; the same. */
+void conv_added_list(const struct kernel_conv *shape, struct kernel_conv_versions *versions);
+int conv_added_create(const struct conv_request *request, const char *version,
+                      struct kernel_conv_plan **out_plan);
+const char *conv_added_prefer(const struct kernel_conv *shape,
+                              char out_name[KERNEL_CONV_VERSION_BYTES]);
+
 /** Those whose pads keep oneDNN from its direct kernels, on images that hold them; the same. */
 void conv_padded_list(const struct kernel_conv *shape, bool has_bias, bool has_residual,
                       struct kernel_conv_versions *versions);
