@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Strided copies: axes that are one run of memory are joined; what is left is a copy of runs, a
- * transposition of two axes, or element by element. */
+/* Strided copies: axes that are one run of memory are joined; what is left is a copy of runs, runs
+ * of one value, a transposition of two axes, or element by element. */
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -20,6 +21,24 @@ struct copy {
     struct kernel_copy shape; /* joined; rank >= 1; the inner axes last */
     int inner_axes;           /* done at once for each of the outer ones: 1, or 2 to transpose */
 };
+
+/* As y has them: what it has side by side is written so. */
+static void sort_axes(struct kernel_copy *s)
+{
+    for (int i = 1; i < s->rank; i++) {
+        int64_t dim = s->dims[i], y_stride = s->y_stride[i], x_stride = s->x_stride[i];
+        int at = i;
+
+        for (; at > 0 && llabs(s->y_stride[at - 1]) < llabs(y_stride); at--) {
+            s->dims[at] = s->dims[at - 1];
+            s->y_stride[at] = s->y_stride[at - 1];
+            s->x_stride[at] = s->x_stride[at - 1];
+        }
+        s->dims[at] = dim;
+        s->y_stride[at] = y_stride;
+        s->x_stride[at] = x_stride;
+    }
+}
 
 static void join_axes(const struct kernel_copy *shape, struct kernel_copy *out_copy)
 {
@@ -75,8 +94,8 @@ static int find_transposition(struct kernel_copy *s)
 {
     int last = s->rank - 1;
 
-    if ((s->element_bytes != 4 && s->element_bytes != 2) || s->rank < 2 || s->y_stride[last] != 1 ||
-        s->x_stride[last] == 1)
+    if (s->element_bytes == 8 || s->rank < 2 || s->y_stride[last] != 1 || s->x_stride[last] == 1 ||
+        s->x_stride[last] == 0)
         return 1;
     for (int i = 0; i < last; i++) {
         int64_t dim = s->dims[i], y_stride = s->y_stride[i];
@@ -115,24 +134,6 @@ static inline void transpose_4x4(float *y, int64_t y_stride, const float *x, int
 #endif
 }
 
-/* At most BLOCK rows; columns in fours, what is left one by one. */
-static void transpose_rows(float *y, int64_t y_stride, const float *x, int64_t x_stride,
-                           int64_t rows, int64_t columns)
-{
-    int64_t whole_rows = rows / 4 * 4, whole = columns / 4 * 4;
-
-    for (int64_t c = 0; c < whole; c += 4) {
-        for (int64_t r = 0; r < whole_rows; r += 4)
-            transpose_4x4(y + r * y_stride + c, y_stride, x + r + c * x_stride, x_stride);
-        for (int64_t r = whole_rows; r < rows; r++)
-            for (int64_t i = c; i < c + 4; i++)
-                y[r * y_stride + i] = x[r + i * x_stride];
-    }
-    for (int64_t c = whole; c < columns; c++)
-        for (int64_t r = 0; r < rows; r++)
-            y[r * y_stride + c] = x[r + c * x_stride];
-}
-
 /* Of elements of two bytes, 8 by 8. */
 static inline void transpose_8x8(uint16_t *y, int64_t y_stride, const uint16_t *x, int64_t x_stride)
 {
@@ -163,22 +164,56 @@ static inline void transpose_8x8(uint16_t *y, int64_t y_stride, const uint16_t *
 #endif
 }
 
-static void transpose_rows_2(uint16_t *y, int64_t y_stride, const uint16_t *x, int64_t x_stride,
-                             int64_t rows, int64_t columns)
+/* Of bytes, 16 by 16. */
+static inline void transpose_16x16(uint8_t *y, int64_t y_stride, const uint8_t *x, int64_t x_stride)
 {
-    int64_t whole_rows = rows / 8 * 8, whole = columns / 8 * 8;
+#if defined(__SSE2__)
+    __m128i a[16], b[16];
 
-    for (int64_t c = 0; c < whole; c += 8) {
-        for (int64_t r = 0; r < whole_rows; r += 8)
-            transpose_8x8(y + r * y_stride + c, y_stride, x + r + c * x_stride, x_stride);
-        for (int64_t r = whole_rows; r < rows; r++)
-            for (int64_t i = c; i < c + 8; i++)
-                y[r * y_stride + i] = x[r + i * x_stride];
+    for (int i = 0; i < 16; i++)
+        a[i] = _mm_loadu_si128((const void *)(x + i * x_stride));
+    /* Register and byte are numbers of four bits: each step moves all eight by one to the left. */
+    for (int step = 0; step < 2; step++) {
+        for (int i = 0; i < 8; i++) {
+            b[2 * i] = _mm_unpacklo_epi8(a[i], a[i + 8]);
+            b[2 * i + 1] = _mm_unpackhi_epi8(a[i], a[i + 8]);
+        }
+        for (int i = 0; i < 8; i++) {
+            a[2 * i] = _mm_unpacklo_epi8(b[i], b[i + 8]);
+            a[2 * i + 1] = _mm_unpackhi_epi8(b[i], b[i + 8]);
+        }
     }
-    for (int64_t c = whole; c < columns; c++)
-        for (int64_t r = 0; r < rows; r++)
-            y[r * y_stride + c] = x[r + c * x_stride];
+    for (int i = 0; i < 16; i++)
+        _mm_storeu_si128((void *)(y + i * y_stride), a[i]);
+#else
+    for (int row = 0; row < 16; row++)
+        for (int column = 0; column < 16; column++)
+            y[row * y_stride + column] = x[row + column * x_stride];
+#endif
 }
+
+/* name(): at most BLOCK rows; squares of `side`, what is left one by one. */
+#define TRANSPOSE_ROWS(name, type, side, square)                                                   \
+    static void name(type *y, int64_t y_stride, const type *x, int64_t x_stride, int64_t rows,     \
+                     int64_t columns)                                                              \
+    {                                                                                              \
+        int64_t whole_rows = rows / (side) * (side), whole = columns / (side) * (side);            \
+                                                                                                   \
+        for (int64_t c = 0; c < whole; c += (side)) {                                              \
+            for (int64_t r = 0; r < whole_rows; r += (side))                                       \
+                square(y + r * y_stride + c, y_stride, x + r + c * x_stride, x_stride);            \
+            for (int64_t r = whole_rows; r < rows; r++)                                            \
+                for (int64_t i = c; i < c + (side); i++)                                           \
+                    y[r * y_stride + i] = x[r + i * x_stride];                                     \
+        }                                                                                          \
+        for (int64_t c = whole; c < columns; c++)                                                  \
+            for (int64_t r = 0; r < rows; r++)                                                     \
+                y[r * y_stride + c] = x[r + c * x_stride];                                         \
+    }
+
+TRANSPOSE_ROWS(transpose_rows_1, uint8_t, 16, transpose_16x16)
+TRANSPOSE_ROWS(transpose_rows_2, uint16_t, 8, transpose_8x8)
+TRANSPOSE_ROWS(transpose_rows_4, float, 4, transpose_4x4)
 
 /* y[2 * i] = x[i], y[2 * i + 1] = x[x_stride + i] */
 static void interleave(float *y, const float *x, int64_t x_stride, int64_t count)
@@ -199,27 +234,72 @@ static void interleave(float *y, const float *x, int64_t x_stride, int64_t count
     }
 }
 
+/* y[i] = x[2 * i], y[y_stride + i] = x[2 * i + 1] */
+static void part(float *y, int64_t y_stride, const float *x, int64_t count)
+{
+    int64_t i = 0;
+
+#if defined(__SSE2__)
+    for (; i + 4 <= count; i += 4) {
+        __m128 low = _mm_loadu_ps(x + 2 * i), high = _mm_loadu_ps(x + 2 * i + 4);
+
+        _mm_storeu_ps(y + i, _mm_shuffle_ps(low, high, _MM_SHUFFLE(2, 0, 2, 0)));
+        _mm_storeu_ps(y + y_stride + i, _mm_shuffle_ps(low, high, _MM_SHUFFLE(3, 1, 3, 1)));
+    }
+#endif
+    for (; i < count; i++) {
+        y[i] = x[2 * i];
+        y[y_stride + i] = x[2 * i + 1];
+    }
+}
+
+#define TRANSPOSE(bytes, type)                                                                     \
+    transpose_rows_##bytes((type *)(void *)y + r * y_stride, y_stride,                             \
+                           (const type *)(const void *)x + r, x_stride, rows, s->dims[column])
+
 static void transpose(char *y, const char *x, const struct kernel_copy *s)
 {
     int column = s->rank - 1, row = s->rank - 2;
     int64_t y_stride = s->y_stride[row], x_stride = s->x_stride[column];
-    bool is_half = s->element_bytes == 2;
 
-    if (!is_half && s->dims[column] == 2 && y_stride == 2) {
-        interleave((float *)y, (const float *)x, x_stride, s->dims[row]);
+    if (s->element_bytes == 4 && s->dims[column] == 2 && y_stride == 2) {
+        interleave((float *)(void *)y, (const float *)(const void *)x, x_stride, s->dims[row]);
         return;
     }
-    for (int64_t r = 0; r < s->dims[row]; r += BLOCK) {
-        int64_t rows = s->dims[row] - r < BLOCK ? s->dims[row] - r : BLOCK;
-
-        if (is_half)
-            transpose_rows_2((uint16_t *)(void *)y + r * y_stride, y_stride,
-                             (const uint16_t *)(const void *)x + r, x_stride, rows,
-                             s->dims[column]);
-        else
-            transpose_rows((float *)(void *)y + r * y_stride, y_stride,
-                           (const float *)(const void *)x + r, x_stride, rows, s->dims[column]);
+    if (s->element_bytes == 4 && s->dims[row] == 2 && x_stride == 2) {
+        part((float *)(void *)y, y_stride, (const float *)(const void *)x, s->dims[column]);
+        return;
     }
+    for (int64_t at = 0; at < s->dims[row]; at += BLOCK) {
+        int64_t left = s->dims[row] - at, r = at, rows = left < BLOCK ? left : BLOCK;
+
+        if (rows < BLOCK && at > 0) { /* again what the one before wrote: a whole block is faster */
+            r = s->dims[row] - BLOCK;
+            rows = BLOCK;
+        }
+        if (s->element_bytes == 1)
+            TRANSPOSE(1, uint8_t);
+        else if (s->element_bytes == 2)
+            TRANSPOSE(2, uint16_t);
+        else
+            TRANSPOSE(4, float);
+    }
+}
+
+/* One element again and again. */
+static void fill_run(char *y, const char *x, size_t element_bytes, size_t bytes)
+{
+    uint64_t value = 0, line[8];
+    size_t at = 0;
+
+    memcpy(&value, x, element_bytes);
+    for (size_t have = element_bytes; have < sizeof(value); have *= 2)
+        value |= value << (8 * have);
+    for (int i = 0; i < 8; i++)
+        line[i] = value;
+    for (; at + sizeof(line) <= bytes; at += sizeof(line))
+        memcpy(y + at, line, sizeof(line));
+    memcpy(y + at, line, bytes - at);
 }
 
 #define STRIDED(type)                                                                              \
@@ -237,6 +317,10 @@ static void copy_run(char *y, const char *x, const struct kernel_copy *s)
 
     if (s->y_stride[last] == 1 && s->x_stride[last] == 1) {
         memcpy(y, x, (size_t)s->dims[last] * s->element_bytes);
+        return;
+    }
+    if (s->y_stride[last] == 1 && s->x_stride[last] == 0) {
+        fill_run(y, x, s->element_bytes, (size_t)s->dims[last] * s->element_bytes);
         return;
     }
     switch (s->element_bytes) {
@@ -304,13 +388,15 @@ static void copy_part(void *argument, int64_t begin, int64_t end)
 
 void copy_portable(void *y, const void *x, const struct kernel_copy *shape)
 {
+    struct kernel_copy sorted = *shape;
     struct copy c = {.y = y, .x = x};
     int64_t outer = 1, inner;
 
     for (int i = 0; i < shape->rank; i++)
         if (shape->dims[i] == 0)
             return;
-    join_axes(shape, &c.shape);
+    sort_axes(&sorted);
+    join_axes(&sorted, &c.shape);
     join_elements(&c);
     inner = (int64_t)c.shape.element_bytes;
     c.inner_axes = find_transposition(&c.shape);

@@ -200,11 +200,17 @@ def images(m):
 
 
 def moves(m):
+    def sizes(*dims):
+        return Const(np.array(dims, np.int64))
+
     return [
         Case("f32, 8x128x1024, 0213", "Transpose", [m.real(8, 128, 16, 64)], {"perm": [0, 2, 1, 3]}),
         Case("f32, 64x1024, along 1", "GatherElements", [m.real(64, 1024), m.whole(1024, 64, 1024)], {"axis": 1}),
         Case("f32, 512x512", "Trilu", [m.real(512, 512)]),
         Case("f32, 1000x768, 512 rows", "Gather", [m.real(1000, 768), m.whole(1000, 512)]),
+        Case("u8, 16x64x196, 021", "Transpose", [m.byte(16, 64, 196)], {"perm": [0, 2, 1]}),
+        Case("f32, 256x1 to 256x1024", "Expand", [m.real(256, 1), sizes(256, 1024)]),
+        Case("f32, 64x56x56, by 2", "SpaceToDepth", [m.real(1, 64, 56, 56)], {"blocksize": 2}),
     ]
 
 

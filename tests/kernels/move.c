@@ -47,6 +47,17 @@ static void check_copy(struct test *test, const struct kernel_table *table)
             s.x_stride[axis] = -s.x_stride[axis];
         }
     }
+    if (s.rank > 1 && test_chance(test, 4)) { /* not as y has them */
+        int i = (int)test_range(test, 0, s.rank - 2), j = s.rank - 1;
+        int64_t dim = s.dims[i], y = s.y_stride[i], other = s.x_stride[i];
+
+        s.dims[i] = s.dims[j];
+        s.y_stride[i] = s.y_stride[j];
+        s.x_stride[i] = s.x_stride[j];
+        s.dims[j] = dim;
+        s.y_stride[j] = y;
+        s.x_stride[j] = other;
+    }
     test_describe(test, "rank %d, %lld elements of %zu bytes from %lld", s.rank,
                   (long long)y_stride, s.element_bytes, (long long)x_stride);
     x = test_input_bytes(test, (size_t)x_stride * s.element_bytes);
