@@ -24,12 +24,12 @@ enum { GRAIN = 1 << 14 };
         _Pragma("omp simd") for (int64_t i = begin; i < end; i++) y[i] = map_##name(x[i], a, b);   \
     }
 
-/* To bool. */
-#define MAP_BOOL(name, type, expression, isa)                                                      \
+/* Of other types. */
+#define MAP_TYPE(name, y_type, type, expression, isa)                                              \
     ISA_TARGET_##isa static void name##_part_##isa(void *argument, int64_t begin, int64_t end)     \
     {                                                                                              \
         const struct map *m = argument;                                                            \
-        uint8_t *y = (uint8_t *)m->y;                                                              \
+        y_type *y = (void *)m->y;                                                                  \
         const type *x = (const void *)m->x;                                                        \
                                                                                                    \
         _Pragma("omp simd") for (int64_t i = begin; i < end; i++) y[i] = (expression);             \
@@ -66,8 +66,9 @@ enum { BLOCK = 512 };
 #define MAP_PART(kind, name, isa) [MAP_##kind] = name##_part_##isa,
 
 #define ALL(isa)                                                                                   \
-    MAP_BOOL(not, uint8_t, x[i] == 0, isa)                                                         \
-    MAP_BOOL(is_nan, float, x[i] != x[i], isa)                                                     \
+    MAP_TYPE(not, uint8_t, uint8_t, x[i] == 0, isa)                                                \
+    MAP_TYPE(bit_not, uint8_t, uint8_t, (uint8_t)~x[i], isa)                                       \
+    MAP_TYPE(is_nan, uint8_t, float, x[i] != x[i], isa)                                            \
     MAP_SINE(sine, 0, sin, isa)                                                                    \
     MAP_SINE(cosine, 1, cos, isa)                                                                  \
     MAP_FUNCTIONS(MAP, isa)                                                                        \
@@ -81,6 +82,9 @@ enum { BLOCK = 512 };
                                                                                                    \
         if (args->op == MAP_NOT)                                                                   \
             team_for((int64_t)count, GRAIN, not_part_##isa, &m);                                   \
+        else if (args->op == MAP_BIT_NOT)                                                          \
+            team_for((int64_t)(count * kernel_dtype_bytes(args->dtype)), GRAIN,                    \
+                     bit_not_part_##isa, &m);                                                      \
         else if (args->op == MAP_IS_NAN && args->dtype == KERNEL_F32)                              \
             team_for((int64_t)count, GRAIN, is_nan_part_##isa, &m);                                \
         else if (args->dtype == KERNEL_F32 && parts[args->op])                                     \
