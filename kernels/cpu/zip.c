@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Comparisons, logic, maxima and powers of two operands, and Where: axes that are one run of memory
+/* Arithmetic, comparisons, logic, maxima and powers of two operands, and Where: axes that are one run of memory
  * are joined, and the innermost loop knows which operand stands still. What is not here is the
  * reference's. */
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -111,6 +112,55 @@ static void start_walk(struct walk *w)
 #define MAX_REAL(a, b)         ((a) != (a) || (b) != (b) ? __builtin_nan("") : (a) > (b) ? (a) : (b))
 #define MIN_REAL(a, b)         ((a) != (a) || (b) != (b) ? __builtin_nan("") : (a) < (b) ? (a) : (b))
 #define PRELU(a, b)            ((a) < 0 ? (a) * (b) : (a))
+#define ADD(a, b)              ((a) + (b))
+#define SUB(a, b)              ((a) - (b))
+#define MUL(a, b)              ((a) * (b))
+#define DIV(a, b)              ((a) / (b))
+#define LEFT(a, b)             ((b) < sizeof(a) * CHAR_BIT ? (a) << (b) : 0)
+#define RIGHT(a, b)            ((b) < sizeof(a) * CHAR_BIT ? (a) >> (b) : 0)
+
+/* Division by 0 gives 0, and the least number by -1 itself. */
+
+ISA_BODY int32_t quotient_i32(int32_t a, int32_t b)
+{
+    int32_t divisor = b == 0 || b == -1 ? 1 : b, negative = (int32_t)(0 - (uint32_t)a);
+    int32_t y = (int32_t)((double)a / (double)divisor); /* exact: there are vectors of it */
+
+    return b == 0 ? 0 : b == -1 ? negative : y;
+}
+
+ISA_BODY int64_t quotient_i64(int64_t a, int64_t b)
+{
+    return b == 0 ? 0 : b == -1 ? (int64_t)(0 - (uint64_t)a) : a / b;
+}
+
+/* The dividend's sign, or the divisor's. */
+
+ISA_BODY int32_t rest_i32(int32_t a, int32_t b)
+{
+    return (int32_t)((uint32_t)a - (uint32_t)quotient_i32(a, b) * (uint32_t)b) * (b != 0);
+}
+
+ISA_BODY int32_t modulo_i32(int32_t a, int32_t b)
+{
+    int32_t rest = rest_i32(a, b), sum = (int32_t)((uint32_t)rest + (uint32_t)b);
+
+    return rest != 0 && (rest ^ b) < 0 ? sum : rest;
+}
+
+ISA_BODY int64_t rest_i64(int64_t a, int64_t b)
+{
+    if (((uint64_t)a | (uint64_t)b) <= UINT32_MAX && b != 0) /* a shorter division */
+        return (uint32_t)a % (uint32_t)b;
+    return b == 0 || b == -1 ? 0 : a % b;
+}
+
+ISA_BODY int64_t modulo_i64(int64_t a, int64_t b)
+{
+    int64_t rest = rest_i64(a, b);
+
+    return rest != 0 && (rest ^ b) < 0 ? rest + b : rest;
+}
 
 #define RUN(name, y_type, x_type, op, isa)                                                         \
     ISA_TARGET_##isa static void name##_##isa(void *out, const void *const x[OPERANDS],            \
@@ -137,6 +187,31 @@ static void start_walk(struct walk *w)
                 y[i] = (y_type)op(a[i * a_step], b[i * b_step]);                                   \
         }                                                                                          \
     }
+
+/* Integers wrap around, so that those of a size are one whatever their sign. */
+#define OF_BITS(bits, isa)                                                                         \
+    RUN(add_##bits, uint##bits##_t, uint##bits##_t, ADD, isa)                                      \
+    RUN(sub_##bits, uint##bits##_t, uint##bits##_t, SUB, isa)                                      \
+    RUN(mul_##bits, uint##bits##_t, uint##bits##_t, MUL, isa)                                      \
+    RUN(and_##bits, uint##bits##_t, uint##bits##_t, AND, isa)                                      \
+    RUN(or_##bits, uint##bits##_t, uint##bits##_t, OR, isa)                                        \
+    RUN(xor_##bits, uint##bits##_t, uint##bits##_t, XOR, isa)                                      \
+    RUN(left_##bits, uint##bits##_t, uint##bits##_t, LEFT, isa)                                    \
+    RUN(right_##bits, uint##bits##_t, uint##bits##_t, RIGHT, isa)
+
+#define REALS(type_name, type, isa)                                                                \
+    RUN(real_add_##type_name, type, type, ADD, isa)                                                \
+    RUN(real_sub_##type_name, type, type, SUB, isa)                                                \
+    RUN(real_mul_##type_name, type, type, MUL, isa)                                                \
+    RUN(real_div_##type_name, type, type, DIV, isa)                                                \
+    RUN(max_##type_name, type, type, MAX_REAL, isa)                                                \
+    RUN(min_##type_name, type, type, MIN_REAL, isa)                                                \
+    RUN(prelu_##type_name, type, type, PRELU, isa)
+
+#define DIVISIONS(type_name, type, isa)                                                            \
+    RUN(quotient_##type_name, type, type, quotient_##type_name, isa)                               \
+    RUN(rest_##type_name, type, type, rest_##type_name, isa)                                       \
+    RUN(modulo_##type_name, type, type, modulo_##type_name, isa)
 
 #define COMPARE(type_name, type, isa)                                                              \
     RUN(equal_##type_name, uint8_t, type, EQUAL, isa)                                              \
@@ -194,6 +269,8 @@ static void start_walk(struct walk *w)
                                                                                                    \
             for (int64_t i = 0; i < count; i++)                                                    \
                 y[i] = c[i] ? a[i] : fixed;                                                        \
+        } else if (step[0] == 0 && step[c[0] ? 1 : 2] == 1) {                                      \
+            memcpy(y, c[0] ? a : b, (size_t)count * sizeof(*y));                                   \
         } else {                                                                                   \
             for (int64_t i = 0; i < count; i++)                                                    \
                 y[i] = c[i * step[0]] ? a[i * step[1]] : b[i * step[2]];                           \
@@ -207,6 +284,15 @@ static void start_walk(struct walk *w)
             less_or_equal_##type_name##_##isa                                                      \
     }
 
+#define REAL_RUNS(name, isa)   [KERNEL_F32] = name##_f32_##isa, [KERNEL_F64] = name##_f64_##isa
+#define SIGNED_RUNS(name, isa) [KERNEL_I32] = name##_i32_##isa, [KERNEL_I64] = name##_i64_##isa
+#define BYTE_RUNS(name, isa)   [KERNEL_U8] = name##_u8_##isa, [KERNEL_I8] = name##_i8_##isa
+#define UNSIGNED_RUNS(name, isa)                                                                   \
+    [KERNEL_U8] = name##_8_##isa, [KERNEL_U32] = name##_32_##isa, [KERNEL_U64] = name##_64_##isa
+#define BIT_RUNS(name, isa)                                                                        \
+    UNSIGNED_RUNS(name, isa), [KERNEL_I8] = name##_8_##isa, [KERNEL_I32] = name##_32_##isa,        \
+                              [KERNEL_I64] = name##_64_##isa
+
 static void begin_zip(struct walk *w, void *y, const void *a, const void *b,
                       const struct kernel_zip_args *s)
 {
@@ -218,15 +304,33 @@ static void begin_zip(struct walk *w, void *y, const void *a, const void *b,
     join_axes(w, s->rank, s->dims, (const int64_t *const[OPERANDS]){s->a_stride, s->b_stride});
 }
 
+static bool is_one_number(const struct kernel_zip_args *s)
+{
+    for (int i = 0; i < s->rank; i++)
+        if (s->b_stride[i] != 0 && s->dims[i] != 1)
+            return false;
+    return true;
+}
+
+/* A number of f64 beside f32 that is one of f32, too: sums and the like, rounded once, are equal. */
+static bool narrows(const void *b, const struct kernel_zip_args *s, float *out_number)
+{
+    double number;
+
+    if (s->op > ZIP_MIN || s->a_type != KERNEL_F32 || s->y_type != KERNEL_F32 ||
+        s->b_type != KERNEL_F64 || !is_one_number(s))
+        return false;
+    memcpy(&number, b, sizeof(number));
+    *out_number = (float)number;
+    return (double)*out_number == number;
+}
+
 /* The one exponent of a power of f32; NaN where there are several. */
 static double exponent_of(const void *b, const struct kernel_zip_args *s)
 {
     double number;
 
-    for (int i = 0; i < s->rank; i++)
-        if (s->b_stride[i] != 0 && s->dims[i] != 1)
-            return (double)NAN;
-    if (s->op != ZIP_POW || s->a_type != KERNEL_F32 || s->y_type != KERNEL_F32)
+    if (!is_one_number(s) || s->op != ZIP_POW || s->a_type != KERNEL_F32 || s->y_type != KERNEL_F32)
         return (double)NAN;
     cast_ref(&number, KERNEL_F64, b, s->b_type, 1);
     return number;
@@ -238,12 +342,17 @@ static double exponent_of(const void *b, const struct kernel_zip_args *s)
     COMPARE(i32, int32_t, isa)                                                                     \
     COMPARE(i64, int64_t, isa)                                                                     \
     COMPARE(u8, uint8_t, isa)                                                                      \
-    RUN(and, uint8_t, uint8_t, AND, isa)                                                           \
-    RUN(or, uint8_t, uint8_t, OR, isa)                                                             \
-    RUN(xor, uint8_t, uint8_t, XOR, isa)                                                           \
-    RUN(max_f32, float, float, MAX_REAL, isa)                                                      \
-    RUN(min_f32, float, float, MIN_REAL, isa)                                                      \
-    RUN(prelu_f32, float, float, PRELU, isa)                                                       \
+    OF_BITS(8, isa)                                                                                \
+    OF_BITS(32, isa)                                                                               \
+    OF_BITS(64, isa)                                                                               \
+    REALS(f32, float, isa)                                                                         \
+    REALS(f64, double, isa)                                                                        \
+    DIVISIONS(i32, int32_t, isa)                                                                   \
+    DIVISIONS(i64, int64_t, isa)                                                                   \
+    RUN(max_u8, uint8_t, uint8_t, MAX, isa)                                                        \
+    RUN(min_u8, uint8_t, uint8_t, MIN, isa)                                                        \
+    RUN(max_i8, int8_t, int8_t, MAX, isa)                                                          \
+    RUN(min_i8, int8_t, int8_t, MIN, isa)                                                          \
     RUN(max_i32, int32_t, int32_t, MAX, isa)                                                       \
     RUN(min_i32, int32_t, int32_t, MIN, isa)                                                       \
     RUN(max_i64, int64_t, int64_t, MAX, isa)                                                       \
@@ -264,16 +373,23 @@ static double exponent_of(const void *b, const struct kernel_zip_args *s)
             [KERNEL_U8] = COMPARES(u8, isa),                                                       \
         };                                                                                         \
         static run_fn *const numbers[ZIP_COUNT][KERNEL_DTYPES] = {                                 \
-            [ZIP_MAX] = {[KERNEL_F32] = max_f32_##isa,                                             \
-                         [KERNEL_I32] = max_i32_##isa,                                             \
-                         [KERNEL_I64] = max_i64_##isa},                                            \
-            [ZIP_MIN] = {[KERNEL_F32] = min_f32_##isa,                                             \
-                         [KERNEL_I32] = min_i32_##isa,                                             \
-                         [KERNEL_I64] = min_i64_##isa},                                            \
-            [ZIP_PRELU] = {[KERNEL_F32] = prelu_f32_##isa},                                        \
-            [ZIP_AND] = {[KERNEL_BOOL] = and_##isa},                                               \
-            [ZIP_OR] = {[KERNEL_BOOL] = or_##isa},                                                 \
-            [ZIP_XOR] = {[KERNEL_BOOL] = xor_##isa},                                               \
+            [ZIP_ADD] = {REAL_RUNS(real_add, isa), BIT_RUNS(add, isa)},                            \
+            [ZIP_SUB] = {REAL_RUNS(real_sub, isa), BIT_RUNS(sub, isa)},                            \
+            [ZIP_MUL] = {REAL_RUNS(real_mul, isa), BIT_RUNS(mul, isa)},                            \
+            [ZIP_DIV] = {REAL_RUNS(real_div, isa), SIGNED_RUNS(quotient, isa)},                    \
+            [ZIP_MAX] = {REAL_RUNS(max, isa), SIGNED_RUNS(max, isa), BYTE_RUNS(max, isa)},         \
+            [ZIP_MIN] = {REAL_RUNS(min, isa), SIGNED_RUNS(min, isa), BYTE_RUNS(min, isa)},         \
+            [ZIP_MOD] = {SIGNED_RUNS(modulo, isa)},                                                \
+            [ZIP_FMOD] = {SIGNED_RUNS(rest, isa)},                                                 \
+            [ZIP_PRELU] = {REAL_RUNS(prelu, isa)},                                                 \
+            [ZIP_BIT_AND] = {BIT_RUNS(and, isa)},                                                  \
+            [ZIP_BIT_OR] = {BIT_RUNS(or, isa)},                                                    \
+            [ZIP_BIT_XOR] = {BIT_RUNS(xor, isa)},                                                  \
+            [ZIP_SHIFT_LEFT] = {UNSIGNED_RUNS(left, isa)},                                         \
+            [ZIP_SHIFT_RIGHT] = {UNSIGNED_RUNS(right, isa)},                                       \
+            [ZIP_AND] = {[KERNEL_BOOL] = and_8_##isa},                                             \
+            [ZIP_OR] = {[KERNEL_BOOL] = or_8_##isa},                                               \
+            [ZIP_XOR] = {[KERNEL_BOOL] = xor_8_##isa},                                             \
         };                                                                                         \
                                                                                                    \
         if (exponent == 2.0)                                                                       \
@@ -286,13 +402,20 @@ static double exponent_of(const void *b, const struct kernel_zip_args *s)
             return NULL;                                                                           \
         if (s->op >= ZIP_EQUAL && s->op <= ZIP_LESS_OR_EQUAL)                                      \
             return compares[s->a_type][s->op - ZIP_EQUAL];                                         \
-        return numbers[s->op][s->a_type];                                                          \
+        return s->y_type == s->a_type ? numbers[s->op][s->a_type] : NULL;                          \
     }                                                                                              \
                                                                                                    \
     void zip_##isa(void *y, const void *a, const void *b, const struct kernel_zip_args *args)      \
     {                                                                                              \
+        struct kernel_zip_args narrowed = *args;                                                   \
         struct walk w;                                                                             \
+        float number;                                                                              \
                                                                                                    \
+        if (narrows(b, args, &number)) {                                                           \
+            narrowed.b_type = KERNEL_F32;                                                          \
+            args = &narrowed;                                                                      \
+            b = &number;                                                                           \
+        }                                                                                          \
         begin_zip(&w, y, a, b, args);                                                              \
         w.run = zip_run_##isa(args, exponent_of(b, args));                                         \
         if (w.run)                                                                                 \

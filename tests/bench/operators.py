@@ -131,7 +131,13 @@ def products(m):
 def element_wise(m):
     a, b = m.real(256, 1024), m.real(256, 1024)
     truth = a > 0
+    big, small = m.whole(1000, 256, 1024), m.whole(9, 256, 1024) + 1
     return [
+        Case("f32, 256x1024 of three", "Mean", [a, b, a]),
+        Case("i64, 256x1024", "Add", [big, small]),
+        Case("i64, 256x1024", "Mod", [big, small]),
+        Case("i32, 256x1024", "BitwiseAnd", [big.astype(np.int32), small.astype(np.int32)]),
+        Case("f32, mask 256x1, 256x1024", "Where", [truth[:, :1], a, b]),
         Case("f32, 256x1024, by 3", "Pow", [a, scalar(3)]),
         Case("f32, 256x1024, by 2", "Pow", [a, scalar(2)]),
         Case("f32, 256x1024, by 0.5", "Pow", [np.abs(a), scalar(0.5)]),
