@@ -8,7 +8,6 @@
 
 enum {
     COLUMNS = 256,   /* at a time */
-    BLOCK = 64,      /* of a row in which a value is looked for */
     GRAIN = 1 << 14, /* elements that are worth a second thread */
 };
 
@@ -17,26 +16,6 @@ struct search {
     const float *x;
     const struct kernel_arg_reduce *shape;
 };
-
-/* The first (or last) place where the element is `value`, or where it is NaN. is_nan is a constant: a
- * choice within the loop keeps gcc 12 from vectorising it. */
-ISA_BODY int64_t find_first(const float *x, int64_t count, float value, int is_nan)
-{
-    int64_t i = 0;
-
-    for (; i + BLOCK <= count; i += BLOCK) {
-        int any = 0;
-
-#pragma omp simd reduction(| : any)
-        for (int64_t j = 0; j < BLOCK; j++)
-            any |= is_nan ? x[i + j] != x[i + j] : x[i + j] == value;
-        if (any)
-            break;
-    }
-    while (i < count - 1 && !(is_nan ? x[i] != x[i] : x[i] == value))
-        i++;
-    return i;
-}
 
 static int64_t find_last(const float *x, int64_t count, float value)
 {
@@ -54,7 +33,7 @@ ISA_BODY int64_t search_row(const float *x, int64_t count, const struct kernel_a
 
     if (s->takes_last && !found.has_nan)
         return find_last(x, count, best);
-    return found.has_nan ? find_first(x, count, best, 1) : find_first(x, count, best, 0);
+    return found.has_nan ? extreme_first(x, count, best, 1) : extreme_first(x, count, best, 0);
 }
 
 /* A NaN takes the place of a number, and nothing that of a NaN. */

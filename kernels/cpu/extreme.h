@@ -46,4 +46,25 @@ ISA_BODY struct extremes extremes_of(const float *x, int64_t count)
     return (struct extremes){extreme_float(low), extreme_float(high), odd};
 }
 
+/** The first place where the element is `value`, or where it is NaN; the last one where it is nowhere. is_nan is a
+ *  constant: a choice within the loop keeps gcc 12 from vectorising it. */
+ISA_BODY int64_t extreme_first(const float *x, int64_t count, float value, int is_nan)
+{
+    enum { BLOCK = 64 };
+    int64_t i = 0;
+
+    for (; i + BLOCK <= count; i += BLOCK) {
+        int any = 0;
+
+#pragma omp simd reduction(| : any)
+        for (int64_t j = 0; j < BLOCK; j++)
+            any |= is_nan ? x[i + j] != x[i + j] : x[i + j] == value;
+        if (any)
+            break;
+    }
+    while (i < count - 1 && !(is_nan ? x[i] != x[i] : x[i] == value))
+        i++;
+    return i;
+}
+
 #endif

@@ -3,7 +3,6 @@
  * reference's. Sums are kept in f64. */
 #include "kernels/cpu/extreme.h"
 #include "kernels/cpu/isa.h"
-#include "kernels/cpu/math.h"
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
 
@@ -378,69 +377,6 @@ static bool plan_rows(const struct kernel_normalize_data *data, const struct ker
             lies_along_rows(s->dims, s->bias_stride, s->rank, tail, &out_plan->bias_stride));
 }
 
-/* --- The logarithm of softmax. --- */
-
-struct line {
-    float *y;
-    const float *x;
-    const struct kernel_along *shape;
-};
-
-/* The sum of e^(x - largest), over MATH_BELOW. */
-ISA_BODY double exponentials(const float *x, int64_t count, float largest)
-{
-    float least = math_least();
-    double sum = 0.0;
-
-    for (int64_t first = 0; first < count; first += 4096) {
-        int64_t last = first + 4096 < count ? first + 4096 : count, half = (last - first) / 2;
-        float part = 0.0f, other = 0.0f;
-
-        /* Side by side, so that none waits for the one before. */
-#pragma omp simd reduction(+ : part, other)
-        for (int64_t i = first; i < first + half; i++) {
-            part += math_exp_below(x[i] - largest, least);
-            other += math_exp_below(x[half + i] - largest, least);
-        }
-        for (int64_t i = first + 2 * half; i < last; i++)
-            part += math_exp_below(x[i] - largest, least);
-        sum += (double)(part +
-                        other); /* in float: what is too small beside 1 leaves a logarithm of 0 */
-    }
-    return sum;
-}
-
-ISA_BODY void log_softmax_part(const struct line *p, int64_t begin, int64_t end)
-{
-    int64_t count = p->shape->axis;
-
-    for (int64_t row = begin; row < end; row++) {
-        const float *x = p->x + row * count;
-        float *y = p->y + row * count, largest = math_largest(x, count), logarithm;
-        double sum = exponentials(x, count, largest);
-
-        if (!isfinite(largest) || isnan(sum)) {
-            struct kernel_along one = *p->shape;
-
-            one.outer = one.inner = 1;
-            along_ref(y, x, &one);
-            continue;
-        }
-        logarithm = (float)log(sum * MATH_BELOW);
-        for (int64_t first = 0; first < count; first += 128) {
-            int64_t last = first + 128 < count ? first + 128 : count;
-
-            for (int64_t i = first; i < last; i += 16) { /* the next row */
-                __builtin_prefetch(x + count + i);
-                __builtin_prefetch(y + count + i, 1);
-            }
-#pragma omp simd
-            for (int64_t i = first; i < last; i++)
-                y[i] = (x[i] - largest) - logarithm;
-        }
-    }
-}
-
 /* --- The versions. --- */
 
 #define ROWS(isa)                                                                                  \
@@ -494,23 +430,4 @@ ISA_BODY void log_softmax_part(const struct line *p, int64_t begin, int64_t end)
             normalize_ref(data, s);                                                                \
     }
 
-#define ALONG(isa)                                                                                 \
-    ISA_TARGET_##isa static void log_softmax_part_##isa(void *argument, int64_t begin,             \
-                                                        int64_t end)                               \
-    {                                                                                              \
-        log_softmax_part(argument, begin, end);                                                    \
-    }                                                                                              \
-                                                                                                   \
-    void along_##isa(void *y, const void *x, const struct kernel_along *shape)                     \
-    {                                                                                              \
-        struct line p = {y, x, shape};                                                             \
-                                                                                                   \
-        if (shape->op == ALONG_LOG_SOFTMAX && shape->dtype == KERNEL_F32 && shape->inner == 1 &&   \
-            shape->axis > 0)                                                                       \
-            team_for(shape->outer, GRAIN / shape->axis + 1, log_softmax_part_##isa, &p);           \
-        else                                                                                       \
-            along_ref(y, x, shape);                                                                \
-    }
-
 ISA_VERSIONS(ROWS)
-ISA_VERSIONS(ALONG)

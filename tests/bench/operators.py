@@ -161,6 +161,7 @@ def element_wise(m):
 
 def along(m):
     x = m.real(8, 128, 1024)
+    rows = m.real(256, 1024)
     image = m.real(1, 64, 56, 56)
     axes = {n: Const(np.array([n], np.int64)) for n in (0, 1, 2)}
     return [
@@ -176,6 +177,10 @@ def along(m):
         Case("f32, 128x768", "LayerNormalization", [m.real(128, 768), Const(m.real(768)), Const(m.real(768))]),
         Case("f32, 1x64x56x56", "InstanceNormalization", [image, Const(m.real(64)), Const(m.real(64))]),
         Case("f32, 1x64x56x56, 8 groups", "GroupNormalization", [image, Const(m.real(64)), Const(m.real(64))], {"num_groups": 8}, opset=21),
+        Case("f32, 256x1024, last axis", "CumSum", [rows, Const(np.array(1, np.int64))]),
+        Case("f32, 256x1024, first axis", "CumSum", [rows, Const(np.array(0, np.int64))]),
+        Case("f32, 256x1024", "Hardmax", [rows]),
+        Case("f32, 256x1024", "LpNormalization", [rows]),
     ]
 
 

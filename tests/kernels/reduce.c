@@ -263,11 +263,46 @@ static void check_along(struct test *test, const struct kernel_table *table)
             want[base + (size_t)(k * s.inner)] = result[k];
     }
     TEST_RUN(test, TEST_NEW, table->along.fn(got, x, &s));
-    if (s.op == ALONG_LOG_SOFTMAX)
+    if (s.op == ALONG_LOG_SOFTMAX || s.op == ALONG_L1_NORM || s.op == ALONG_L2_NORM)
         test_compare(test, got, want, count,
                      &(struct test_tolerance){.absolute = 2e-6, .relative = 2e-6});
     else
         test_compare_bytes(test, got, want, count * sizeof(*got));
+}
+
+/* Running sums and products of other types, and long lines beside many others, held to the reference: numbers of
+ * which many are equal, for the first of the largest, and NaN among them. */
+static void check_along_types(struct test *test, const struct kernel_table *table)
+{
+    static const enum kernel_dtype types[] = {KERNEL_F32, KERNEL_F64, KERNEL_I32, KERNEL_U32,
+                                              KERNEL_I64, KERNEL_U64, KERNEL_I8};
+    struct kernel_along s = {.op = (enum kernel_along_op)test_range(test, ALONG_SUM, ALONG_PRODUCT),
+                             .dtype = types[test_range(test, 0, 6)],
+                             .outer = test_range(test, 0, 3),
+                             .axis = test_range(test, 0, 150),
+                             .inner = test_chance(test, 2) ? 1 : test_range(test, 0, 600),
+                             .is_exclusive = test_chance(test, 2),
+                             .is_reverse = test_chance(test, 2)};
+    size_t count, bytes;
+    float *numbers;
+    void *x, *want, *got;
+
+    if (s.dtype == KERNEL_F32)
+        s.op = ALONG_HARDMAX;
+    count = (size_t)(s.outer * s.axis * s.inner);
+    bytes = count * kernel_dtype_bytes(s.dtype);
+    test_describe(test, "operation %d of %lldx%lldx%lld, type %d", (int)s.op, (long long)s.outer,
+                  (long long)s.axis, (long long)s.inner, (int)s.dtype);
+    numbers = test_input(test, count);
+    for (size_t i = 0; i < count; i++)
+        numbers[i] = s.dtype == KERNEL_F32 && test_chance(test, 300) ? NAN : truncf(numbers[i] * 5);
+    x = test_output(test, bytes);
+    want = test_output(test, bytes);
+    got = test_output(test, bytes);
+    cast_ref(x, s.dtype, numbers, KERNEL_F32, count);
+    TEST_RUN(test, TEST_REF, along_ref(want, x, &s));
+    TEST_RUN(test, TEST_NEW, table->along.fn(got, x, &s));
+    test_compare_bytes(test, got, want, bytes);
 }
 
 /* What one sample adds, by the chances of its classes. */
@@ -371,6 +406,7 @@ static void check_class_loss(struct test *test, const struct kernel_table *table
 const struct test_op test_ops_reduce[] = {
     {"class_loss", check_class_loss, offsetof(struct kernel_table, class_loss)},
     {"along", check_along, offsetof(struct kernel_table, along)},
+    {"along_types", check_along_types, offsetof(struct kernel_table, along)},
     {"arg_reduce", check_arg_reduce, offsetof(struct kernel_table, arg_reduce)},
     {"arg_reduce_reals", check_arg_reals, offsetof(struct kernel_table, arg_reduce)},
     {"normalize", check_normalize, offsetof(struct kernel_table, normalize)},

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What runs along one axis: the logarithm of softmax, the place of the largest, norms, running sums
+ * and products. Lines that lie dense one by one, others many at once. Types and operations without a
+ * loop here are the reference's. */
+#include "kernels/cpu/extreme.h"
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/math.h"
+#include "kernels/cpu/team.h"
+#include "kernels/kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    GRAIN = 1 << 14, /* elements that are worth a second thread */
+    COLUMNS = 1024,  /* at a time */
+};
+
+struct lines {
+    void *y;
+    const void *x;
+    const struct kernel_along *shape;
+};
+
+/* --- The logarithm of softmax. --- */
+
+/* The sum of e^(x - largest), over MATH_BELOW. */
+ISA_BODY double exponentials(const float *x, int64_t count, float largest)
+{
+    float least = math_least();
+    double sum = 0.0;
+
+    for (int64_t first = 0; first < count; first += 4096) {
+        int64_t last = first + 4096 < count ? first + 4096 : count, half = (last - first) / 2;
+        float part = 0.0f, other = 0.0f;
+
+        /* Side by side, so that none waits for the one before. */
+#pragma omp simd reduction(+ : part, other)
+        for (int64_t i = first; i < first + half; i++) {
+            part += math_exp_below(x[i] - largest, least);
+            other += math_exp_below(x[half + i] - largest, least);
+        }
+        for (int64_t i = first + 2 * half; i < last; i++)
+            part += math_exp_below(x[i] - largest, least);
+        sum += (double)(part +
+                        other); /* in float: what is too small beside 1 leaves a logarithm of 0 */
+    }
+    return sum;
+}
+
+ISA_BODY void log_softmax_part(const struct lines *p, int64_t begin, int64_t end)
+{
+    int64_t count = p->shape->axis;
+
+    for (int64_t row = begin; row < end; row++) {
+        const float *x = (const float *)p->x + row * count;
+        float *y = (float *)p->y + row * count, largest = math_largest(x, count), logarithm;
+        double sum = exponentials(x, count, largest);
+
+        if (!isfinite(largest) || isnan(sum)) {
+            struct kernel_along one = *p->shape;
+
+            one.outer = one.inner = 1;
+            along_ref(y, x, &one);
+            continue;
+        }
+        logarithm = (float)log(sum * MATH_BELOW);
+        for (int64_t first = 0; first < count; first += 128) {
+            int64_t last = first + 128 < count ? first + 128 : count;
+
+            for (int64_t i = first; i < last; i += 16) { /* the next row */
+                __builtin_prefetch(x + count + i);
+                __builtin_prefetch(y + count + i, 1);
+            }
+#pragma omp simd
+            for (int64_t i = first; i < last; i++)
+                y[i] = (x[i] - largest) - logarithm;
+        }
+    }
+}
+
+/* --- The first of the largest: 1, and 0 elsewhere. A NaN is larger than nothing, and nothing than it. --- */
+
+ISA_BODY void hard_line(float *y, const float *x, int64_t count)
+{
+    struct extremes found = extremes_of(x, count);
+    int64_t best = 0;
+
+    memset(y, 0, (size_t)count * sizeof(*y));
+    if (found.has_nan) {
+        for (int64_t k = 1; k < count; k++)
+            best = x[k] > x[best] ? k : best;
+    } else {
+        best = extreme_first(x, count, found.high, 0);
+    }
+    y[best] = 1.0f;
+}
+
+ISA_BODY void hard_columns(float *restrict y, const float *restrict x, int64_t columns,
+                           const struct kernel_along *s)
+{
+    float best[COLUMNS];
+    int32_t at[COLUMNS];
+
+    for (int64_t i = 0; i < columns; i++) {
+        best[i] = x[i];
+        at[i] = 0;
+    }
+    for (int64_t k = 1; k < s->axis; k++) {
+        const float *row = x + k * s->inner;
+
+#pragma omp simd
+        for (int64_t i = 0; i < columns; i++) {
+            float a = row[i], b = best[i];
+
+            best[i] = a > b ? a : b;
+            at[i] = a > b ? (int32_t)k : at[i];
+        }
+    }
+    for (int64_t k = 0; k < s->axis; k++)
+        for (int64_t i = 0; i < columns; i++)
+            y[k * s->inner + i] = at[i] == (int32_t)k ? 1.0f : 0.0f;
+}
+
+/* --- Norms. --- */
+
+/* Of both halves at once, so that no sum waits for itself. */
+ISA_BODY double norm_of(const float *x, int64_t count, int is_l1)
+{
+    double sum = 0.0, second = 0.0;
+    int64_t half = count / 2;
+
+#pragma omp simd reduction(+ : sum, second)
+    for (int64_t i = 0; i < half; i++) {
+        double d = (double)x[i], e = (double)x[half + i];
+
+        sum += is_l1 ? fabs(d) : d * d;
+        second += is_l1 ? fabs(e) : e * e;
+    }
+    if (count % 2) {
+        double d = (double)x[count - 1];
+
+        sum += is_l1 ? fabs(d) : d * d;
+    }
+    return is_l1 ? sum + second : sqrt(sum + second);
+}
+
+ISA_BODY void norm_line(float *y, const float *x, const struct kernel_along *s)
+{
+    double norm = s->op == ALONG_L1_NORM ? norm_of(x, s->axis, 1) : norm_of(x, s->axis, 0);
+    double inverse = norm != 0.0 ? 1.0 / norm : 0.0;
+
+    for (int64_t k = 0; k < s->axis; k++)
+        y[k] = (float)((double)x[k] * inverse);
+}
+
+ISA_BODY void norm_columns(float *restrict y, const float *restrict x, int64_t columns,
+                           const struct kernel_along *s)
+{
+    double sums[COLUMNS] = {0};
+
+    for (int64_t k = 0; k < s->axis; k++) {
+        const float *row = x + k * s->inner;
+
+        if (s->op == ALONG_L1_NORM)
+            for (int64_t i = 0; i < columns; i++)
+                sums[i] += fabs((double)row[i]);
+        else
+            for (int64_t i = 0; i < columns; i++)
+                sums[i] += (double)row[i] * (double)row[i];
+    }
+    for (int64_t i = 0; i < columns; i++) {
+        double norm = s->op == ALONG_L1_NORM ? sums[i] : sqrt(sums[i]);
+
+        sums[i] = norm != 0.0 ? 1.0 / norm : 0.0;
+    }
+    for (int64_t k = 0; k < s->axis; k++)
+        for (int64_t i = 0; i < columns; i++)
+            y[k * s->inner + i] = (float)((double)x[k * s->inner + i] * sums[i]);
+}
+
+/* --- Running sums and products, in the order of the reference, which they equal. --- */
+
+#define RUN_COLUMNS(type, sum_type, exclusive, operator)                                           \
+    for (int64_t i = 0; i < columns; i++) {                                                        \
+        sum_type before = sums[i];                                                                 \
+                                                                                                   \
+        sums[i] = before operator in[i];                                                           \
+        out[i] = (type)((exclusive) ? before : sums[i]);                                           \
+    }
+
+/* run_TYPE(): `columns` lines side by side. Integers are unsigned, so that they wrap around. */
+#define RUN(name, type, sum_type)                                                                  \
+    ISA_BODY void run_##name(type *restrict y, const type *restrict x, int64_t columns,            \
+                             const struct kernel_along *s)                                         \
+    {                                                                                              \
+        bool is_product = s->op == ALONG_PRODUCT;                                                  \
+        sum_type sums[COLUMNS];                                                                    \
+                                                                                                   \
+        for (int64_t i = 0; i < columns; i++)                                                      \
+            sums[i] = is_product;                                                                  \
+        for (int64_t k = 0; k < s->axis; k++) {                                                    \
+            int64_t at = (s->is_reverse ? s->axis - 1 - k : k) * s->inner;                         \
+            const type *in = x + at;                                                               \
+            type *out = y + at;                                                                    \
+                                                                                                   \
+            if (is_product && s->is_exclusive)                                                     \
+                RUN_COLUMNS(type, sum_type, true, *)                                               \
+            else if (is_product)                                                                   \
+                RUN_COLUMNS(type, sum_type, false, *)                                              \
+            else if (s->is_exclusive)                                                              \
+                RUN_COLUMNS(type, sum_type, true, +)                                               \
+            else                                                                                   \
+                RUN_COLUMNS(type, sum_type, false, +)                                              \
+        }                                                                                          \
+    }                                                                                              \
+                                                                                                   \
+    ISA_BODY void run_line_##name(type *restrict y, const type *restrict x,                        \
+                                  const struct kernel_along *s)                                    \
+    {                                                                                              \
+        bool is_product = s->op == ALONG_PRODUCT, is_exclusive = s->is_exclusive;                  \
+        int64_t step = s->is_reverse ? -1 : 1, at = s->is_reverse ? s->axis - 1 : 0;               \
+        sum_type sum = is_product;                                                                 \
+                                                                                                   \
+        for (int64_t k = 0; k < s->axis; k++, at += step) {                                        \
+            sum_type before = sum;                                                                 \
+                                                                                                   \
+            sum = is_product ? sum * x[at] : sum + x[at];                                          \
+            y[at] = (type)(is_exclusive ? before : sum);                                           \
+        }                                                                                          \
+    }
+
+RUN(f32, float, double)
+RUN(f64, double, double)
+RUN(i32, uint32_t, uint32_t)
+RUN(i64, uint64_t, uint64_t)
+
+/* --- Lines, or blocks of columns. --- */
+
+static bool is_run(const struct kernel_along *s)
+{
+    return s->op == ALONG_SUM || s->op == ALONG_PRODUCT;
+}
+
+static bool has_loop(const struct kernel_along *s)
+{
+    bool is_wide = s->dtype == KERNEL_F64 || s->dtype == KERNEL_I64 || s->dtype == KERNEL_U64;
+
+    if (s->axis <= 0 || s->axis > INT32_MAX || s->inner <= 0)
+        return false;
+    if (is_run(s))
+        return is_wide || s->dtype == KERNEL_F32 || s->dtype == KERNEL_I32 ||
+               s->dtype == KERNEL_U32;
+    return s->dtype == KERNEL_F32 && s->op != ALONG_SOFTMAX &&
+           (s->op != ALONG_LOG_SOFTMAX || s->inner == 1);
+}
+
+#define RUN_AT(name, type)                                                                         \
+    do {                                                                                           \
+        type *to = (type *)p->y + at;                                                              \
+        const type *from = (const type *)p->x + at;                                                \
+                                                                                                   \
+        if (s->inner == 1)                                                                         \
+            run_line_##name(to, from, s);                                                          \
+        else                                                                                       \
+            run_##name(to, from, columns, s);                                                      \
+    } while (0)
+
+ISA_BODY void run_at(const struct lines *p, int64_t at, int64_t columns)
+{
+    const struct kernel_along *s = p->shape;
+
+    if (s->dtype == KERNEL_F32)
+        RUN_AT(f32, float);
+    else if (s->dtype == KERNEL_F64)
+        RUN_AT(f64, double);
+    else if (s->dtype == KERNEL_I32 || s->dtype == KERNEL_U32)
+        RUN_AT(i32, uint32_t);
+    else
+        RUN_AT(i64, uint64_t);
+}
+
+ISA_BODY void along_part(const struct lines *p, int64_t begin, int64_t end)
+{
+    const struct kernel_along *s = p->shape;
+    int64_t blocks = (s->inner + COLUMNS - 1) / COLUMNS;
+
+    for (; begin < end; begin++) {
+        int64_t first = begin % blocks * COLUMNS, at = begin / blocks * s->axis * s->inner + first;
+        int64_t columns = s->inner - first < COLUMNS ? s->inner - first : COLUMNS;
+        float *y = (float *)p->y + at;
+        const float *x = (const float *)p->x + at;
+
+        if (is_run(s))
+            run_at(p, at, columns);
+        else if (s->op == ALONG_HARDMAX && s->inner == 1)
+            hard_line(y, x, s->axis);
+        else if (s->op == ALONG_HARDMAX)
+            hard_columns(y, x, columns, s);
+        else if (s->inner == 1)
+            norm_line(y, x, s);
+        else
+            norm_columns(y, x, columns, s);
+    }
+}
+
+#define ALONG(isa)                                                                                 \
+    ISA_TARGET_##isa static void log_softmax_part_##isa(void *argument, int64_t begin,             \
+                                                        int64_t end)                               \
+    {                                                                                              \
+        log_softmax_part(argument, begin, end);                                                    \
+    }                                                                                              \
+                                                                                                   \
+    ISA_TARGET_##isa static void along_part_##isa(void *argument, int64_t begin, int64_t end)      \
+    {                                                                                              \
+        along_part(argument, begin, end);                                                          \
+    }                                                                                              \
+                                                                                                   \
+    void along_##isa(void *y, const void *x, const struct kernel_along *s)                         \
+    {                                                                                              \
+        struct lines p = {y, x, s};                                                                \
+        int64_t width = s->inner < COLUMNS ? s->inner : COLUMNS;                                   \
+                                                                                                   \
+        if (!has_loop(s))                                                                          \
+            along_ref(y, x, s);                                                                    \
+        else if (s->op == ALONG_LOG_SOFTMAX)                                                       \
+            team_for(s->outer, GRAIN / s->axis + 1, log_softmax_part_##isa, &p);                   \
+        else                                                                                       \
+            team_for(s->outer *((s->inner + COLUMNS - 1) / COLUMNS),                               \
+                     GRAIN / (s->axis * width) + 1, along_part_##isa, &p);                         \
+    }
+
+ISA_VERSIONS(ALONG)
