@@ -110,14 +110,24 @@ HALF(avx512, "avx2,f16c,avx512f", 16, _mm256_loadu_si256, _mm256_storeu_si256, _
 
 /* --- Other types: what C converts, and saturates where C says nothing. --- */
 
-#define SAME(x) (x)
+#define SAME(x)  (x)
+#define TRUTH(x) ((x) != 0)
 #define TO_I64(x)                                                                                  \
     ((x) != (x) ? 0 : (x) >= 0x1p63f ? INT64_MAX : (x) <= -0x1p63f ? INT64_MIN : (int64_t)(x))
 #define TO_I32(x)                                                                                  \
     ((x) != (x) ? 0 : (x) >= 0x1p31f ? INT32_MAX : (x) <= -0x1p31f ? INT32_MIN : (int32_t)(x))
 
-#define CONVERT(name, y_type, x_type, op, isa)                                                     \
-    ISA_TARGET_##isa static void name##_##isa(void *argument, int64_t begin, int64_t end)          \
+/* To a type that int32 holds: a minimum and a maximum of floats, which vectors have. */
+#define TO_NARROW(x, least, most)                                                                  \
+    ((int32_t)((x) != (x) ? 0 : (x) < (least) ? (least) : (x) > (most) ? (most) : (x)))
+#define TO_U8(x)  TO_NARROW(x, 0, UINT8_MAX)
+#define TO_I8(x)  TO_NARROW(x, INT8_MIN, INT8_MAX)
+#define TO_U16(x) TO_NARROW(x, 0, UINT16_MAX)
+#define TO_I16(x) TO_NARROW(x, INT16_MIN, INT16_MAX)
+
+#define CONVERT(from, to, x_type, y_type, op, isa)                                                 \
+    ISA_TARGET_##isa static void from##_to_##to##_##isa(void *argument, int64_t begin,             \
+                                                        int64_t end)                               \
     {                                                                                              \
         const struct cast *c = argument;                                                           \
         y_type *restrict y = c->y;                                                                 \
@@ -129,7 +139,7 @@ HALF(avx512, "avx2,f16c,avx512f", 16, _mm256_loadu_si256, _mm256_storeu_si256, _
 
 /* Without AVX-512 nothing but int32 comes of a vector of floats: most numbers are within its range. */
 #define FLOAT_TO_I64(isa)                                                                          \
-    ISA_TARGET_##isa static void f32_to_i64_##isa(void *argument, int64_t begin, int64_t end)      \
+    ISA_TARGET_##isa static void F32_to_I64_##isa(void *argument, int64_t begin, int64_t end)      \
     {                                                                                              \
         const struct cast *c = argument;                                                           \
         int64_t *restrict y = c->y;                                                                \
@@ -151,16 +161,55 @@ HALF(avx512, "avx2,f16c,avx512f", 16, _mm256_loadu_si256, _mm256_storeu_si256, _
             y[begin] = TO_I64(x[begin]);                                                           \
     }
 
-#define CONVERTS(isa)                                                                              \
-    CONVERT(u8_to_f32, float, uint8_t, SAME, isa)                                                  \
-    CONVERT(i8_to_f32, float, int8_t, SAME, isa)                                                   \
-    CONVERT(i32_to_f32, float, int32_t, SAME, isa)                                                 \
-    CONVERT(i64_to_i32, int32_t, int64_t, SAME, isa)                                               \
-    CONVERT(i32_to_i64, int64_t, int32_t, SAME, isa)                                               \
-    CONVERT(u8_to_i64, int64_t, uint8_t, SAME, isa)                                                \
-    CONVERT(u8_to_i32, int32_t, uint8_t, SAME, isa)                                                \
-    FLOAT_TO_I64(isa)                                                                              \
-    CONVERT(f32_to_i32, int32_t, float, TO_I32, isa)
+/* X(from, to, x_type, y_type, op, isa): what has a loop of its own. */
+#define CONVERSIONS(X, isa)                                                                        \
+    X(U8, BOOL, uint8_t, uint8_t, TRUTH, isa)                                                      \
+    X(U8, U16, uint8_t, uint16_t, SAME, isa)                                                       \
+    X(U8, I16, uint8_t, int16_t, SAME, isa)                                                        \
+    X(U8, I32, uint8_t, int32_t, SAME, isa)                                                        \
+    X(U8, I64, uint8_t, int64_t, SAME, isa)                                                        \
+    X(U8, F32, uint8_t, float, SAME, isa)                                                          \
+    X(U8, F64, uint8_t, double, SAME, isa)                                                         \
+    X(I8, BOOL, int8_t, uint8_t, TRUTH, isa)                                                       \
+    X(I8, I32, int8_t, int32_t, SAME, isa)                                                         \
+    X(I8, I64, int8_t, int64_t, SAME, isa)                                                         \
+    X(I8, F32, int8_t, float, SAME, isa)                                                           \
+    X(I8, F64, int8_t, double, SAME, isa)                                                          \
+    X(U16, I32, uint16_t, int32_t, SAME, isa)                                                      \
+    X(U16, I64, uint16_t, int64_t, SAME, isa)                                                      \
+    X(U16, F32, uint16_t, float, SAME, isa)                                                        \
+    X(I16, I32, int16_t, int32_t, SAME, isa)                                                       \
+    X(I16, I64, int16_t, int64_t, SAME, isa)                                                       \
+    X(I16, F32, int16_t, float, SAME, isa)                                                         \
+    X(I32, BOOL, int32_t, uint8_t, TRUTH, isa)                                                     \
+    X(I32, U8, int32_t, uint8_t, SAME, isa)                                                        \
+    X(I32, I8, int32_t, int8_t, SAME, isa)                                                         \
+    X(I32, I16, int32_t, int16_t, SAME, isa)                                                       \
+    X(I32, I64, int32_t, int64_t, SAME, isa)                                                       \
+    X(I32, F32, int32_t, float, SAME, isa)                                                         \
+    X(I32, F64, int32_t, double, SAME, isa)                                                        \
+    X(I64, BOOL, int64_t, uint8_t, TRUTH, isa)                                                     \
+    X(I64, U8, int64_t, uint8_t, SAME, isa)                                                        \
+    X(I64, I32, int64_t, int32_t, SAME, isa)                                                       \
+    X(I64, F32, int64_t, float, SAME, isa)                                                         \
+    X(I64, F64, int64_t, double, SAME, isa)                                                        \
+    X(F32, BOOL, float, uint8_t, TRUTH, isa)                                                       \
+    X(F32, U8, float, uint8_t, TO_U8, isa)                                                         \
+    X(F32, I8, float, int8_t, TO_I8, isa)                                                          \
+    X(F32, U16, float, uint16_t, TO_U16, isa)                                                      \
+    X(F32, I16, float, int16_t, TO_I16, isa)                                                       \
+    X(F32, I32, float, int32_t, TO_I32, isa)                                                       \
+    X(F32, F64, float, double, SAME, isa)                                                          \
+    X(F64, BOOL, double, uint8_t, TRUTH, isa)                                                      \
+    X(F64, U8, double, uint8_t, TO_U8, isa)                                                        \
+    X(F64, I8, double, int8_t, TO_I8, isa)                                                         \
+    X(F64, I32, double, int32_t, TO_I32, isa)                                                      \
+    X(F64, I64, double, int64_t, TO_I64, isa)                                                      \
+    X(F64, F32, double, float, SAME, isa)
+
+#define CONVERTS(isa) CONVERSIONS(CONVERT, isa) FLOAT_TO_I64(isa)
+#define CONVERT_PART(from, to, x_type, y_type, op, isa)                                            \
+    [KERNEL_##from][KERNEL_##to] = from##_to_##to##_##isa,
 
 /* --- The versions. --- */
 
@@ -223,19 +272,10 @@ HALF(avx512, "avx2,f16c,avx512f", 16, _mm256_loadu_si256, _mm256_storeu_si256, _
                     size_t count)                                                                  \
     {                                                                                              \
         static team_fn *const parts[KERNEL_DTYPES][KERNEL_DTYPES] = {                              \
-            [KERNEL_U8] = {[KERNEL_F32] = u8_to_f32_##isa,                                         \
-                           [KERNEL_I32] = u8_to_i32_##isa,                                         \
-                           [KERNEL_I64] = u8_to_i64_##isa},                                        \
-            [KERNEL_BOOL] = {[KERNEL_F32] = u8_to_f32_##isa,                                       \
-                             [KERNEL_I32] = u8_to_i32_##isa,                                       \
-                             [KERNEL_I64] = u8_to_i64_##isa},                                      \
-            [KERNEL_I8] = {[KERNEL_F32] = i8_to_f32_##isa},                                        \
-            [KERNEL_I32] = {[KERNEL_F32] = i32_to_f32_##isa, [KERNEL_I64] = i32_to_i64_##isa},     \
-            [KERNEL_I64] = {[KERNEL_I32] = i64_to_i32_##isa},                                      \
-            [KERNEL_F32] = {[KERNEL_I32] = f32_to_i32_##isa, [KERNEL_I64] = f32_to_i64_##isa},     \
+            CONVERSIONS(CONVERT_PART, isa)[KERNEL_F32][KERNEL_I64] = F32_to_I64_##isa,             \
         };                                                                                         \
         struct cast c = {.y = y, .x = x};                                                          \
-        team_fn *part = parts[from][to];                                                           \
+        team_fn *part = parts[from == KERNEL_BOOL ? KERNEL_U8 : from][to];                         \
                                                                                                    \
         if (from == KERNEL_F16 && to == KERNEL_F32)                                                \
             part = half_to_float_##isa;                                                            \
