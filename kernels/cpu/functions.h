@@ -11,6 +11,7 @@
 /** X(kind, name, isa): the function of MAP_kind is map_name(). */
 #define MAP_FUNCTIONS(X, isa)                                                                      \
     X(ABS, abs, isa)                                                                               \
+    X(CELU, celu, isa)                                                                             \
     X(ELU, elu, isa)                                                                               \
     X(CEIL, ceil, isa)                                                                             \
     X(ERF, erf, isa)                                                                               \
@@ -29,11 +30,13 @@
     X(ROUND, round, isa)                                                                           \
     X(SELU, selu, isa)                                                                             \
     X(SIGMOID, sigmoid, isa)                                                                       \
+    X(SIGN, sign, isa)                                                                             \
     X(SOFTPLUS, softplus, isa)                                                                     \
     X(SOFTSIGN, softsign, isa)                                                                     \
     X(SQRT, sqrt, isa)                                                                             \
     X(SWISH, swish, isa)                                                                           \
-    X(TANH, tanh, isa)
+    X(TANH, tanh, isa)                                                                             \
+    X(THRESHOLDED_RELU, thresholded_relu, isa)
 
 ISA_BODY float map_abs(float x, float a, float b)
 {
@@ -71,6 +74,12 @@ ISA_BODY float map_exp(float x, float a, float b)
     float root = math_exp(0.5f * x);
 
     return root * root;
+}
+
+/* By map_exp(), as x / a is anything where a is below 0. */
+ISA_BODY float map_celu(float x, float a, float b)
+{
+    return x > 0.0f ? x : a * (map_exp(x / a, a, b) - 1.0f);
 }
 
 ISA_BODY float map_gelu(float x, float a, float b)
@@ -138,6 +147,13 @@ ISA_BODY float map_sigmoid(float x, float a, float b)
     return math_sigmoid(x);
 }
 
+ISA_BODY float map_sign(float x, float a, float b)
+{
+    float y = x > 0.0f ? 1.0f : x;
+
+    return x < 0.0f ? -1.0f : y;
+}
+
 ISA_BODY float map_softplus(float x, float a, float b)
 {
     return (x > 0.0f ? x : 0.0f) + math_log(1.0f + math_exp(-fabsf(x)));
@@ -161,6 +177,11 @@ ISA_BODY float map_swish(float x, float a, float b)
 ISA_BODY float map_tanh(float x, float a, float b)
 {
     return math_tanh(x);
+}
+
+ISA_BODY float map_thresholded_relu(float x, float a, float b)
+{
+    return ((x > a) | (x != x)) ? x : 0.0f;
 }
 
 #endif

@@ -24,14 +24,16 @@ enum { GRAIN = 1 << 14 };
         _Pragma("omp simd") for (int64_t i = begin; i < end; i++) y[i] = map_##name(x[i], a, b);   \
     }
 
-/* Of other types. */
+/* Of other types, of x[i], a and b. */
 #define MAP_TYPE(name, y_type, type, expression, isa)                                              \
     ISA_TARGET_##isa static void name##_part_##isa(void *argument, int64_t begin, int64_t end)     \
     {                                                                                              \
         const struct map *m = argument;                                                            \
         y_type *y = (void *)m->y;                                                                  \
+        float a = m->a, b = m->b;                                                                  \
         const type *x = (const void *)m->x;                                                        \
                                                                                                    \
+        (void)a, (void)b;                                                                          \
         _Pragma("omp simd") for (int64_t i = begin; i < end; i++) y[i] = (expression);             \
     }
 
@@ -68,6 +70,7 @@ enum { BLOCK = 512 };
 #define ALL(isa)                                                                                   \
     MAP_TYPE(not, uint8_t, uint8_t, x[i] == 0, isa)                                                \
     MAP_TYPE(bit_not, uint8_t, uint8_t, (uint8_t)~x[i], isa)                                       \
+    MAP_TYPE(is_inf, uint8_t, float, (x[i] == a) | (x[i] == b), isa)                               \
     MAP_TYPE(is_nan, uint8_t, float, x[i] != x[i], isa)                                            \
     MAP_SINE(sine, 0, sin, isa)                                                                    \
     MAP_SINE(cosine, 1, cos, isa)                                                                  \
@@ -79,12 +82,17 @@ enum { BLOCK = 512 };
             MAP_FUNCTIONS(MAP_PART, isa)[MAP_SIN] = sine_part_##isa, [MAP_COS] =                   \
                                                                          cosine_part_##isa};       \
         struct map m = {y, x, (float)args->a, (float)args->b};                                     \
+        /* What is equal to one of them; nothing is to a NaN. */                                   \
+        struct map infinite = {y, x, args->a != 0.0 ? INFINITY : NAN,                              \
+                               args->b != 0.0 ? -INFINITY : NAN};                                  \
                                                                                                    \
         if (args->op == MAP_NOT)                                                                   \
             team_for((int64_t)count, GRAIN, not_part_##isa, &m);                                   \
         else if (args->op == MAP_BIT_NOT)                                                          \
             team_for((int64_t)(count * kernel_dtype_bytes(args->dtype)), GRAIN,                    \
                      bit_not_part_##isa, &m);                                                      \
+        else if (args->op == MAP_IS_INF && args->dtype == KERNEL_F32)                              \
+            team_for((int64_t)count, GRAIN, is_inf_part_##isa, &infinite);                         \
         else if (args->op == MAP_IS_NAN && args->dtype == KERNEL_F32)                              \
             team_for((int64_t)count, GRAIN, is_nan_part_##isa, &m);                                \
         else if (args->dtype == KERNEL_F32 && parts[args->op])                                     \
