@@ -156,6 +156,12 @@ def element_wise(m):
         Case("f32, 256x1024", "Gelu", [a]),
         Case("f32 to i64, 256x1024", "Cast", [a], {"to": 7}),
         Case("bool to f32, 256x1024", "Cast", [truth], {"to": 1}),
+        Case("f32 to u8, 256x1024", "Cast", [np.abs(a) * 50], {"to": 2}),
+        Case("f32 to f64, 256x1024", "Cast", [a], {"to": 11}),
+        Case("f32, 256x1024", "ThresholdedRelu", [a]),
+        Case("f32, 256x1024", "IsInf", [a]),
+        Case("f32, 256x1024", "Sign", [a]),
+        Case("f32, 256x1024", "Celu", [a]),
     ]
 
 
