@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrix products of f64 and int32: six or four rows by two registers of columns at a time, from
- * columns that are copied together first. Transposed ones, sums and other types are the
+ * columns that are copied together first, as rows of a transposed left matrix are. Other types are the
  * reference's. */
 #include <string.h>
 
@@ -18,8 +18,9 @@ enum {
 
 struct product {
     void *y;
-    const void *a, *b;
+    const void *a, *b, *c; /* c: NULL: none */
     const struct kernel_product *shape;
+    int64_t a_row, a_col, b_row, b_col; /* from one to the next, in elements */
 };
 
 #define EACH_4(DO) DO(0) DO(1) DO(2) DO(3)
@@ -70,60 +71,108 @@ static inline int64_t even_rows(int64_t rows)
     TILE(name, 6, type, bytes)                                                                     \
                                                                                                    \
     /* One row of the columns [first, n). */                                                       \
-    ISA_BODY void name##_row(type *restrict y, const type *restrict a, const type *restrict b,     \
-                             int64_t first, int64_t n, int64_t k)                                  \
+    ISA_BODY void name##_row(const struct product *m, type *restrict y, const type *restrict a,    \
+                             int64_t first)                                                        \
     {                                                                                              \
+        const type *restrict b = m->b;                                                             \
+        int64_t n = m->shape->n, k = m->shape->k;                                                  \
+                                                                                                   \
         for (int64_t j = first; j < n; j++)                                                        \
             y[j] = 0;                                                                              \
-        for (int64_t p = 0; p < k; p++)                                                            \
+        for (int64_t p = 0; m->b_col == 1 && p < k; p++)                                           \
             for (int64_t j = first; j < n; j++)                                                    \
-                y[j] += a[p] * b[p * n + j];                                                       \
+                y[j] += a[p * m->a_col] * b[p * m->b_row + j];                                     \
+        for (int64_t j = first; m->b_col != 1 && j < n; j++)                                       \
+            for (int64_t p = 0; p < k; p++)                                                        \
+                y[j] += a[p * m->a_col] * b[p * m->b_row + j * m->b_col];                          \
     }                                                                                              \
                                                                                                    \
-    /* Two registers of columns of `rows` rows, an even number. */                                 \
-    ISA_BODY void name##_columns(type *y, const type *a, const type *b, int64_t rows, int64_t n,   \
-                                 int64_t k)                                                        \
+    /* `depth` rows of b from p on, of two registers of columns from j on. */                      \
+    ISA_BODY void name##_copy(const struct product *m, type *restrict to, int64_t p, int64_t j,    \
+                              int64_t depth)                                                       \
     {                                                                                              \
-        type copy[COPY / sizeof(type)];                                                            \
+        const type *restrict from = (const type *)m->b + p * m->b_row + j * m->b_col;              \
+                                                                                                   \
+        for (int64_t q = 0; m->b_col == 1 && q < depth; q++)                                       \
+            memcpy(to + q * name##_wide, from + q * m->b_row, name##_wide * sizeof(*to));          \
+        for (int64_t i = 0; m->b_col != 1 && i < name##_wide; i++)                                 \
+            for (int64_t q = 0; q < depth; q++)                                                    \
+                to[q * name##_wide + i] = from[i * m->b_col + q * m->b_row];                       \
+    }                                                                                              \
+                                                                                                   \
+    /* Some rows of a from p on, as the tiles take them: `turned`, or as they lie. */              \
+    ISA_BODY const type *name##_rows_of(const struct product *m, const type *a, type *turned,      \
+                                        int64_t rows, int64_t depth)                               \
+    {                                                                                              \
+        if (m->a_col == 1)                                                                         \
+            return a;                                                                              \
+        for (int64_t q = 0; q < depth; q++)                                                        \
+            for (int64_t i = 0; i < rows; i++)                                                     \
+                turned[i * DEPTH + q] = a[q * m->a_col + i * m->a_row];                            \
+        return turned;                                                                             \
+    }                                                                                              \
+                                                                                                   \
+    /* Two registers of columns from j on of `rows` rows, an even number. */                       \
+    ISA_BODY void name##_columns(const struct product *m, type *y, const type *a, int64_t j,       \
+                                 int64_t rows)                                                     \
+    {                                                                                              \
+        type copy[COPY / sizeof(type)], turned[MORE * DEPTH];                                      \
+        int64_t n = m->shape->n, k = m->shape->k, line = m->a_col == 1 ? m->a_row : DEPTH;         \
                                                                                                    \
         for (int64_t i = 0; i < rows; i++)                                                         \
             memset(y + i * n, 0, name##_wide * sizeof(*y));                                        \
         for (int64_t p = 0; p < k; p += DEPTH) {                                                   \
             int64_t depth = k - p < DEPTH ? k - p : DEPTH;                                         \
                                                                                                    \
-            for (int64_t q = 0; q < depth; q++)                                                    \
-                memcpy(copy + q * name##_wide, b + (p + q) * n, name##_wide * sizeof(*copy));      \
+            name##_copy(m, copy, p, j, depth);                                                     \
             for (int64_t i = 0, step; i < rows; i += step) {                                       \
-                type *to = y + i * n;                                                              \
-                const type *from = a + i * k + p;                                                  \
+                const type *from;                                                                  \
                                                                                                    \
                 step = tile_rows(rows - i);                                                        \
+                from = name##_rows_of(m, a + i * m->a_row + p * m->a_col, turned, step, depth);    \
                 if (step == MORE)                                                                  \
-                    name##_tile_6(to, n, from, k, copy, depth);                                    \
+                    name##_tile_6(y + i * n, n, from, line, copy, depth);                          \
                 else                                                                               \
-                    name##_tile_4(to, n, from, k, copy, depth);                                    \
+                    name##_tile_4(y + i * n, n, from, line, copy, depth);                          \
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
                                                                                                    \
+    /* y = alpha * y + beta * c */                                                                 \
+    ISA_BODY void name##_finish(const struct product *m, type *restrict y, int64_t row)            \
+    {                                                                                              \
+        const struct kernel_product *s = m->shape;                                                 \
+        const type *restrict c = m->c;                                                             \
+        type alpha = (type)s->alpha, beta = (type)s->beta;                                         \
+                                                                                                   \
+        for (int64_t j = 0; s->alpha != 1.0 && j < s->n; j++)                                      \
+            y[j] *= alpha;                                                                         \
+        c += c ? row * s->c_row_stride : 0;                                                        \
+        for (int64_t j = 0; c && j < s->n; j++)                                                    \
+            y[j] += beta * c[j * s->c_col_stride];                                                 \
+    }                                                                                              \
+                                                                                                   \
     ISA_BODY void name##_rows(const struct product *m, int64_t begin, int64_t end)                 \
     {                                                                                              \
-        int64_t n = m->shape->n, k = m->shape->k, rows = even_rows(end - begin);                   \
+        int64_t n = m->shape->n, rows = even_rows(end - begin);                                    \
         int64_t columns = n / name##_wide * name##_wide;                                           \
         type *y = (type *)m->y + begin * n;                                                        \
-        const type *a = (const type *)m->a + begin * k, *b = m->b;                                 \
+        const type *a = (const type *)m->a + begin * m->a_row;                                     \
                                                                                                    \
         for (int64_t j = 0; rows > 0 && j < columns; j += name##_wide)                             \
-            name##_columns(y + j, a, b + j, rows, n, k);                                           \
-        for (int64_t i = 0; i < end - begin; i++)                                                  \
-            name##_row(y + i * n, a + i * k, b, i < rows ? columns : 0, n, k);                     \
+            name##_columns(m, y + j, a, j, rows);                                                  \
+        for (int64_t i = 0; i < end - begin; i++) {                                                \
+            name##_row(m, y + i * n, a + i * m->a_row, i < rows ? columns : 0);                    \
+            name##_finish(m, y + i * n, begin + i);                                                \
+        }                                                                                          \
     }
 
 static bool fits(const struct kernel_product_data *d, const struct kernel_product *s)
 {
-    return s->a_type == s->b_type && s->a_type == s->y_type &&
-           (s->a_type == KERNEL_F64 || s->a_type == KERNEL_I32) && !s->trans_a && !s->trans_b &&
-           s->alpha == 1.0 && !d->c && !d->a_zero && !d->b_zero && !d->y_scale;
+    return s->a_type == s->b_type && s->a_type == s->y_type && !d->a_zero && !d->b_zero &&
+           !d->y_scale &&
+           (s->a_type == KERNEL_F64 ||
+            (s->a_type == KERNEL_I32 && s->alpha == 1.0 && (!d->c || s->beta == 1.0)));
 }
 
 static void multiply(const struct kernel_product_data *d, const struct kernel_product *s,
@@ -135,7 +184,12 @@ static void multiply(const struct kernel_product_data *d, const struct kernel_pr
         count *= s->batch_dims[i];
     for (int64_t index = 0; index < count; index++) {
         int64_t a = 0, b = 0, rest = index;
-        struct product m = {.shape = s};
+        struct product m = {.shape = s,
+                            .c = s->beta == 0.0 ? NULL : d->c,
+                            .a_row = s->trans_a ? 1 : s->k,
+                            .a_col = s->trans_a ? s->m : 1,
+                            .b_row = s->trans_b ? 1 : s->n,
+                            .b_col = s->trans_b ? s->k : 1};
 
         for (int i = s->batch_rank - 1; i >= 0; i--) {
             a += rest % s->batch_dims[i] * s->a_batch_stride[i];
