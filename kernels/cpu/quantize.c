@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Quantisation of f32 to 8 bits and back: one scale for all, one for each place of an axis. What is
- * blocked and other types are the reference's. */
+/* Quantisation of f32 to 8 and 16 bits, and from these and int32 back: one scale for all, one for each place of
+ * an axis. What is blocked and other types are the reference's. */
 #include <string.h>
 
 #include "kernels/cpu/extreme.h"
@@ -18,15 +18,10 @@ struct quantisation {
     const struct kernel_quantize *shape;
 };
 
-static bool is_byte(enum kernel_dtype dtype)
-{
-    return dtype == KERNEL_U8 || dtype == KERNEL_I8;
-}
-
 static bool fits(const struct kernel_quantize *s)
 {
-    return s->real_type == KERNEL_F32 && s->scale_type == KERNEL_F32 && is_byte(s->integer_type) &&
-           s->block == 1 && s->scale_stride[0] == 0 && s->scale_stride[2] == 0;
+    return s->real_type == KERNEL_F32 && s->scale_type == KERNEL_F32 && s->block == 1 &&
+           s->scale_stride[0] == 0 && s->scale_stride[2] == 0;
 }
 
 /* Whether scales follow each other with the elements. */
@@ -35,16 +30,8 @@ static bool is_along(const struct kernel_quantize *s)
     return s->inner == 1 && s->scale_stride[1] == 1;
 }
 
-static float zero_at(const struct quantisation *q, int64_t at)
-{
-    if (!q->zero)
-        return 0.0f;
-    return q->shape->integer_type == KERNEL_U8 ? (float)((const uint8_t *)q->zero)[at]
-                                               : (float)((const int8_t *)q->zero)[at];
-}
-
 /* The nearest, ties to even; NaN is 0. Adding a large number rounds, in the lowest bits: numbers are
- * within 383 of 0 by then. */
+ * within 2^17 of 0 by then. */
 ISA_BODY int32_t to_integer(float x, float scale, float zero, float low, float high)
 {
     const float magic = 0x1.8p23f;
@@ -58,16 +45,16 @@ ISA_BODY int32_t to_integer(float x, float scale, float zero, float low, float h
     return number == number ? bits - none + (int32_t)zero : 0;
 }
 
-#define TO_BYTES(name, type, low, high)                                                            \
-    ISA_BODY void name##_one(type *restrict y, const float *restrict x, int64_t count,             \
-                             float scale, float zero)                                              \
+#define TO(name, type, low, high)                                                                  \
+    ISA_BODY void to_##name##_one(type *restrict y, const float *restrict x, int64_t count,        \
+                                  float scale, float zero)                                         \
     {                                                                                              \
         for (int64_t i = 0; i < count; i++)                                                        \
             y[i] = (type)to_integer(x[i], scale, zero, low, high);                                 \
     }                                                                                              \
                                                                                                    \
-    ISA_BODY void name##_each(type *restrict y, const float *restrict x, int64_t count,            \
-                              const float *restrict scale, const type *restrict zero)              \
+    ISA_BODY void to_##name##_each(type *restrict y, const float *restrict x, int64_t count,       \
+                                   const float *restrict scale, const type *restrict zero)         \
     {                                                                                              \
         if (zero)                                                                                  \
             for (int64_t i = 0; i < count; i++)                                                    \
@@ -77,65 +64,95 @@ ISA_BODY int32_t to_integer(float x, float scale, float zero, float low, float h
                 y[i] = (type)to_integer(x[i], scale[i], 0.0f, low, high);                          \
     }
 
-TO_BYTES(to_u8, uint8_t, 0.0f, 255.0f)
-TO_BYTES(to_i8, int8_t, -128.0f, 127.0f)
-
-#define FROM_BYTES(name, type)                                                                     \
-    ISA_BODY void name##_one(float *restrict y, const type *restrict x, int64_t count,             \
-                             float scale, float zero)                                              \
+/* `real` holds differences exactly. */
+#define FROM(name, type, real)                                                                     \
+    ISA_BODY void from_##name##_one(float *restrict y, const type *restrict x, int64_t count,      \
+                                    float scale, real zero)                                        \
     {                                                                                              \
         for (int64_t i = 0; i < count; i++)                                                        \
-            y[i] = ((float)x[i] - zero) * scale;                                                   \
+            y[i] = (float)(((real)x[i] - zero) * (real)scale);                                     \
     }                                                                                              \
                                                                                                    \
-    ISA_BODY void name##_each(float *restrict y, const type *restrict x, int64_t count,            \
-                              const float *restrict scale, const type *restrict zero)              \
+    ISA_BODY void from_##name##_each(float *restrict y, const type *restrict x, int64_t count,     \
+                                     const float *restrict scale, const type *restrict zero)       \
     {                                                                                              \
         if (zero)                                                                                  \
             for (int64_t i = 0; i < count; i++)                                                    \
-                y[i] = (float)((int32_t)x[i] - (int32_t)zero[i]) * scale[i];                       \
+                y[i] = (float)(((real)x[i] - (real)zero[i]) * (real)scale[i]);                     \
         else                                                                                       \
             for (int64_t i = 0; i < count; i++)                                                    \
-                y[i] = (float)x[i] * scale[i];                                                     \
+                y[i] = (float)((real)x[i] * (real)scale[i]);                                       \
     }
 
-FROM_BYTES(from_u8, uint8_t)
-FROM_BYTES(from_i8, int8_t)
+TO(u8, uint8_t, 0.0f, 255.0f)
+TO(i8, int8_t, -128.0f, 127.0f)
+TO(u16, uint16_t, 0.0f, 65535.0f)
+TO(i16, int16_t, -32768.0f, 32767.0f)
+FROM(u8, uint8_t, float)
+FROM(i8, int8_t, float)
+FROM(u16, uint16_t, float)
+FROM(i16, int16_t, float)
+FROM(i32, int32_t, double)
+
+static bool quantize_takes(enum kernel_dtype dtype)
+{
+    return dtype == KERNEL_U8 || dtype == KERNEL_I8 || dtype == KERNEL_U16 || dtype == KERNEL_I16;
+}
+
+static bool dequantize_takes(enum kernel_dtype dtype)
+{
+    return quantize_takes(dtype) || dtype == KERNEL_I32;
+}
+
+#define QUANTIZE(dtype, name, type)                                                                \
+    case dtype:                                                                                    \
+        if (is_along(q->shape))                                                                    \
+            to_##name##_each((type *)q->y + at, x, count, scale,                                   \
+                             q->zero ? (const type *)q->zero + line : NULL);                       \
+        else                                                                                       \
+            to_##name##_one((type *)q->y + at, x, count, *scale,                                   \
+                            q->zero ? (float)((const type *)q->zero)[line] : 0.0f);                \
+        break;
+
+#define DEQUANTIZE(dtype, name, type, real)                                                        \
+    case dtype:                                                                                    \
+        if (is_along(q->shape))                                                                    \
+            from_##name##_each(y, (const type *)q->x + at, count, scale,                           \
+                               q->zero ? (const type *)q->zero + line : NULL);                     \
+        else                                                                                       \
+            from_##name##_one(y, (const type *)q->x + at, count, *scale,                           \
+                              q->zero ? (real)((const type *)q->zero)[line] : 0);                  \
+        break;
 
 /* `count` elements from `at` on with the scale at `line`, or with scales from there on. */
 ISA_BODY void quantize_run(const struct quantisation *q, int64_t at, int64_t count, int64_t line)
 {
     const float *x = (const float *)q->x + at, *scale = q->scale + line;
-    bool is_u8 = q->shape->integer_type == KERNEL_U8;
-    const uint8_t *u8 = q->zero ? (const uint8_t *)q->zero + line : NULL;
-    const int8_t *i8 = q->zero ? (const int8_t *)q->zero + line : NULL;
 
-    if (is_along(q->shape) && is_u8)
-        to_u8_each((uint8_t *)q->y + at, x, count, scale, u8);
-    else if (is_along(q->shape))
-        to_i8_each((int8_t *)q->y + at, x, count, scale, i8);
-    else if (is_u8)
-        to_u8_one((uint8_t *)q->y + at, x, count, *scale, zero_at(q, line));
-    else
-        to_i8_one((int8_t *)q->y + at, x, count, *scale, zero_at(q, line));
+    switch (q->shape->integer_type) {
+        QUANTIZE(KERNEL_U8, u8, uint8_t)
+        QUANTIZE(KERNEL_I8, i8, int8_t)
+        QUANTIZE(KERNEL_U16, u16, uint16_t)
+        QUANTIZE(KERNEL_I16, i16, int16_t)
+    default:
+        break;
+    }
 }
 
 ISA_BODY void dequantize_run(const struct quantisation *q, int64_t at, int64_t count, int64_t line)
 {
     float *y = (float *)q->y + at;
     const float *scale = q->scale + line;
-    bool is_u8 = q->shape->integer_type == KERNEL_U8;
-    const uint8_t *u8 = q->zero ? (const uint8_t *)q->zero + line : NULL;
-    const int8_t *i8 = q->zero ? (const int8_t *)q->zero + line : NULL;
 
-    if (is_along(q->shape) && is_u8)
-        from_u8_each(y, (const uint8_t *)q->x + at, count, scale, u8);
-    else if (is_along(q->shape))
-        from_i8_each(y, (const int8_t *)q->x + at, count, scale, i8);
-    else if (is_u8)
-        from_u8_one(y, (const uint8_t *)q->x + at, count, *scale, zero_at(q, line));
-    else
-        from_i8_one(y, (const int8_t *)q->x + at, count, *scale, zero_at(q, line));
+    switch (q->shape->integer_type) {
+        DEQUANTIZE(KERNEL_U8, u8, uint8_t, float)
+        DEQUANTIZE(KERNEL_I8, i8, int8_t, float)
+        DEQUANTIZE(KERNEL_U16, u16, uint16_t, float)
+        DEQUANTIZE(KERNEL_I16, i16, int16_t, float)
+        DEQUANTIZE(KERNEL_I32, i32, int32_t, double)
+    default:
+        break;
+    }
 }
 
 /* Elements [begin, end), whatever lines they are of. */
@@ -163,7 +180,7 @@ ISA_BODY void dequantize_run(const struct quantisation *q, int64_t at, int64_t c
     {                                                                                              \
         struct quantisation q = {y, x, scale, zero, shape};                                        \
                                                                                                    \
-        if (fits(shape) && shape->precision == KERNEL_F32)                                         \
+        if (fits(shape) && name##_takes(shape->integer_type) && shape->precision == KERNEL_F32)    \
             team_for(shape->outer * shape->axis * shape->inner, GRAIN, name##_part_##isa, &q);     \
         else                                                                                       \
             name##_ref(y, x, scale, zero, shape);                                                  \

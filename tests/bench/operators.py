@@ -120,6 +120,7 @@ def products(m):
         Case("f16, 2x2 stride 2, 64, 28x28", "ConvTranspose", [m.real(1, 64, 28, 28, dtype=f16), Const(m.real(64, 32, 2, 2, dtype=f16))],
              {"strides": [2, 2]}),
         Case("f64, 64x256x256", "Gemm", [m.real(64, 256, dtype=f64), Const(m.real(256, 256, dtype=f64)), Const(m.real(256, dtype=f64))]),
+        Case("s32, 256x1024", "DequantizeLinear", [m.whole(999, 256, 1024, dtype=np.int32), scalar(0.01)]),
         Case("f32, 4x4 stride 2, 128, 16x16", "ConvTranspose", [m.real(1, 128, 16, 16), Const(m.real(128, 64, 4, 4))],
              {"strides": [2, 2], "pads": [1] * 4}),
         Case("f32, 3x3 stride 2, 64, 28x28", "ConvTranspose", [m.real(1, 64, 28, 28), Const(m.real(64, 32, 3, 3))],
