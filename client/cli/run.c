@@ -47,8 +47,7 @@ static const struct option_spec specs[] = {
      "the first and each N-th.",
      TARGET(wishes.nodes)},
     {OPTION_STRING, "max-cost", 0, "PERCENT", "2%",
-     "Of the time of all runs, what nodes may take; else they are recorded of fewer. With --nodes: no "
-     "limit unless given.",
+     "What nodes may take of the time of all runs. With --nodes: no limit unless given.",
      TARGET(wishes.max_cost)},
     {OPTION_CHOICE, "gpu", 0, "LEVEL", "host",
      "CUDA, by CUPTI: graph (kernels, copies; a CUDA graph as one span), node (kernels of "
@@ -56,8 +55,8 @@ static const struct option_spec specs[] = {
      TARGET(gpu), "host|graph|node|memory|all"},
     {OPTION_FLAG, "inductor-kernels", 0, NULL, NULL,
      "Have torch.compile's CPU kernels tell their names.", TARGET(wishes.inductor_kernels)},
-    {OPTION_STRING, "label", 0, "TEXT", NULL,
-     "A name for its sessions, for --program of profile_analyze.", TARGET(wishes.label)},
+    {OPTION_STRING, "label", 0, "TEXT", NULL, "A name for its sessions, for --program of reports.",
+     TARGET(wishes.label)},
     {OPTION_STRING, "runs-by", 0, "REGEX", NULL,
      "An op or label whose name matches begins a run, where its thread is in none.",
      TARGET(wishes.runs_by)},
