@@ -83,7 +83,8 @@ struct kernel_rotary {
 
 /** y = x with pairs of channels turned by the angle whose cosine and sine stand in the caches
  *  [positions, rotated / 2], in the row places[batch, step]. Returns 0, or -1 when a place is
- *  outside. places is NULL where positions is 0. */
+ *  outside. places is NULL where positions is 0. y may be x. Versions of f32 agree with ref to 2e-7 * (|x1| + |x2|)
+ *  of the pair, where sines and cosines are at most 1. */
 typedef int rotary_fn(void *y, const void *x, const void *cosines, const void *sines,
                       const int64_t *places, const struct kernel_rotary *shape);
 
@@ -120,7 +121,7 @@ typedef void linear_attention_fn(const struct kernel_linear_attention_data *data
 #define ATTENTION_KERNELS(KERNEL)                                                                  \
     KERNEL(attention, EACH);                                                                       \
     KERNEL(linear_attention, EACH);                                                                \
-    KERNEL(rotary, REF)
+    KERNEL(rotary, EACH)
 ATTENTION_KERNELS(KERNEL_DECLARE);
 
 #endif
