@@ -164,7 +164,7 @@ static inline size_t kernel_unique_room(const struct kernel_unique *shape)
     KERNEL(top_k, PORTABLE);                                                                       \
     KERNEL(nonzero, REF);                                                                          \
     KERNEL(compress, REF);                                                                         \
-    KERNEL(one_hot, REF);                                                                          \
+    KERNEL(one_hot, PORTABLE);                                                                     \
     KERNEL(triangle, PORTABLE);                                                                    \
     KERNEL(eye, REF);                                                                              \
     KERNEL(range, REF);                                                                            \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Strided copies: axes that are one run of memory are joined; what is left is a copy of runs, runs
  * of one value, a transposition of two axes, or element by element. */
+#include "kernels/cpu/fill.h"
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
 
@@ -284,22 +285,6 @@ static void transpose(char *y, const char *x, const struct kernel_copy *s)
         else
             TRANSPOSE(4, float);
     }
-}
-
-/* One element again and again. */
-static void fill_run(char *y, const char *x, size_t element_bytes, size_t bytes)
-{
-    uint64_t value = 0, line[8];
-    size_t at = 0;
-
-    memcpy(&value, x, element_bytes);
-    for (size_t have = element_bytes; have < sizeof(value); have *= 2)
-        value |= value << (8 * have);
-    for (int i = 0; i < 8; i++)
-        line[i] = value;
-    for (; at + sizeof(line) <= bytes; at += sizeof(line))
-        memcpy(y + at, line, sizeof(line));
-    memcpy(y + at, line, bytes - at);
 }
 
 #define STRIDED(type)                                                                              \

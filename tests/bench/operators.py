@@ -230,6 +230,7 @@ def moves(m):
         Case("u8, 16x64x196, 021", "Transpose", [m.byte(16, 64, 196)], {"perm": [0, 2, 1]}),
         Case("f32, 256x1 to 256x1024", "Expand", [m.real(256, 1), sizes(256, 1024)]),
         Case("f32, 64x56x56, by 2", "SpaceToDepth", [m.real(1, 64, 56, 56)], {"blocksize": 2}),
+        Case("i64 to f32, 1000x100", "OneHot", [m.whole(100, 1000), Const(np.array(100, np.int64)), Const(np.array([0, 1], np.float32))]),
     ]
 
 

@@ -321,30 +321,51 @@ static void check_compress(struct test *test, const struct kernel_table *table)
     test_compare_bytes(test, got, want, bytes);
 }
 
+/* The index as a type of its own has it; reals are cut off. */
+static void set_index(void *indices, enum kernel_dtype type, int64_t i, int64_t index, double rest)
+{
+    if (type == KERNEL_F32)
+        ((float *)indices)[i] = (float)((double)index + (index < 0 ? -rest : rest));
+    else if (type == KERNEL_I32)
+        ((int32_t *)indices)[i] = (int32_t)index;
+    else if (type == KERNEL_I8)
+        ((int8_t *)indices)[i] = (int8_t)index;
+    else
+        ((int64_t *)indices)[i] = index;
+}
+
 static void check_one_hot(struct test *test, const struct kernel_table *table)
 {
-    struct kernel_one_hot s = {.index_type = KERNEL_I64,
-                               .element_bytes = 2,
+    static const enum kernel_dtype types[] = {KERNEL_I64, KERNEL_I32, KERNEL_F32, KERNEL_I8};
+    struct kernel_one_hot s = {.index_type = types[test_range(test, 0, 3)],
+                               .element_bytes = (size_t)1 << test_range(test, 0, 3),
                                .outer = test_range(test, 0, 5),
-                               .depth = test_range(test, 0, 7),
+                               .depth = test_range(test, 0, test_chance(test, 4) ? 40 : 7),
                                .inner = test_range(test, 1, 5)};
-    size_t count = (size_t)(s.outer * s.depth * s.inner);
-    int64_t *indices = random_indices(test, KERNEL_I64, (size_t)(s.outer * s.inner), 9);
-    uint16_t values[2] = {7, 9}, *want = test_output(test, count * 2);
-    uint16_t *got = test_output(test, count * 2);
+    size_t n = s.element_bytes, count = (size_t)(s.outer * s.depth * s.inner);
+    uint8_t *values = test_input_bytes(test, 2 * n), *want = test_output(test, count * n);
+    void *got = test_output(test, count * n);
+    void *indices = test_output(test, (size_t)(s.outer * s.inner) * sizeof(int64_t));
 
-    test_describe(test, "%lldx%lldx%lld", (long long)s.outer, (long long)s.depth,
-                  (long long)s.inner);
+    test_describe(test, "%lldx%lldx%lld of %zu bytes, type %d", (long long)s.outer,
+                  (long long)s.depth, (long long)s.inner, n, (int)s.index_type);
     for (size_t i = 0; i < count; i++)
-        want[i] = values[0];
+        memcpy(want + i * n, values, n);
     for (int64_t i = 0; i < s.outer * s.inner; i++) {
-        int64_t index = indices[i] < 0 ? indices[i] + s.depth : indices[i];
+        int64_t index = test_range(test, -s.depth - 2, s.depth + 1);
 
+        set_index(indices, s.index_type, i, index, (double)test_range(test, 0, 1) / 2);
+        if (s.index_type == KERNEL_F32 && test_chance(test, 8)) {
+            ((float *)indices)[i] = test_chance(test, 2) ? NAN : -INFINITY;
+            continue;
+        }
+        index += index < 0 ? s.depth : 0;
         if (index >= 0 && index < s.depth)
-            want[(i / s.inner * s.depth + index) * s.inner + i % s.inner] = values[1];
+            memcpy(want + (size_t)((i / s.inner * s.depth + index) * s.inner + i % s.inner) * n,
+                   values + n, n);
     }
     TEST_RUN(test, TEST_NEW, table->one_hot.fn(got, indices, values, &s));
-    test_compare_bytes(test, got, want, count * 2);
+    test_compare_bytes(test, got, want, count * n);
 }
 
 static void check_triangle(struct test *test, const struct kernel_table *table)
