@@ -11,6 +11,9 @@
 /** X(kind, name, isa): the function of MAP_kind is map_name(). */
 #define MAP_FUNCTIONS(X, isa)                                                                      \
     X(ABS, abs, isa)                                                                               \
+    X(ACOS, acos, isa)                                                                             \
+    X(ASIN, asin, isa)                                                                             \
+    X(ATAN, atan, isa)                                                                             \
     X(CELU, celu, isa)                                                                             \
     X(ELU, elu, isa)                                                                               \
     X(CEIL, ceil, isa)                                                                             \
@@ -74,6 +77,61 @@ ISA_BODY float map_exp(float x, float a, float b)
     float root = math_exp(0.5f * x);
 
     return root * root;
+}
+
+/* asin(x) or, where of_cosine, acos(x), to 4e-7; NaN beyond 1. Above 1/2 by the half of the angle
+ *  from 1: asin(x) = pi / 2 - 2 asin(sqrt((1 - x) / 2)). */
+ISA_BODY float arc_of(float x, int of_cosine)
+{
+    float size = __builtin_fabsf(x), half = 0.5f - 0.5f * size, s, p, y, arc;
+    int is_far = size > 0.5f;
+
+    s = is_far ? half : size * size;
+    y = __builtin_sqrtf(half);
+    y = is_far ? y : size;
+    p = 4.2163199048e-2f; /* Cephes' polynomial */
+    p = p * s + 2.4181311049e-2f;
+    p = p * s + 4.5470025998e-2f;
+    p = p * s + 7.4953002686e-2f;
+    p = p * s + 1.6666752422e-1f;
+    p = p * s * y + y;
+    if (!of_cosine) {
+        arc = is_far ? 0x1.921fb6p+0f - 2.0f * p : p;
+        return __builtin_copysignf(arc, x);
+    }
+    arc = x < 0.0f ? 0x1.921fb6p+1f - 2.0f * p : 2.0f * p;
+    return is_far ? arc : 0x1.921fb6p+0f - __builtin_copysignf(p, x);
+}
+
+ISA_BODY float map_acos(float x, float a, float b)
+{
+    return arc_of(x, 1);
+}
+
+ISA_BODY float map_asin(float x, float a, float b)
+{
+    return arc_of(x, 0);
+}
+
+/* To 4e-7. NaN stays NaN. By the angle from 0, pi / 4 or pi / 2, the tangent of which is small. */
+ISA_BODY float map_atan(float x, float a, float b)
+{
+    float size = __builtin_fabsf(x), over, under, t, s, p, base;
+
+    over = size > 0x1.a8279ap-2f ? size - 1.0f : size; /* tan(pi / 8) */
+    under = size > 0x1.a8279ap-2f ? size + 1.0f : 1.0f;
+    base = size > 0x1.a8279ap-2f ? 0x1.921fb6p-1f : 0.0f;
+    over = size > 0x1.3504f4p+1f ? -1.0f : over; /* tan(3 pi / 8) */
+    under = size > 0x1.3504f4p+1f ? size : under;
+    base = size > 0x1.3504f4p+1f ? 0x1.921fb6p+0f : base;
+    t = over / under;
+    s = t * t;
+    p = 8.05374449538e-2f; /* Cephes' polynomial */
+    p = p * s - 1.38776856032e-1f;
+    p = p * s + 1.99777106478e-1f;
+    p = p * s - 3.33329491539e-1f;
+    p = p * s * t + t;
+    return __builtin_copysignf(base + p, x);
 }
 
 /* By map_exp(), as x / a is anything where a is below 0. */

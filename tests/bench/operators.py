@@ -164,6 +164,8 @@ def element_wise(m):
         Case("f32, 256x1024", "IsInf", [a]),
         Case("f32, 256x1024", "Sign", [a]),
         Case("f32, 256x1024", "Celu", [a]),
+        Case("f32, 256x1024", "Asin", [a]),
+        Case("f32, 256x1024", "Atan", [a]),
     ]
 
 
