@@ -86,6 +86,18 @@ KERNEL_VERSIONS(binary_fn, add_f32);
 KERNEL_VERSIONS(binary_fn, sub_f32);
 KERNEL_VERSIONS(binary_fn, mul_f32);
 KERNEL_VERSIONS(binary_fn, div_f32);
+KERNEL_VERSIONS(binary_fn, add_f64);
+KERNEL_VERSIONS(binary_fn, sub_f64);
+KERNEL_VERSIONS(binary_fn, mul_f64);
+KERNEL_VERSIONS(binary_fn, div_f64);
+KERNEL_VERSIONS(binary_fn, add_i32);
+KERNEL_VERSIONS(binary_fn, sub_i32);
+KERNEL_VERSIONS(binary_fn, mul_i32);
+KERNEL_VERSIONS(binary_fn, div_i32);
+KERNEL_VERSIONS(binary_fn, add_i64);
+KERNEL_VERSIONS(binary_fn, sub_i64);
+KERNEL_VERSIONS(binary_fn, mul_i64);
+KERNEL_VERSIONS(binary_fn, div_i64);
 
 /* Pooling */
 

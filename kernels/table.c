@@ -27,6 +27,14 @@
 #define FAST_OF_PORTABLE(name, v)
 #define FAST_OF_EACH(name, v) USE(name, name, v)
 
+#define USE_ARITHMETIC(dtype, name, v)                                                             \
+    do {                                                                                           \
+        USE(binary[KERNEL_ADD][dtype], add_##name, v);                                             \
+        USE(binary[KERNEL_SUB][dtype], sub_##name, v);                                             \
+        USE(binary[KERNEL_MUL][dtype], mul_##name, v);                                             \
+        USE(binary[KERNEL_DIV][dtype], div_##name, v);                                             \
+    } while (0)
+
 static void init_ref(struct kernel_table *table)
 {
     USE(unary_f32[KERNEL_RELU], relu_f32, ref);
@@ -34,22 +42,10 @@ static void init_ref(struct kernel_table *table)
     USE(unary_f32[KERNEL_CLIP], clip_f32, ref);
     USE(unary_f32[KERNEL_SIGMOID], sigmoid_f32, ref);
     USE(unary_f32[KERNEL_TANH], tanh_f32, ref);
-    USE(binary[KERNEL_ADD][KERNEL_F32], add_f32, ref);
-    USE(binary[KERNEL_SUB][KERNEL_F32], sub_f32, ref);
-    USE(binary[KERNEL_MUL][KERNEL_F32], mul_f32, ref);
-    USE(binary[KERNEL_DIV][KERNEL_F32], div_f32, ref);
-    USE(binary[KERNEL_ADD][KERNEL_F64], add_f64, ref);
-    USE(binary[KERNEL_SUB][KERNEL_F64], sub_f64, ref);
-    USE(binary[KERNEL_MUL][KERNEL_F64], mul_f64, ref);
-    USE(binary[KERNEL_DIV][KERNEL_F64], div_f64, ref);
-    USE(binary[KERNEL_ADD][KERNEL_I32], add_i32, ref);
-    USE(binary[KERNEL_SUB][KERNEL_I32], sub_i32, ref);
-    USE(binary[KERNEL_MUL][KERNEL_I32], mul_i32, ref);
-    USE(binary[KERNEL_DIV][KERNEL_I32], div_i32, ref);
-    USE(binary[KERNEL_ADD][KERNEL_I64], add_i64, ref);
-    USE(binary[KERNEL_SUB][KERNEL_I64], sub_i64, ref);
-    USE(binary[KERNEL_MUL][KERNEL_I64], mul_i64, ref);
-    USE(binary[KERNEL_DIV][KERNEL_I64], div_i64, ref);
+    USE_ARITHMETIC(KERNEL_F32, f32, ref);
+    USE_ARITHMETIC(KERNEL_F64, f64, ref);
+    USE_ARITHMETIC(KERNEL_I32, i32, ref);
+    USE_ARITHMETIC(KERNEL_I64, i64, ref);
     USE(max_pool_f32, max_pool_f32, ref);
     USE(average_pool_f32, average_pool_f32, ref);
     ALL_KERNELS(AT_REF);
@@ -63,10 +59,10 @@ static void init_ref(struct kernel_table *table)
         USE(unary_f32[KERNEL_CLIP], clip_f32, v);                                                  \
         USE(unary_f32[KERNEL_SIGMOID], sigmoid_f32, v);                                            \
         USE(unary_f32[KERNEL_TANH], tanh_f32, v);                                                  \
-        USE(binary[KERNEL_ADD][KERNEL_F32], add_f32, v);                                           \
-        USE(binary[KERNEL_SUB][KERNEL_F32], sub_f32, v);                                           \
-        USE(binary[KERNEL_MUL][KERNEL_F32], mul_f32, v);                                           \
-        USE(binary[KERNEL_DIV][KERNEL_F32], div_f32, v);                                           \
+        USE_ARITHMETIC(KERNEL_F32, f32, v);                                                        \
+        USE_ARITHMETIC(KERNEL_F64, f64, v);                                                        \
+        USE_ARITHMETIC(KERNEL_I32, i32, v);                                                        \
+        USE_ARITHMETIC(KERNEL_I64, i64, v);                                                        \
         USE(max_pool_f32, max_pool_f32, v);                                                        \
         USE(average_pool_f32, average_pool_f32, v);                                                \
     } while (0)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Element-wise arithmetic of floats with broadcasting: axes that are one run of memory are joined,
- * and the innermost loop knows which operand stands still. */
+/* Element-wise arithmetic with broadcasting, of f32: axes that are one run of memory are joined, and
+ * the innermost loop knows which operand stands still. Other types are left to zip(). */
+#include <string.h>
+
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
@@ -110,10 +112,39 @@ struct binary {
                      &p);                                                                          \
     }
 
+static struct kernel_zip_args zip_args(enum kernel_zip op, enum kernel_dtype type,
+                                       const struct kernel_broadcast *shape)
+{
+    struct kernel_zip_args args = {op, type, type, type, shape->rank, {0}, {0}, {0}};
+    size_t bytes = (size_t)shape->rank * sizeof(int64_t);
+
+    memcpy(args.dims, shape->dims, bytes);
+    memcpy(args.a_stride, shape->a_stride, bytes);
+    memcpy(args.b_stride, shape->b_stride, bytes);
+    return args;
+}
+
+#define BY_ZIP(name, op, type, isa)                                                                \
+    void name##_##isa(void *y, const void *a, const void *b, const struct kernel_broadcast *shape) \
+    {                                                                                              \
+        struct kernel_zip_args args = zip_args(op, type, shape);                                   \
+                                                                                                   \
+        zip_##isa(y, a, b, &args);                                                                 \
+    }
+
+#define OF_TYPE(name, type, isa)                                                                   \
+    BY_ZIP(add_##name, ZIP_ADD, type, isa)                                                         \
+    BY_ZIP(sub_##name, ZIP_SUB, type, isa)                                                         \
+    BY_ZIP(mul_##name, ZIP_MUL, type, isa)                                                         \
+    BY_ZIP(div_##name, ZIP_DIV, type, isa)
+
 #define ALL(isa)                                                                                   \
     BINARY(add_f32, ADD, isa)                                                                      \
     BINARY(sub_f32, SUB, isa)                                                                      \
     BINARY(mul_f32, MUL, isa)                                                                      \
-    BINARY(div_f32, DIV, isa)
+    BINARY(div_f32, DIV, isa)                                                                      \
+    OF_TYPE(f64, KERNEL_F64, isa)                                                                  \
+    OF_TYPE(i32, KERNEL_I32, isa)                                                                  \
+    OF_TYPE(i64, KERNEL_I64, isa)
 
 ISA_VERSIONS(ALL)

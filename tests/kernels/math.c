@@ -109,6 +109,54 @@ BINARY(sub, KERNEL_SUB)
 BINARY(mul, KERNEL_MUL)
 BINARY(div, KERNEL_DIV)
 
+/* Integers of `bytes`, many of them 0, 1 and -1. */
+static char *whole_numbers(struct test *test, size_t count, size_t bytes)
+{
+    char *x = test_input_bytes(test, count * bytes);
+
+    for (size_t i = 0; i < count; i++)
+        if (test_chance(test, 3))
+            memset(x + i * bytes, test_chance(test, 2) ? 0 : -1, bytes);
+    return x;
+}
+
+static void check_integers(struct test *test, const struct kernel_table *table,
+                           enum kernel_dtype type, binary_fn *const refs[KERNEL_BINARY_COUNT])
+{
+    struct kernel_broadcast s = {.rank = (int)test_range(test, 0, 4)};
+    enum kernel_binary op = (enum kernel_binary)test_range(test, 0, KERNEL_BINARY_COUNT - 1);
+    size_t count = 1, bytes = kernel_dtype_bytes(type), a_count, b_count;
+    char *a, *b, *want, *got;
+
+    for (int i = 0; i < s.rank; i++) {
+        s.dims[i] = test_chance(test, 40) ? 0 : test_range(test, 1, i == s.rank - 1 ? 70 : 9);
+        count *= (size_t)s.dims[i];
+    }
+    a_count = random_strides(test, &s, s.a_stride, test_chance(test, 3));
+    b_count = random_strides(test, &s, s.b_stride, test_chance(test, 3));
+    test_describe(test, "operation %d, rank %d, %zu elements, operands of %zu and %zu", (int)op,
+                  s.rank, count, a_count, b_count);
+    a = whole_numbers(test, a_count, bytes);
+    b = whole_numbers(test, b_count, bytes);
+    want = test_output(test, count * bytes);
+    got = test_output(test, count * bytes);
+    TEST_RUN(test, TEST_REF, refs[op](want, a, b, &s));
+    TEST_RUN(test, TEST_NEW, table->binary[op][type].fn(got, a, b, &s));
+    test_compare_bytes(test, got, want, count * bytes);
+}
+
+#define INTEGERS(name, type)                                                                       \
+    static void check_##name(struct test *test, const struct kernel_table *table)                  \
+    {                                                                                              \
+        static binary_fn *const refs[KERNEL_BINARY_COUNT] = {add_##name##_ref, sub_##name##_ref,   \
+                                                             mul_##name##_ref, div_##name##_ref};  \
+                                                                                                   \
+        check_integers(test, table, type, refs);                                                   \
+    }
+
+INTEGERS(i32, KERNEL_I32)
+INTEGERS(i64, KERNEL_I64)
+
 /* Softmax */
 
 static void check_softmax(struct test *test, const struct kernel_table *table)
@@ -319,6 +367,8 @@ const struct test_op test_ops_math[] = {
     {"sub_f32", check_sub, offsetof(struct kernel_table, binary[KERNEL_SUB][KERNEL_F32])},
     {"mul_f32", check_mul, offsetof(struct kernel_table, binary[KERNEL_MUL][KERNEL_F32])},
     {"div_f32", check_div, offsetof(struct kernel_table, binary[KERNEL_DIV][KERNEL_F32])},
+    {"arithmetic_i32", check_i32, offsetof(struct kernel_table, binary[KERNEL_ADD][KERNEL_I32])},
+    {"arithmetic_i64", check_i64, offsetof(struct kernel_table, binary[KERNEL_ADD][KERNEL_I64])},
     {"softmax_f32", check_softmax, offsetof(struct kernel_table, softmax_f32)},
     {"gemm_plan", check_gemm_plan, TEST_ALWAYS},
     {"gemm_f32", check_gemm, offsetof(struct kernel_table, gemm_f32)},
