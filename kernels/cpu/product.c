@@ -147,7 +147,8 @@ static inline int64_t even_rows(int64_t rows)
                                                                                                    \
         for (int64_t j = 0; s->alpha != 1.0 && j < s->n; j++)                                      \
             y[j] *= alpha;                                                                         \
-        c += c ? row * s->c_row_stride : 0;                                                        \
+        if (c)                                                                                     \
+            c += row * s->c_row_stride;                                                            \
         for (int64_t j = 0; c && j < s->n; j++)                                                    \
             y[j] += beta * c[j * s->c_col_stride];                                                 \
     }                                                                                              \
