@@ -32,7 +32,8 @@ struct kernel_reduce {
     bool is_reduced[KERNEL_MAX_RANK];
 };
 
-/** y has x's axes without the reduced ones (or with 1 in their place). */
+/** y has x's axes without the reduced ones (or with 1 in their place). Versions of REDUCE_LOG_SUM_EXP agree with
+ *  ref to 2e-6 of the largest of |y| and 1. */
 typedef void reduce_fn(void *y, const void *x, const struct kernel_reduce *shape);
 
 struct kernel_arg_reduce {

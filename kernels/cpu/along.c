@@ -24,30 +24,6 @@ struct lines {
 
 /* --- The logarithm of softmax. --- */
 
-/* The sum of e^(x - largest), over MATH_BELOW. */
-ISA_BODY double exponentials(const float *x, int64_t count, float largest)
-{
-    float least = math_least();
-    double sum = 0.0;
-
-    for (int64_t first = 0; first < count; first += 4096) {
-        int64_t last = first + 4096 < count ? first + 4096 : count, half = (last - first) / 2;
-        float part = 0.0f, other = 0.0f;
-
-        /* Side by side, so that none waits for the one before. */
-#pragma omp simd reduction(+ : part, other)
-        for (int64_t i = first; i < first + half; i++) {
-            part += math_exp_below(x[i] - largest, least);
-            other += math_exp_below(x[half + i] - largest, least);
-        }
-        for (int64_t i = first + 2 * half; i < last; i++)
-            part += math_exp_below(x[i] - largest, least);
-        sum += (double)(part +
-                        other); /* in float: what is too small beside 1 leaves a logarithm of 0 */
-    }
-    return sum;
-}
-
 ISA_BODY void log_softmax_part(const struct lines *p, int64_t begin, int64_t end)
 {
     int64_t count = p->shape->axis;
@@ -55,7 +31,7 @@ ISA_BODY void log_softmax_part(const struct lines *p, int64_t begin, int64_t end
     for (int64_t row = begin; row < end; row++) {
         const float *x = (const float *)p->x + row * count;
         float *y = (float *)p->y + row * count, largest = math_largest(x, count), logarithm;
-        double sum = exponentials(x, count, largest);
+        double sum = math_sum_below(x, count, largest);
 
         if (!isfinite(largest) || isnan(sum)) {
             struct kernel_along one = *p->shape;

@@ -209,4 +209,28 @@ ISA_BODY float math_gelu(float x)
     return 0.5f * x * (1.0f + math_erf(x * 0x1.6a09e6p-1f));
 }
 
+/** The sum of e^(x - largest), over MATH_BELOW. */
+ISA_BODY double math_sum_below(const float *x, int64_t count, float largest)
+{
+    float least = math_least();
+    double sum = 0.0;
+
+    for (int64_t first = 0; first < count; first += 4096) {
+        int64_t last = first + 4096 < count ? first + 4096 : count, half = (last - first) / 2;
+        float part = 0.0f, other = 0.0f;
+
+        /* Side by side, so that none waits for the one before. */
+#pragma omp simd reduction(+ : part, other)
+        for (int64_t i = first; i < first + half; i++) {
+            part += math_exp_below(x[i] - largest, least);
+            other += math_exp_below(x[half + i] - largest, least);
+        }
+        for (int64_t i = first + 2 * half; i < last; i++)
+            part += math_exp_below(x[i] - largest, least);
+        sum += (double)(part +
+                        other); /* in float: what is too small beside 1 leaves a logarithm of 0 */
+    }
+    return sum;
+}
+
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reductions and normalisations over whole rows of f32: the last axes, dense. Other ones are the
- * reference's. Sums are kept in f64. */
+/* Reductions and normalisations of f32 over rows: the last axes, dense, or rows that lie apart. Other
+ * ones are the reference's. Sums are kept in f64. */
 #include "kernels/cpu/extreme.h"
 #include "kernels/cpu/isa.h"
+#include "kernels/cpu/math.h"
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
 
@@ -15,15 +16,15 @@ enum {
     SHORT_ROWS = 64,
 };
 
-/* How many of the last axes are reduced, when no other one is; -1 when it is not so simple. */
-static int reduced_tail(int rank, const bool *is_reduced)
+/* How many of the last axes are reduced, when no other one of more than one place is; -1 when it is not so simple. */
+static int reduced_tail(int rank, const int64_t *dims, const bool *is_reduced)
 {
     int kept = rank;
 
     while (kept > 0 && is_reduced[kept - 1])
         kept--;
     for (int i = 0; i < kept; i++) {
-        if (is_reduced[i])
+        if (is_reduced[i] && dims[i] != 1)
             return -1;
     }
     return rank - kept;
@@ -38,25 +39,41 @@ static int64_t product(const int64_t *dims, int from, int until)
     return count;
 }
 
-/* Sum of x - shift, or of its square: of both halves at once, so that no sum waits for itself. */
-ISA_BODY double sum_row(const float *x, int64_t count, double shift, int of_squares)
+/* Of which the sum is taken; constants where it is given. */
+enum { NUMBERS, SQUARES, SIZES };
+
+ISA_BODY double sum_of(double x, int kind)
+{
+    return kind == SQUARES ? x * x : kind == SIZES ? fabs(x) : x;
+}
+
+/* Of both halves at once, so that no sum waits for itself. */
+ISA_BODY double sum_row(const float *x, int64_t count, int kind)
 {
     double sum = 0.0, second = 0.0;
     int64_t half = count / 2;
 
 #pragma omp simd reduction(+ : sum, second)
     for (int64_t i = 0; i < half; i++) {
-        double d = (double)x[i] - shift, e = (double)x[half + i] - shift;
-
-        sum += of_squares ? d * d : d;
-        second += of_squares ? e * e : e;
+        sum += sum_of((double)x[i], kind);
+        second += sum_of((double)x[half + i], kind);
     }
-    if (count % 2) {
-        double d = (double)x[count - 1] - shift;
-
-        sum += of_squares ? d * d : d;
-    }
+    if (count % 2)
+        sum += sum_of((double)x[count - 1], kind);
     return sum + second;
+}
+
+ISA_BODY double multiply_row(const float *x, int64_t count)
+{
+    double all = 1.0, second = 1.0;
+    int64_t half = count / 2;
+
+#pragma omp simd reduction(* : all, second)
+    for (int64_t i = 0; i < half; i++) {
+        all *= (double)x[i];
+        second *= (double)x[half + i];
+    }
+    return all * second * (count % 2 ? (double)x[count - 1] : 1.0);
 }
 
 /* --- Reductions. --- */
@@ -69,25 +86,64 @@ struct reduction {
     enum kernel_reduce_op op;
 };
 
+ISA_BODY float end_sum(double sum, int64_t count, enum kernel_reduce_op op)
+{
+    switch (op) {
+    case REDUCE_L2:
+        return (float)sqrt(sum);
+    case REDUCE_LOG_SUM:
+        return (float)log(sum);
+    case REDUCE_MEAN:
+        return (float)(sum / (double)count);
+    default:
+        return (float)sum;
+    }
+}
+
+/* Element i of `columns`, which lie `step` apart, is added to sums[i]. */
+ISA_BODY void add_columns(double *sums, const float *x, int64_t step, int64_t columns,
+                          enum kernel_reduce_op op)
+{
+    if (op == REDUCE_SUM_SQUARE || op == REDUCE_L2)
+        for (int64_t i = 0; i < columns; i++)
+            sums[i] += (double)x[i * step] * (double)x[i * step];
+    else if (op == REDUCE_L1)
+        for (int64_t i = 0; i < columns; i++)
+            sums[i] += fabs((double)x[i * step]);
+    else if (op == REDUCE_PROD)
+        for (int64_t i = 0; i < columns; i++)
+            sums[i] *= (double)x[i * step];
+    else
+        for (int64_t i = 0; i < columns; i++)
+            sums[i] += (double)x[i * step];
+}
+
 /* Short rows side by side. */
 ISA_BODY void sum_short(float *y, const float *x, int64_t rows, int64_t count,
                         enum kernel_reduce_op op)
 {
-    double sums[SHORT_ROWS] = {0};
-    bool of_squares = op == REDUCE_SUM_SQUARE || op == REDUCE_L2;
+    double sums[SHORT_ROWS];
 
-    for (int64_t k = 0; k < count; k++) {
-        if (of_squares)
-            for (int64_t i = 0; i < rows; i++)
-                sums[i] += (double)x[i * count + k] * (double)x[i * count + k];
-        else
-            for (int64_t i = 0; i < rows; i++)
-                sums[i] += (double)x[i * count + k];
-    }
-    for (int64_t i = 0; i < rows; i++) {
-        double sum = op == REDUCE_MEAN ? sums[i] / (double)count : sums[i];
+    for (int64_t i = 0; i < rows; i++)
+        sums[i] = op == REDUCE_PROD ? 1.0 : 0.0;
+    for (int64_t k = 0; k < count; k++)
+        add_columns(sums, x + k, count, rows, op);
+    for (int64_t i = 0; i < rows; i++)
+        y[i] = end_sum(sums[i], count, op);
+}
 
-        y[i] = (float)(op == REDUCE_L2 ? sqrt(sum) : sum);
+ISA_BODY double whole_row(const float *x, int64_t count, enum kernel_reduce_op op)
+{
+    switch (op) {
+    case REDUCE_SUM_SQUARE:
+    case REDUCE_L2:
+        return sum_row(x, count, SQUARES);
+    case REDUCE_L1:
+        return sum_row(x, count, SIZES);
+    case REDUCE_PROD:
+        return multiply_row(x, count);
+    default:
+        return sum_row(x, count, NUMBERS);
     }
 }
 
@@ -98,17 +154,24 @@ ISA_BODY void reduce_part(const struct reduction *r, int64_t begin, int64_t end)
 
         sum_short(r->y + begin, r->x + begin * r->count, rows, r->count, r->op);
     }
+    for (int64_t row = begin; row < end; row++)
+        r->y[row] = end_sum(whole_row(r->x + row * r->count, r->count, r->op), r->count, r->op);
+}
+
+/* The logarithm of the sum of e^x. */
+ISA_BODY void exponential_part(const struct reduction *r, int64_t begin, int64_t end)
+{
     for (int64_t row = begin; row < end; row++) {
         const float *x = r->x + row * r->count;
+        float largest = math_largest(x, r->count);
+        double sum = math_sum_below(x, r->count, largest);
+        struct kernel_reduce one = {
+            .op = r->op, .dtype = KERNEL_F32, .rank = 1, .dims = {r->count}, .is_reduced = {true}};
 
-        if (r->op == REDUCE_SUM_SQUARE)
-            r->y[row] = (float)sum_row(x, r->count, 0.0, 1);
-        else if (r->op == REDUCE_L2)
-            r->y[row] = (float)sqrt(sum_row(x, r->count, 0.0, 1));
-        else if (r->op == REDUCE_MEAN)
-            r->y[row] = (float)(sum_row(x, r->count, 0.0, 0) / (double)r->count);
+        if (isfinite(largest) && !isnan(sum))
+            r->y[row] = (float)(log(sum * MATH_BELOW) + (double)largest);
         else
-            r->y[row] = (float)sum_row(x, r->count, 0.0, 0);
+            reduce_ref(r->y + row, x, &one);
     }
 }
 
@@ -132,21 +195,14 @@ enum { COLUMNS = 512 };
 
 ISA_BODY void sum_columns(float *y, const float *x, int64_t columns, const struct reduction *r)
 {
-    double sums[COLUMNS] = {0};
+    double sums[COLUMNS];
 
-    for (int64_t k = 0; k < r->count; k++, x += r->inner) {
-        if (r->op == REDUCE_SUM || r->op == REDUCE_MEAN)
-            for (int64_t i = 0; i < columns; i++)
-                sums[i] += (double)x[i];
-        else
-            for (int64_t i = 0; i < columns; i++)
-                sums[i] += (double)x[i] * (double)x[i];
-    }
-    for (int64_t i = 0; i < columns; i++) {
-        double sum = r->op == REDUCE_MEAN ? sums[i] / (double)r->count : sums[i];
-
-        y[i] = (float)(r->op == REDUCE_L2 ? sqrt(sum) : sum);
-    }
+    for (int64_t i = 0; i < columns; i++)
+        sums[i] = r->op == REDUCE_PROD ? 1.0 : 0.0;
+    for (int64_t k = 0; k < r->count; k++, x += r->inner)
+        add_columns(sums, x, 1, columns, r->op);
+    for (int64_t i = 0; i < columns; i++)
+        y[i] = end_sum(sums[i], r->count, r->op);
 }
 
 ISA_BODY void extreme_columns(float *restrict y, const float *restrict x, int64_t columns,
@@ -209,7 +265,107 @@ static bool is_extreme(enum kernel_reduce_op op)
 
 static bool is_sum(enum kernel_reduce_op op)
 {
-    return op == REDUCE_SUM || op == REDUCE_MEAN || op == REDUCE_SUM_SQUARE || op == REDUCE_L2;
+    return !is_extreme(op) && op != REDUCE_LOG_SUM_EXP;
+}
+
+/* --- Rows that lie apart: the last axis with those beside it that are reduced, or kept, as it is. --- */
+
+struct spread {
+    int64_t run;          /* elements of such a row */
+    bool is_reduced;      /* it is */
+    int64_t groups, rows; /* of the axes before it that are kept, and that are reduced */
+    int kept, reduced;    /* how many such axes there are, the last first */
+    int64_t kept_dims[KERNEL_MAX_RANK], kept_stride[KERNEL_MAX_RANK];
+    int64_t dims[KERNEL_MAX_RANK], stride[KERNEL_MAX_RANK];
+};
+
+/* False where there is no element. */
+static bool plan_spread(int rank, const int64_t *dims, const bool *is_reduced,
+                        struct spread *out_spread)
+{
+    struct spread s = {.run = 1, .groups = 1, .rows = 1};
+    int64_t stride = 1;
+    int i = rank - 1;
+
+    while (i > 0 && dims[i] == 1)
+        i--;
+    s.is_reduced = i >= 0 && is_reduced[i];
+    for (; i >= 0 && (dims[i] == 1 || is_reduced[i] == s.is_reduced); i--)
+        s.run *= dims[i];
+    for (stride = s.run; i >= 0; stride *= dims[i--]) {
+        if (is_reduced[i]) {
+            s.dims[s.reduced] = dims[i];
+            s.stride[s.reduced++] = stride;
+            s.rows *= dims[i];
+        } else {
+            s.kept_dims[s.kept] = dims[i];
+            s.kept_stride[s.kept++] = stride;
+            s.groups *= dims[i];
+        }
+    }
+    *out_spread = s;
+    return s.run > 0 && s.groups > 0 && s.rows > 0;
+}
+
+static int64_t place_of(int64_t index, const int64_t *dims, const int64_t *stride, int rank)
+{
+    int64_t place = 0;
+
+    for (int i = 0; i < rank; index /= dims[i++])
+        place += index % dims[i] * stride[i];
+    return place;
+}
+
+struct spread_reduction {
+    float *y;
+    const float *x;
+    struct spread s;
+    enum kernel_reduce_op op;
+};
+
+ISA_BODY float reduce_rows(const struct spread_reduction *r, const float *x)
+{
+    const struct spread *s = &r->s;
+    double sum = r->op == REDUCE_PROD ? 1.0 : 0.0;
+
+    for (int64_t row = 0; row < s->rows; row++) {
+        double more = whole_row(x + place_of(row, s->dims, s->stride, s->reduced), s->run, r->op);
+
+        sum = r->op == REDUCE_PROD ? sum * more : sum + more;
+    }
+    return end_sum(sum, s->rows * s->run, r->op);
+}
+
+ISA_BODY void reduce_apart(const struct spread_reduction *r, float *y, const float *x,
+                           int64_t columns)
+{
+    const struct spread *s = &r->s;
+    double sums[COLUMNS];
+
+    for (int64_t i = 0; i < columns; i++)
+        sums[i] = r->op == REDUCE_PROD ? 1.0 : 0.0;
+    for (int64_t row = 0; row < s->rows; row++)
+        add_columns(sums, x + place_of(row, s->dims, s->stride, s->reduced), 1, columns, r->op);
+    for (int64_t i = 0; i < columns; i++)
+        y[i] = end_sum(sums[i], s->rows, r->op);
+}
+
+/* Groups, or blocks of columns of them, [begin, end). */
+ISA_BODY void spread_part(const struct spread_reduction *r, int64_t begin, int64_t end)
+{
+    const struct spread *s = &r->s;
+    int64_t blocks = s->is_reduced ? 1 : (s->run + COLUMNS - 1) / COLUMNS;
+
+    for (; begin < end; begin++) {
+        int64_t group = begin / blocks, first = begin % blocks * COLUMNS;
+        const float *x = r->x + place_of(group, s->kept_dims, s->kept_stride, s->kept) + first;
+
+        if (s->is_reduced)
+            r->y[group] = reduce_rows(r, x);
+        else
+            reduce_apart(r, r->y + group * s->run + first, x,
+                         s->run - first < COLUMNS ? s->run - first : COLUMNS);
+    }
 }
 
 /* --- Normalisations. --- */
@@ -226,10 +382,13 @@ struct normalization {
 
 /* In one pass: sums of the distances from the first element, and of their squares. No element is
  * further from the mean than sqrt(count) deviations, so that little is lost in the difference. */
-ISA_BODY void mean_and_variance(const float *x, int64_t count, double *out_mean,
-                                double *out_variance)
+struct moments {
+    double first, sum, squares;
+};
+
+ISA_BODY void add_moments(struct moments *m, const float *x, int64_t count)
 {
-    double first = (double)x[0], sum = 0.0, squares = 0.0, mean;
+    double first = m->first, sum = 0.0, squares = 0.0;
 
 #pragma omp simd reduction(+ : sum, squares)
     for (int64_t i = 0; i < count; i++) {
@@ -238,10 +397,33 @@ ISA_BODY void mean_and_variance(const float *x, int64_t count, double *out_mean,
         sum += d;
         squares += d * d;
     }
-    mean = sum / (double)count;
-    squares = squares / (double)count - mean * mean;
-    *out_mean = first + mean;
+    m->sum += sum;
+    m->squares += squares;
+}
+
+static void end_moments(const struct moments *m, int64_t count, double *out_mean,
+                        double *out_variance)
+{
+    double mean = m->sum / (double)count, squares = m->squares / (double)count - mean * mean;
+
+    *out_mean = m->first + mean;
     *out_variance = squares < 0.0 ? 0.0 : squares;
+}
+
+/* What takes the mean away, in two parts, as x may lie close to it: (x - middle) * a + b. */
+struct scaling {
+    float middle, a, b;
+};
+
+static struct scaling scaling_of(const struct kernel_normalize *s, double mean, double variance,
+                                 double *out_inverse)
+{
+    double inverse =
+        s->adds_to_root ? 1.0 / (sqrt(variance) + s->epsilon) : 1.0 / sqrt(variance + s->epsilon);
+    float middle = (float)mean;
+
+    *out_inverse = inverse;
+    return (struct scaling){middle, (float)inverse, (float)(((double)middle - mean) * inverse)};
 }
 
 /* (x - middle) * a + b, in the loop that the operands' strides allow. */
@@ -286,22 +468,21 @@ ISA_BODY void normalize_row(const struct normalization *n, int64_t row)
     const struct kernel_normalize *s = n->shape;
     const float *x = (const float *)n->data->x + row * n->count;
     float *y = (float *)n->data->y + row * n->count;
-    double count = (double)n->count;
+    struct moments m = {.first = (double)x[0]};
     double mean = 0.0, variance, inverse;
+    struct scaling by;
 
-    if (s->keeps_mean)
-        variance = sum_row(x, n->count, 0.0, 1) / count;
-    else
-        mean_and_variance(x, n->count, &mean, &variance);
-    inverse =
-        s->adds_to_root ? 1.0 / (sqrt(variance) + s->epsilon) : 1.0 / sqrt(variance + s->epsilon);
-    /* The mean in two parts: x may lie close to it. */
-    float middle = (float)mean, a = (float)inverse, b = (float)(((double)middle - mean) * inverse);
-
+    if (s->keeps_mean) {
+        variance = sum_row(x, n->count, SQUARES) / (double)n->count;
+    } else {
+        add_moments(&m, x, n->count);
+        end_moments(&m, n->count, &mean, &variance);
+    }
+    by = scaling_of(s, mean, variance, &inverse);
     if (n->segment)
-        scale_segments(n, y, x, row, middle, a, b);
+        scale_segments(n, y, x, row, by.middle, by.a, by.b);
     else
-        scale_row(n, y, x, middle, a, b);
+        scale_row(n, y, x, by.middle, by.a, by.b);
     if (n->data->mean)
         ((float *)n->data->mean)[row] = (float)mean;
     if (n->data->inverse)
@@ -358,7 +539,7 @@ static bool lies_by_channel(const struct kernel_normalize *s, const int64_t *str
 static bool plan_rows(const struct kernel_normalize_data *data, const struct kernel_normalize *s,
                       struct normalization *out_plan)
 {
-    int tail = reduced_tail(s->rank, s->is_reduced);
+    int tail = reduced_tail(s->rank, s->dims, s->is_reduced);
 
     *out_plan = (struct normalization){.data = data, .shape = s};
     if (s->dtype != KERNEL_F32 || tail <= 0 ||
@@ -375,6 +556,47 @@ static bool plan_rows(const struct kernel_normalize_data *data, const struct ker
             lies_along_rows(s->dims, s->scale_stride, s->rank, tail, &out_plan->scale_stride)) &&
            (!data->bias ||
             lies_along_rows(s->dims, s->bias_stride, s->rank, tail, &out_plan->bias_stride));
+}
+
+/* Groups of rows that lie apart, without scale and bias. */
+struct apart {
+    float *y;
+    const float *x;
+    const struct kernel_normalize *shape;
+    struct spread s;
+};
+
+static bool plan_apart(const struct kernel_normalize_data *data, const struct kernel_normalize *s,
+                       struct apart *out_plan)
+{
+    *out_plan = (struct apart){.y = data->y, .x = data->x, .shape = s};
+    return s->dtype == KERNEL_F32 && !s->keeps_mean && !data->scale && !data->bias && !data->mean &&
+           !data->inverse && plan_spread(s->rank, s->dims, s->is_reduced, &out_plan->s) &&
+           out_plan->s.is_reduced;
+}
+
+ISA_BODY void apart_part(const struct apart *p, int64_t begin, int64_t end)
+{
+    const struct spread *s = &p->s;
+
+    for (; begin < end; begin++) {
+        int64_t group = place_of(begin, s->kept_dims, s->kept_stride, s->kept);
+        struct moments m = {.first = (double)p->x[group]};
+        double mean, variance, inverse;
+        struct scaling by;
+
+        for (int64_t row = 0; row < s->rows; row++)
+            add_moments(&m, p->x + group + place_of(row, s->dims, s->stride, s->reduced), s->run);
+        end_moments(&m, s->rows * s->run, &mean, &variance);
+        by = scaling_of(p->shape, mean, variance, &inverse);
+        for (int64_t row = 0; row < s->rows; row++) {
+            int64_t at = group + place_of(row, s->dims, s->stride, s->reduced);
+
+#pragma omp simd
+            for (int64_t i = at; i < at + s->run; i++)
+                p->y[i] = (p->x[i] - by.middle) * by.a + by.b;
+        }
+    }
 }
 
 /* --- The versions. --- */
@@ -395,20 +617,41 @@ static bool plan_rows(const struct kernel_normalize_data *data, const struct ker
         columns_part(argument, begin, end);                                                        \
     }                                                                                              \
                                                                                                    \
+    ISA_TARGET_##isa static void exponential_part_##isa(void *argument, int64_t begin,             \
+                                                        int64_t end)                               \
+    {                                                                                              \
+        exponential_part(argument, begin, end);                                                    \
+    }                                                                                              \
+                                                                                                   \
+    ISA_TARGET_##isa static void spread_part_##isa(void *argument, int64_t begin, int64_t end)     \
+    {                                                                                              \
+        spread_part(argument, begin, end);                                                         \
+    }                                                                                              \
+                                                                                                   \
     void reduce_##isa(void *y, const void *x, const struct kernel_reduce *s)                       \
     {                                                                                              \
-        int tail = reduced_tail(s->rank, s->is_reduced);                                           \
+        int tail = reduced_tail(s->rank, s->dims, s->is_reduced);                                  \
         struct reduction r = {.y = y, .x = x, .op = s->op};                                        \
-        bool is_here = s->dtype == KERNEL_F32 && (is_sum(s->op) || is_extreme(s->op));             \
+        struct spread_reduction apart = {.y = y, .x = x, .op = s->op};                             \
+        bool is_here = s->dtype == KERNEL_F32;                                                     \
         int64_t outer;                                                                             \
                                                                                                    \
         r.count = product(s->dims, s->rank - (tail > 0 ? tail : 0), s->rank);                      \
         if (is_here && tail > 0 && r.count > 0)                                                    \
             team_for(product(s->dims, 0, s->rank - tail), GRAIN / r.count + 1,                     \
-                     is_sum(s->op) ? reduce_part_##isa : extreme_part_##isa, &r);                  \
-        else if (is_here && tail < 0 && find_middle(s, &outer, &r))                                \
+                     is_sum(s->op)       ? reduce_part_##isa                                       \
+                     : is_extreme(s->op) ? extreme_part_##isa                                      \
+                                         : exponential_part_##isa,                                 \
+                     &r);                                                                          \
+        else if (is_here && tail <= 0 && s->op != REDUCE_LOG_SUM_EXP &&                            \
+                 find_middle(s, &outer, &r))                                                       \
             team_for(outer *((r.inner + COLUMNS - 1) / COLUMNS), GRAIN / (r.count * COLUMNS) + 1,  \
                      columns_part_##isa, &r);                                                      \
+        else if (is_here && tail <= 0 && is_sum(s->op) &&                                          \
+                 plan_spread(s->rank, s->dims, s->is_reduced, &apart.s))                           \
+            team_for(                                                                              \
+                apart.s.groups *(apart.s.is_reduced ? 1 : (apart.s.run + COLUMNS - 1) / COLUMNS),  \
+                GRAIN / (apart.s.rows * apart.s.run) + 1, spread_part_##isa, &apart);              \
         else                                                                                       \
             reduce_ref(y, x, s);                                                                   \
     }                                                                                              \
@@ -418,14 +661,23 @@ static bool plan_rows(const struct kernel_normalize_data *data, const struct ker
         normalize_part(argument, begin, end);                                                      \
     }                                                                                              \
                                                                                                    \
+    ISA_TARGET_##isa static void apart_part_##isa(void *argument, int64_t begin, int64_t end)      \
+    {                                                                                              \
+        apart_part(argument, begin, end);                                                          \
+    }                                                                                              \
+                                                                                                   \
     void normalize_##isa(const struct kernel_normalize_data *data,                                 \
                          const struct kernel_normalize *s)                                         \
     {                                                                                              \
         struct normalization n;                                                                    \
+        struct apart apart;                                                                        \
                                                                                                    \
         if (plan_rows(data, s, &n))                                                                \
-            team_for(product(s->dims, 0, s->rank - reduced_tail(s->rank, s->is_reduced)),          \
+            team_for(product(s->dims, 0, s->rank - reduced_tail(s->rank, s->dims, s->is_reduced)), \
                      GRAIN / n.count + 1, normalize_part_##isa, &n);                               \
+        else if (plan_apart(data, s, &apart))                                                      \
+            team_for(apart.s.groups, GRAIN / (apart.s.rows * apart.s.run) + 1, apart_part_##isa,   \
+                     &apart);                                                                      \
         else                                                                                       \
             normalize_ref(data, s);                                                                \
     }

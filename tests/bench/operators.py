@@ -191,6 +191,10 @@ def along(m):
         Case("f32, 256x1024, first axis", "CumSum", [rows, Const(np.array(0, np.int64))]),
         Case("f32, 256x1024", "Hardmax", [rows]),
         Case("f32, 256x1024", "LpNormalization", [rows]),
+        Case("f32, 1x64x56x56", "MeanVarianceNormalization", [image]),
+        Case("f32, 8x32x16x64, axes 1 and 3", "ReduceMean", [m.real(8, 32, 16, 64), Const(np.array([1, 3], np.int64))]),
+        Case("f32, 256x1024, last axis", "ReduceProd", [rows, axes[1]]),
+        Case("f32, 256x1024, last axis", "ReduceLogSumExp", [rows, axes[1]]),
     ]
 
 
