@@ -140,7 +140,8 @@ static struct kernel_conv shape_of(const struct sample *sample)
     return shape;
 }
 
-/* Of small images the sums are in another order, as weights of float32 have other kernels. */
+/* Of small images the sums are in another order, as weights of float32 have other kernels; so have row-major
+ * images. */
 static void check_near(const float *y, const float *wanted, size_t count)
 {
     float most = 0;
@@ -174,7 +175,8 @@ static void check_convolution(const struct sample *sample, enum kernel_dtype dty
                      0);
     info = kernel_conv_plan_info(plan);
     plain_info = kernel_conv_plan_info(plain);
-    is_same = strncmp(info.version, "panels:", 7) != 0;
+    is_same =
+        strncmp(info.version, "panels:", 7) != 0 && strncmp(plain_info.version, "turned:", 7) != 0;
     if (is_same)
         assert_string_equal(info.version, plain_info.version);
     if (w_count > 1 << 16 && strncmp(info.version, "dnnl:", 5) == 0 && moves_halves())
