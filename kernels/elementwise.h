@@ -68,8 +68,7 @@ struct kernel_map_args {
 /** y[i] = op(x[i]). y may be x where both have the same type. The reference computes in f64 and
  *  rounds once; the versions agree with it to 2e-6 of the largest of |y|, |x|, |a|, |b| and 1;
  *  MAP_ERF and MAP_EXP to 2e-6 of |y|, MAP_SIN and MAP_COS to 2e-6; MAP_ABS, MAP_CEIL, MAP_FLOOR, MAP_NEG, MAP_RELU,
- *  MAP_RECIPROCAL, MAP_ROUND and MAP_SQRT
- *  exactly. NaN stays NaN. */
+ *  MAP_RECIPROCAL, MAP_ROUND, MAP_SIGN, MAP_SQRT and MAP_THRESHOLDED_RELU exactly. NaN stays NaN. */
 typedef void map_fn(void *y, const void *x, size_t count, const struct kernel_map_args *args);
 
 /** False for an operation that is not defined over the type. */
