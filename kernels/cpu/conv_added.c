@@ -71,13 +71,9 @@ static bool name_of(const struct kernel_conv *shape, char out_name[KERNEL_CONV_V
 
 void conv_added_list(const struct kernel_conv *shape, struct kernel_conv_versions *versions)
 {
-    struct kernel_conv_version *version = &versions->items[versions->count];
-
-    if (versions->count == KERNEL_CONV_VERSIONS_MAX || !name_of(shape, version->name))
-        return;
-    version->is_reference = false;
-    version->is_reproducible = true;
-    versions->count++;
+    if (versions->count < KERNEL_CONV_VERSIONS_MAX &&
+        name_of(shape, versions->items[versions->count].name))
+        conv_versions_add_own(versions);
 }
 
 /* Faster than oneDNN's direct kernels, too, but for a few places: those read more weights than they multiply. */

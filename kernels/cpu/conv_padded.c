@@ -183,15 +183,11 @@ static void destroy(struct kernel_conv_plan *base)
     free(plan);
 }
 
-/* Takes the weights out of the inner plan: a caller may keep them in another type. */
 static void take_inner(struct padded_plan *plan)
 {
     struct kernel_conv_plan *base = &plan->base, *inner = plan->inner;
 
-    base->weights = inner->weights;
-    base->weights_bytes = inner->weights_bytes;
-    base->w_bytes = inner->w_bytes;
-    inner->weights = NULL;
+    conv_plan_take_weights(base, inner);
     plan->image_offset = conv_round_up(inner->workspace_bytes);
     base->workspace_bytes = plan->image_offset + conv_round_up(image_bytes(&plan->lines));
 }

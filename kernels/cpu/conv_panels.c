@@ -113,13 +113,9 @@ const char *conv_panels_prefer(const struct kernel_conv *shape,
 
 void conv_panels_list(const struct kernel_conv *shape, struct kernel_conv_versions *versions)
 {
-    struct kernel_conv_version *version = &versions->items[versions->count];
-
-    if (versions->count == KERNEL_CONV_VERSIONS_MAX || !name_of(shape, version->name))
-        return;
-    version->is_reference = false;
-    version->is_reproducible = true;
-    versions->count++;
+    if (versions->count < KERNEL_CONV_VERSIONS_MAX &&
+        name_of(shape, versions->items[versions->count].name))
+        conv_versions_add_own(versions);
 }
 
 /* What the window sees at one place: channels of each tap, zeros where that is outside. */

@@ -48,10 +48,11 @@ static struct kernel_conv_version prefer_turned(const struct kernel_conv *shape,
         !conv_dnnl_unrolls(conv_dnnl_first(shape, has_bias, has_residual).name))
         return version;
     own = prefer_as_it_lies(&inner, has_bias, has_residual, name);
-    version = conv_dnnl_first(&inner, has_bias, has_residual);
     if (own && strncmp(own, "dnnl:", strlen("dnnl:")) != 0) {
         version.is_reproducible = true; /* our own are */
         snprintf(version.name, sizeof(version.name), "%s", own);
+    } else {
+        version = conv_dnnl_first(&inner, has_bias, has_residual);
     }
     if (!version.name[0] || conv_dnnl_unrolls(version.name))
         return (struct kernel_conv_version){.name = ""};

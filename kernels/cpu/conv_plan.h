@@ -33,6 +33,25 @@ struct kernel_conv_plan {
     struct kernel_plan_types computes; /* in these types; x and y: as they come */
 };
 
+/** What a plan around another one takes out of it: a caller may keep the weights in another type. */
+static inline void conv_plan_take_weights(struct kernel_conv_plan *plan,
+                                          struct kernel_conv_plan *inner)
+{
+    plan->weights = inner->weights;
+    plan->weights_bytes = inner->weights_bytes;
+    plan->w_bytes = inner->w_bytes;
+    inner->weights = NULL;
+}
+
+/** The next of a list that has room for it, whose name is there already: sums of ours are in one order. */
+static inline void conv_versions_add_own(struct kernel_conv_versions *versions)
+{
+    struct kernel_conv_version *version = &versions->items[versions->count++];
+
+    version->is_reference = false;
+    version->is_reproducible = true;
+}
+
 static inline size_t conv_round_up(size_t bytes)
 {
     return (bytes + 63) / 64 * 64;

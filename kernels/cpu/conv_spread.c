@@ -62,14 +62,10 @@ static bool is_possible(const struct kernel_conv *shape)
 
 void conv_spread_list(const struct kernel_conv *shape, struct kernel_conv_versions *versions)
 {
-    struct kernel_conv_version *version = &versions->items[versions->count];
-
     if (!is_possible(shape) || versions->count == KERNEL_CONV_VERSIONS_MAX)
         return;
-    name_of(version->name);
-    version->is_reference = false;
-    version->is_reproducible = true;
-    versions->count++;
+    name_of(versions->items[versions->count].name);
+    conv_versions_add_own(versions);
 }
 
 const char *conv_spread_prefer(const struct kernel_conv *shape,

@@ -122,10 +122,7 @@ int conv_turned_wrap(const struct conv_request *request, struct kernel_conv_plan
     plan->x_places = places_of(s->window.in);
     plan->y_places = places_of(s->window.out);
     plan->has_residual = request->has_residual;
-    plan->base.weights = inner->weights;
-    plan->base.weights_bytes = inner->weights_bytes;
-    plan->base.w_bytes = inner->w_bytes;
-    inner->weights = NULL;
+    conv_plan_take_weights(&plan->base, inner);
     plan->x_offset = conv_round_up(inner->workspace_bytes);
     plan->y_offset =
         plan->x_offset +
