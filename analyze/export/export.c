@@ -151,18 +151,20 @@ static int query_all(const struct export *export, struct report_selection *selec
 {
     const struct report_parts parts[] = {
         [EXPORT_LANES] = {&taken->packed, packed_begin, packed_take, SPAN_FRAMES_OPS,
-                          SPAN_CUT_LANES},
+                          SPAN_CUT_LAUNCHES},
         [EXPORT_STORE] = {&taken->ordered, ordered_begin, ordered_take, SPAN_FRAMES_OPS,
-                          SPAN_CUT_LANES},
+                          SPAN_CUT_LAUNCHES},
         [EXPORT_STACKS] = {&taken->stacks, stacks_begin, stacks_take, SPAN_FRAMES_OPS,
                            SPAN_CUT_LAUNCHES},
     };
-    int rc;
+    int rc, finish_rc;
 
     taken->stacks.by_device = export->weight == WEIGHT_DEVICE;
     rc = report_query_span_parts(export->report, selection, &parts[export->kind->order], out_spans,
                                  diag);
-    packed_finish(&taken->packed);
+    finish_rc = packed_finish(&taken->packed);
+    if (rc >= 0 && finish_rc < 0)
+        return diag_set(diag, finish_rc, "no memory for the events");
     return rc;
 }
 

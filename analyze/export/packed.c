@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyze/export/rows.h"
 
@@ -19,7 +20,8 @@ enum {
     IS_HIDDEN = 1 << 7,
     HAS_ROW = 1 << 8,
     IS_FRAME = 1 << 9,
-    NUMBERS_MAX = 15,
+    IS_MARK = 1 << 10,
+    NUMBERS_MAX = 16,
 };
 
 int packed_begin(void *user, const struct spans_answer *spans)
@@ -30,8 +32,13 @@ int packed_begin(void *user, const struct spans_answer *spans)
     packed->lane_count = spans->lanes.count;
     packed->lanes = calloc(packed->lane_count + 1, sizeof(*packed->lanes));
     packed->lanes_until = calloc(spans->ops.count + 1, sizeof(*packed->lanes_until));
-    if (!packed->lanes || !packed->lanes_until)
+    packed->is_wait = calloc(spans->ops.count + 1, sizeof(*packed->is_wait));
+    if (!packed->lanes || !packed->lanes_until || !packed->is_wait)
         return -ENOMEM;
+    for (size_t i = 0; i < spans->ops.count; i++) {
+        packed->is_wait[i] = spans_op_waits(spans, i);
+        packed->has_waits |= packed->is_wait[i];
+    }
     for (size_t i = 0; i < packed->lane_count; i++)
         packed->lanes[i].is_device = spans->lanes.items[i].side == OP_DEVICE;
     return 0;
@@ -39,20 +46,15 @@ int packed_begin(void *user, const struct spans_answer *spans)
 
 void packed_deinit(struct packed_spans *packed)
 {
-    for (size_t i = 0; i < packed->lane_count && packed->lanes; i++)
-        bytes_deinit(&packed->lanes[i].rows);
+    for (size_t i = 0; i < packed->lane_count && packed->lanes; i++) {
+        bytes_deinit(&packed->lanes[i].spans.rows);
+        bytes_deinit(&packed->lanes[i].waits.rows);
+    }
     free(packed->lanes);
     free(packed->lanes_until);
+    free(packed->is_wait);
     array_deinit(&packed->frames);
     *packed = (struct packed_spans){0};
-}
-
-void packed_finish(struct packed_spans *packed)
-{
-    for (size_t i = 0; i < packed->lane_count; i++) {
-        packed->lanes[i].first = (uint32_t)packed->count;
-        packed->count += packed->lanes[i].count;
-    }
 }
 
 /* --- Taking. --- */
@@ -76,18 +78,18 @@ static bool counts_on_device(const struct spans_answer *part, const struct span 
     return false;
 }
 
-static unsigned flags_of(const struct taking *taking, const struct packed_lane *lane,
+static unsigned flags_of(const struct taking *taking, const struct packed_rows *rows,
                          const struct span *span)
 {
     unsigned flags = span->depth > 0 ? IS_NESTED : 0;
 
-    if (span->run != lane->last.run || !lane->count)
+    if (span->run != rows->last.run || !rows->count)
         flags |= IS_OF_OTHER_RUN;
     if (span->kern_ns != STORE_NULL)
         flags |= HAS_KERN;
     if (span->launch != SPAN_NONE)
         flags |= HAS_LAUNCH;
-    if (!lane->is_device && counts_on_device(taking->part, span))
+    if (!taking->packed->lanes[span->lane].is_device && counts_on_device(taking->part, span))
         flags |= COUNTS_ON_DEVICE;
     if (span->self_ns != span->dur_ns)
         flags |= HAS_INNER;
@@ -99,45 +101,48 @@ static unsigned flags_of(const struct taking *taking, const struct packed_lane *
         flags |= HAS_ROW;
     if (span->frame)
         flags |= IS_FRAME;
+    if (taking->part->op_kinds[span->op] == SPAN_MARK)
+        flags |= IS_MARK;
     return flags;
 }
 
-static uint8_t *put_launch(const struct taking *taking, struct packed_lane *lane,
+static uint8_t *put_launch(const struct taking *taking, struct packed_rows *rows,
                            const struct span *span, uint8_t *at)
 {
     const struct span *launch = &taking->part->spans.items[span->launch];
     uint32_t number = taking->before[launch->lane] +
                       (uint32_t)(span->launch - taking->part->ranges[launch->lane].first);
 
-    at = packed_number_put(at, bytes_fold((int64_t)launch->lane - lane->last.launch_lane));
-    at = packed_number_put(at, bytes_fold((int64_t)number - lane->last.launch));
+    at = packed_number_put(at, bytes_fold((int64_t)launch->lane - rows->last.launch_lane));
+    at = packed_number_put(at, bytes_fold((int64_t)number - rows->last.launch));
     at = packed_number_put(at, bytes_step(span->start_ns, launch->start_ns));
     at = packed_number_put(at, (uint64_t)taking->rows[span->launch] << 1 | launch->is_shown);
-    lane->last.launch_lane = launch->lane;
-    lane->last.launch = number;
+    rows->last.launch_lane = launch->lane;
+    rows->last.launch = number;
     return at;
 }
 
-static int take_span(struct taking *taking, struct packed_lane *lane, const struct span *span)
+static int put_span(struct taking *taking, struct packed_rows *rows, const struct span *span)
 {
-    unsigned flags = flags_of(taking, lane, span);
-    uint8_t *at = bytes_reserve(&lane->rows, NUMBERS_MAX * PACKED_NUMBER_MAX);
+    const bool is_device = taking->packed->lanes[span->lane].is_device;
+    unsigned flags = flags_of(taking, rows, span);
+    uint8_t *at = bytes_reserve(&rows->rows, NUMBERS_MAX * PACKED_NUMBER_MAX);
 
     if (!at)
         return -ENOMEM;
     at = packed_number_put(at, flags);
     at = packed_number_put(at, (uint64_t)span->start_ns -
-                                   (uint64_t)lane->last.start_ns); /* they are in order */
+                                   (uint64_t)rows->last.start_ns); /* they are in order */
     at = packed_number_put(at, (uint64_t)span->dur_ns);
-    at = packed_number_put(at, bytes_fold((int64_t)span->op - lane->last.op));
+    at = packed_number_put(at, bytes_fold((int64_t)span->op - rows->last.op));
     if (flags & IS_NESTED)
         at = packed_number_put(at, span->depth);
     if (flags & IS_OF_OTHER_RUN)
         at = packed_number_put(at, span->run);
     if (flags & HAS_KERN)
         at = packed_number_put(at, (uint64_t)span->kern_ns);
-    if (flags & HAS_LAUNCH && lane->is_device)
-        at = put_launch(taking, lane, span, at);
+    if (flags & HAS_LAUNCH && is_device)
+        at = put_launch(taking, rows, span, at);
     if (flags & HAS_INNER)
         at = packed_number_put(at, (uint64_t)span->self_ns);
     if (flags & HAS_BYTES)
@@ -146,14 +151,38 @@ static int take_span(struct taking *taking, struct packed_lane *lane, const stru
         at = packed_number_put(at, taking->rows[span_place(taking->part, span)]);
     if (flags & IS_FRAME)
         at = packed_number_put(at, taking->packed->frames.count - 1);
-    bytes_commit(&lane->rows, at);
-    lane->last.start_ns = span->start_ns;
-    lane->last.op = span->op;
-    lane->last.run = span->run;
+    if (is_device && taking->packed->has_waits)
+        at = packed_number_put(at, bytes_fold((int64_t)span->order - rows->last.order));
+    bytes_commit(&rows->rows, at);
+    rows->last.start_ns = span->start_ns;
+    rows->last.op = span->op;
+    rows->last.run = span->run;
+    rows->last.order = span->order;
     if (taking->packed->lanes_until[span->op] <= span->lane)
         taking->packed->lanes_until[span->op] = span->lane + 1;
-    lane->count++;
+    rows->count++;
     return 0;
+}
+
+/* Whether a wait that is of another part may lie in it. */
+static bool may_hold_others(const struct spans_answer *part, const struct span *span)
+{
+    return (part->op_kinds[span->op] == SPAN_LABEL || span->correlation == STORE_NULL) &&
+           (span->start_ns < part->from_ns || span->start_ns + span->dur_ns > part->until_ns);
+}
+
+static int take_span(struct taking *taking, const struct span *span)
+{
+    struct packed_spans *packed = taking->packed;
+    struct packed_lane *lane = &packed->lanes[span->lane];
+    const bool is_wait = lane->is_device && packed->is_wait[span->op];
+    struct packed_rows *rows = is_wait ? &lane->waits : &lane->spans;
+
+    if (rows->count && span->start_ns < rows->last.start_ns)
+        return SPAN_PARTS_WHOLE;
+    if (lane->is_device && packed->has_waits && may_hold_others(taking->part, span))
+        return SPAN_PARTS_WHOLE;
+    return put_span(taking, rows, span);
 }
 
 /* One that is here again has no row of bytes: it is open still where the next ones are read. */
@@ -173,7 +202,7 @@ static int take_frame(struct taking *taking, const struct span *span)
         return frame->row == added.row ? 0 : SPAN_PARTS_WHOLE;
     }
     rc = array_push(&packed->frames, added);
-    return rc ? rc : take_span(taking, &packed->lanes[span->lane], span);
+    return rc ? rc : take_span(taking, span);
 }
 
 /* How many spans of each lane were there before; those that are here again come first on theirs. */
@@ -184,7 +213,7 @@ static void count_before(struct taking *taking, uint32_t *before)
     for (size_t i = 0; i < taking->packed->lane_count; i++) {
         const struct span *first = &part->spans.items[part->ranges[i].first];
 
-        before[i] = (uint32_t)taking->packed->lanes[i].count;
+        before[i] = (uint32_t)taking->packed->lanes[i].spans.count;
         for (size_t k = 0; k < part->ranges[i].count && first[k].frame == SPAN_FRAME_AGAIN; k++)
             before[i]--; /* below 0 is right, too */
     }
@@ -210,8 +239,7 @@ int packed_take(void *user, struct spans_answer *part)
     for (size_t i = 0; i < part->spans.count && rc == 0; i++) {
         const struct span *span = &part->spans.items[i];
 
-        rc = span->frame ? take_frame(&taking, span)
-                         : take_span(&taking, &packed->lanes[span->lane], span);
+        rc = span->frame ? take_frame(&taking, span) : take_span(&taking, span);
     }
     export_rows_deinit(&rows);
     free(before);
@@ -234,6 +262,13 @@ struct packed_span packed_unfinished(const struct spans_answer *spans, const str
 
 /* --- Reading. --- */
 
+static struct packed_cursor begin_rows(const struct packed_rows *rows, uint32_t lane,
+                                       bool is_device)
+{
+    return (struct packed_cursor){.span = {.lane = lane, .is_device = is_device},
+                                  .rows = bytes_read(&rows->rows)};
+}
+
 void packed_read(const struct packed_spans *packed, size_t lane, struct packed_reader *out_reader)
 {
     const struct packed_lane *from = &packed->lanes[lane];
@@ -241,64 +276,39 @@ void packed_read(const struct packed_spans *packed, size_t lane, struct packed_r
     *out_reader = (struct packed_reader){
         .packed = packed,
         .lane = from,
-        .rows = bytes_read(&from->rows),
+        .spans = begin_rows(&from->spans, (uint32_t)lane, from->is_device),
+        .waits = begin_rows(&from->waits, (uint32_t)lane, from->is_device),
         .next = from->first,
-        .span = {.lane = (uint32_t)lane, .is_device = from->is_device},
     };
 }
 
-int packed_reader_deinit(struct packed_reader *reader)
+static void read_launch(const struct packed_spans *packed, struct packed_cursor *cursor,
+                        const uint8_t **at)
 {
-    array_deinit(&reader->open);
-    return reader->rc;
-}
-
-static void read_launch(struct packed_reader *reader, const uint8_t **at)
-{
-    struct packed_span *span = &reader->span;
+    struct packed_span *span = &cursor->span;
     uint64_t row;
 
-    reader->launch_lane += (uint32_t)bytes_unfold(packed_number_get(at));
-    reader->launch += (uint32_t)bytes_unfold(packed_number_get(at));
-    span->launch_lane = reader->launch_lane;
-    span->launch = reader->packed->lanes[reader->launch_lane].first + reader->launch;
+    cursor->launch_lane += (uint32_t)bytes_unfold(packed_number_get(at));
+    cursor->launch += (uint32_t)bytes_unfold(packed_number_get(at));
+    span->launch_lane = cursor->launch_lane;
+    span->launch = packed->lanes[cursor->launch_lane].first + cursor->launch;
     span->launch_start_ns = bytes_after(span->start_ns, packed_number_get(at));
     row = packed_number_get(at);
     span->launch_row = (uint32_t)(row >> 1);
     span->launch_is_shown = row & 1;
 }
 
-/* It lies in the spans that are open, as deep as it says. */
-static bool open_span(struct packed_reader *reader)
+/* What of a span its own bytes tell. */
+static void read_row(const struct packed_spans *packed, struct packed_cursor *cursor)
 {
-    struct packed_span *span = &reader->span;
-    struct packed_open open = {span->place, span->place};
-
-    reader->open.count = span->depth;
-    span->parent = span->shown_parent = SPAN_NONE;
-    if (span->depth) {
-        span->parent = reader->open.items[span->depth - 1].place;
-        span->shown_parent = reader->open.items[span->depth - 1].shown;
-    }
-    if (!span->is_shown)
-        open.shown = span->shown_parent;
-    reader->rc = array_push(&reader->open, open);
-    return reader->rc == 0;
-}
-
-bool packed_next(struct packed_reader *reader)
-{
-    const uint8_t *at = bytes_row(&reader->rows);
-    struct packed_span *span = &reader->span;
+    const uint8_t *at = bytes_row(&cursor->rows);
+    struct packed_span *span = &cursor->span;
     unsigned flags;
 
+    cursor->is_there = at != NULL;
     if (!at)
-        return false;
+        return;
     flags = (unsigned)packed_number_get(&at);
-    span->place = reader->next++;
-    if ((reader->next & 0xfff) == 0)
-        progress_share(reader->packed->progress, "writing events", reader->next,
-                       reader->packed->count);
     span->start_ns = (int64_t)((uint64_t)span->start_ns + packed_number_get(&at));
     span->dur_ns = (int64_t)packed_number_get(&at);
     span->op += (uint32_t)bytes_unfold(packed_number_get(&at));
@@ -309,14 +319,161 @@ bool packed_next(struct packed_reader *reader)
     span->launch = SPAN_NONE;
     span->launches = flags & HAS_LAUNCH && !span->is_device;
     if (flags & HAS_LAUNCH && span->is_device)
-        read_launch(reader, &at);
+        read_launch(packed, cursor, &at);
     span->counts_on_device = flags & COUNTS_ON_DEVICE;
     span->self_ns = flags & HAS_INNER ? (int64_t)packed_number_get(&at) : span->dur_ns;
     span->bytes = flags & HAS_BYTES ? bytes_unfold(packed_number_get(&at)) : STORE_NULL;
     span->is_shown = !(flags & IS_HIDDEN);
+    cursor->is_mark = flags & IS_MARK;
     span->row = flags & HAS_ROW ? (uint32_t)packed_number_get(&at) : 0;
     if (flags & IS_FRAME)
-        span->self_ns = reader->packed->frames.items[packed_number_get(&at)].self_ns;
-    bytes_pass(&reader->rows, at);
-    return open_span(reader);
+        span->self_ns = packed->frames.items[packed_number_get(&at)].self_ns;
+    if (span->is_device && packed->has_waits)
+        cursor->order += (uint32_t)bytes_unfold(packed_number_get(&at));
+    bytes_pass(&cursor->rows, at);
+}
+
+/* As span_compare_places() has it. */
+static bool is_first(const struct packed_cursor *a, const struct packed_cursor *b)
+{
+    if (a->span.start_ns != b->span.start_ns)
+        return a->span.start_ns < b->span.start_ns;
+    if (a->span.dur_ns != b->span.dur_ns)
+        return a->span.dur_ns > b->span.dur_ns;
+    return a->order > b->order;
+}
+
+/* The next one of both, or NULL. */
+static struct packed_cursor *choose(struct packed_reader *reader)
+{
+    struct packed_cursor *spans = &reader->spans, *waits = &reader->waits;
+
+    if (!spans->is_there)
+        read_row(reader->packed, spans);
+    if (!waits->is_there && reader->lane->waits.count)
+        read_row(reader->packed, waits);
+    if (!waits->is_there || (spans->is_there && is_first(spans, waits)))
+        return spans->is_there ? spans : NULL;
+    return waits;
+}
+
+/* It lies in the spans that are open, as deep as it says. */
+static bool open_span(struct packed_reader *reader)
+{
+    struct packed_span *span = &reader->span;
+    struct packed_open open = {span->place, span->place, span->row};
+
+    reader->open.count = span->depth;
+    span->parent = span->shown_parent = SPAN_NONE;
+    if (span->depth) {
+        const struct packed_open *around = &reader->open.items[span->depth - 1];
+
+        span->parent = around->place;
+        span->shown_parent = around->shown;
+        if (!span->is_shown)
+            open.row = around->row;
+    }
+    if (!span->is_shown)
+        open.shown = span->shown_parent;
+    reader->rc = array_push(&reader->open, open);
+    return reader->rc == 0;
+}
+
+/* --- Rows of viewers, where waits stand among what a stream does: as export_rows has them. --- */
+
+struct packed_row {
+    struct row_open {
+        uint32_t place;
+        int64_t end_ns;
+    } * items;
+    size_t count, capacity;
+};
+
+static bool fits(struct packed_row *row, const struct packed_span *span)
+{
+    while (row->count && row->items[row->count - 1].end_ns <= span->start_ns)
+        row->count--;
+    return !row->count || row->items[row->count - 1].place == span->shown_parent;
+}
+
+static int place_span(struct packed_reader *reader)
+{
+    struct packed_span *span = &reader->span;
+    size_t row = span->shown_parent == SPAN_NONE ? 0 : reader->open.items[span->depth - 1].row;
+
+    while (row < reader->viewed.count && !fits(reader->viewed.items[row], span) &&
+           row < EXPORT_ROWS_MAX)
+        row++;
+    if (row == reader->viewed.count) {
+        struct packed_row *added = calloc(1, sizeof(*added));
+
+        if (!added || array_push(&reader->viewed, added) < 0) {
+            free(added);
+            return -ENOMEM;
+        }
+    }
+    span->row = (uint32_t)row;
+    reader->open.items[span->depth].row = span->row;
+    return array_push(reader->viewed.items[row],
+                      ((struct row_open){span->place, span->start_ns + span->dur_ns}));
+}
+
+int packed_reader_deinit(struct packed_reader *reader)
+{
+    for (size_t i = 0; i < reader->viewed.count; i++) {
+        array_deinit(reader->viewed.items[i]);
+        free(reader->viewed.items[i]);
+    }
+    array_deinit(&reader->viewed);
+    array_deinit(&reader->open);
+    return reader->rc;
+}
+
+bool packed_next(struct packed_reader *reader)
+{
+    struct packed_cursor *cursor = choose(reader);
+
+    if (!cursor)
+        return false;
+    reader->span = cursor->span;
+    cursor->is_there = false;
+    reader->span.place = reader->next++;
+    if ((reader->next & 0xfff) == 0)
+        progress_share(reader->packed->progress, "writing events", reader->next,
+                       reader->packed->count);
+    if (!open_span(reader))
+        return false;
+    if (reader->lane->waits.count && reader->span.is_shown && !cursor->is_mark)
+        reader->rc = place_span(reader);
+    return reader->rc == 0;
+}
+
+/* How many rows a viewer needs. */
+static int count_rows(const struct packed_spans *packed, size_t lane, uint32_t *out_count)
+{
+    struct packed_reader reader;
+
+    packed_read(packed, lane, &reader);
+    while (packed_next(&reader))
+        continue;
+    *out_count = (uint32_t)reader.viewed.count;
+    return packed_reader_deinit(&reader);
+}
+
+int packed_finish(struct packed_spans *packed)
+{
+    struct progress *progress = packed->progress;
+    int rc = 0;
+
+    for (size_t i = 0; i < packed->lane_count; i++) {
+        packed->lanes[i].first = (uint32_t)packed->count;
+        packed->count += packed->lanes[i].spans.count + packed->lanes[i].waits.count;
+    }
+    packed->progress = NULL;
+    for (size_t i = 0; i < packed->lane_count && rc == 0; i++) {
+        if (packed->lanes[i].waits.count)
+            rc = count_rows(packed, i, &packed->lanes[i].row_count);
+    }
+    packed->progress = progress;
+    return rc;
 }

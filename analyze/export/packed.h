@@ -30,17 +30,24 @@ struct packed_span {
     bool launch_is_shown;
 };
 
-struct packed_lane {
+/* Spans that come in their order. */
+struct packed_rows {
     struct bytes rows;
     size_t count;
+    struct {
+        int64_t start_ns;
+        uint32_t op, run, order;
+        uint32_t launch_lane, launch; /* number of the launch on its lane */
+    } last;                           /* what the next one is told against */
+};
+
+/* What a host asks a stream to wait for stands where it was asked for, in an earlier part than what the
+ * stream does then: such waits are kept aside, and find their places when both are read. */
+struct packed_lane {
+    struct packed_rows spans, waits;
     uint32_t first;     /* place of its first span, once all are there */
     uint32_t row_count; /* as of export_rows */
     bool is_device;
-    struct {
-        int64_t start_ns;
-        uint32_t op, run;
-        uint32_t launch_lane, launch; /* number of the launch on its lane */
-    } last;                           /* what the next one is told against */
 };
 
 /* A span that was in several parts. */
@@ -55,6 +62,8 @@ struct packed_spans {
     ARRAY_OF(struct packed_frame) frames;
     struct progress *progress; /* says how far reading them again is; or NULL */
     uint32_t *lanes_until; /* beside ops: behind the last lane that has a span of it; 0: none has */
+    bool *is_wait;         /* beside ops: of a stream, if it is on a device's lane */
+    bool has_waits;        /* there are such ops */
 };
 
 /** Returns 0 or -ENOMEM; what was taken before is forgotten. packed_deinit() is right after {0}, too.
@@ -63,7 +72,8 @@ struct packed_spans {
 int packed_begin(void *packed, const struct spans_answer *spans);
 /** Returns 0, SPAN_PARTS_WHOLE or -ENOMEM. */
 int packed_take(void *packed, struct spans_answer *part);
-void packed_finish(struct packed_spans *packed);
+/** Returns 0 or -ENOMEM. */
+int packed_finish(struct packed_spans *packed);
 /** One that never ended, which is in no lane and has no place. */
 struct packed_span packed_unfinished(const struct spans_answer *spans, const struct span *span);
 void packed_deinit(struct packed_spans *packed);
@@ -71,15 +81,28 @@ void packed_deinit(struct packed_spans *packed);
 /* A span that is open. */
 struct packed_open {
     uint32_t place, shown; /* shown: its own place, or the nearest around it that is shown */
+    uint32_t row;          /* of that one */
 };
+
+/* One after the other of packed_rows. */
+struct packed_cursor {
+    struct packed_span span;
+    struct bytes_reader rows;
+    uint32_t launch_lane, launch, order;
+    bool is_mark;
+    bool is_there; /* span has been read and not been told yet */
+};
+
+struct packed_row; /* what is open in a row of a viewer */
 
 struct packed_reader {
     struct packed_span span;
     const struct packed_spans *packed;
     const struct packed_lane *lane;
-    struct bytes_reader rows;
-    ARRAY_OF(struct packed_open) open; /* around the span at hand, and itself */
-    uint32_t next, launch_lane, launch;
+    struct packed_cursor spans, waits;
+    ARRAY_OF(struct packed_open) open;    /* around the span at hand, and itself */
+    ARRAY_OF(struct packed_row *) viewed; /* rows, where there are waits */
+    uint32_t next;
     int rc; /* -ENOMEM: it ended too early */
 };
 

@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { ROWS_MAX = UINT16_MAX }; /* what is beyond shares the last row */
-
 /* The spans that are open in a row, the innermost last. */
 struct open_row {
     ARRAY_OF(uint32_t) places;
@@ -46,7 +44,8 @@ static int place_span(const struct spans_answer *spans, struct open_rows *open,
     uint32_t parent = export_shown_parent(spans, span), place = span_place(spans, span);
     size_t row = parent == SPAN_NONE ? 0 : rows->row[parent];
 
-    while (row < open->count && !fits(spans, &open->items[row], span, parent) && row < ROWS_MAX)
+    while (row < open->count && !fits(spans, &open->items[row], span, parent) &&
+           row < EXPORT_ROWS_MAX)
         row++;
     if (row == open->count && array_push(open, empty) < 0)
         return -ENOMEM;

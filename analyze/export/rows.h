@@ -8,6 +8,9 @@
 
 #include "analyze/query/spans.h"
 
+/* What is beyond shares the last row. */
+#define EXPORT_ROWS_MAX UINT16_MAX
+
 struct export_rows {
     uint16_t *row;   /* beside spans: from 0 within their lane; of those that are shown */
     uint32_t *count; /* beside lanes: how many rows, 0 where nothing is shown */

@@ -21,12 +21,19 @@ const char *const idle_cause_names[] = {
     [IDLE_UNRECORDED] = "nothing recorded",
 };
 
+/* An operator of a device of an earlier part. */
+struct idle_work {
+    int64_t start_ns, end_ns;
+    bool is_copy;
+};
+
 /* What is known of the lanes from earlier parts. */
 struct idle_lane {
     bool has_op, is_shown;
     int64_t last_end_ns; /* of its operators */
-    int64_t before_ns;   /* of those of earlier parts; INT64_MIN: there were none */
     uint32_t last_op;    /* which it was */
+    ARRAY_OF(struct idle_work)
+    recent; /* of a device: what may have run in gaps that are not judged yet, by start */
     ARRAY_OF(struct span)
     kept; /* of a thread, whole trees within frames, and these: what it was in since some lane was
              idle; places of its own, `next` is that which it had in its part */
@@ -37,8 +44,9 @@ struct idle_parts {
     struct idle_lane *lanes;
     size_t lane_count;
     bool is_whole;
-    bool saw_waits;   /* of streams */
-    bool lacks_other; /* more is asked for of other parts than is known */
+    struct stream_before *streams; /* beside lanes; NULL: no stream waits for another */
+    /* What other lanes did in these, later parts may tell. Places are gone. */
+    struct idle_gap_array pending;
 };
 
 enum { KEPT_MAX = 1 << 16 };
@@ -124,19 +132,23 @@ struct others {
     bool last_is_copy;
 };
 
-static void add_other(const struct spans_answer *spans, const struct idle_gap *gap,
-                      const struct span *span, struct others *others)
+static void add_other(const struct idle_gap *gap, const struct idle_work *work,
+                      struct others *others)
 {
-    int64_t end_ns = span_end_ns(span);
-    int64_t from_ns = span->start_ns > gap->start_ns ? span->start_ns : gap->start_ns;
-    int64_t until_ns = end_ns < gap->end_ns ? end_ns : gap->end_ns;
-    bool is_copy = span_work(spans, span) == WORK_COPY;
+    int64_t from_ns = work->start_ns > gap->start_ns ? work->start_ns : gap->start_ns;
+    int64_t until_ns = work->end_ns < gap->end_ns ? work->end_ns : gap->end_ns;
 
-    *(is_copy ? &others->copy_ns : &others->other_ns) += until_ns - from_ns;
-    if (end_ns <= gap->end_ns && end_ns > others->last_end_ns) {
-        others->last_end_ns = end_ns;
-        others->last_is_copy = is_copy;
+    *(work->is_copy ? &others->copy_ns : &others->other_ns) += until_ns - from_ns;
+    if (work->end_ns <= gap->end_ns && work->end_ns > others->last_end_ns) {
+        others->last_end_ns = work->end_ns;
+        others->last_is_copy = work->is_copy;
     }
+}
+
+static struct idle_work work_of(const struct spans_answer *spans, const struct span *span)
+{
+    return (struct idle_work){span->start_ns, span_end_ns(span),
+                              span_work(spans, span) == WORK_COPY};
 }
 
 static bool is_other_lane(const struct spans_answer *spans, const struct idle_gap *gap, size_t lane)
@@ -147,7 +159,10 @@ static bool is_other_lane(const struct spans_answer *spans, const struct idle_ga
            row->device && own->device && strcmp(row->device, own->device) == 0;
 }
 
-static void add_lane(const struct spans_answer *spans, const struct idle_gap *gap, size_t lane,
+/* Backwards from the last that started before the gap's end; before one that had ended when the gap
+ * began there are only earlier ones, as one follows the other on a stream. Returns whether there was
+ * such a one. */
+static bool add_lane(const struct spans_answer *spans, const struct idle_gap *gap, size_t lane,
                      struct others *others)
 {
     const struct span *items = spans->spans.items;
@@ -155,39 +170,40 @@ static void add_lane(const struct spans_answer *spans, const struct idle_gap *ga
     size_t low = range->first, high = range->first + range->count;
 
     low = search_past(low, high, middle, items[middle].start_ns < gap->end_ns);
-    /* Backwards from the last that started before the gap's end; before one that had ended when
-     * the gap began there are only earlier ones, as one follows the other on a stream. */
     for (; low > range->first; low--) {
         const struct span *span = &items[low - 1];
+        struct idle_work work;
 
         if (!span_is_op(spans, span))
             continue;
         if (span_end_ns(span) <= gap->start_ns)
-            break;
-        add_other(spans, gap, span, others);
+            return true;
+        work = work_of(spans, span);
+        add_other(gap, &work, others);
     }
+    return false;
 }
 
-/* Whether another part may have what a lane did in a gap. */
-static bool is_elsewhere(const struct spans_answer *spans, const struct idle_parts *parts,
-                         const struct idle_gap *gap, size_t lane)
+/* The same of earlier parts. */
+static void add_recent(const struct idle_lane *lane, const struct idle_gap *gap,
+                       struct others *others)
 {
-    return parts &&
-           (parts->lanes[lane].before_ns > gap->start_ns || gap->end_ns > span_settled_ns(spans));
+    const struct idle_work *items = lane->recent.items;
+    size_t low = search_past(0, lane->recent.count, i, items[i].start_ns < gap->end_ns);
+
+    for (; low > 0 && items[low - 1].end_ns > gap->start_ns; low--)
+        add_other(gap, &items[low - 1], others);
 }
 
-static void judge_device(const struct spans_answer *spans, struct idle_parts *parts,
+static void judge_device(const struct spans_answer *spans, const struct idle_parts *parts,
                          struct idle_gap *gap)
 {
     int64_t gap_ns = gap->end_ns - gap->start_ns;
     struct others others = {.last_end_ns = INT64_MIN};
 
     for (size_t lane = 0; lane < spans->lanes.count; lane++) {
-        if (!is_other_lane(spans, gap, lane))
-            continue;
-        if (is_elsewhere(spans, parts, gap, lane))
-            parts->lacks_other = true;
-        add_lane(spans, gap, lane, &others);
+        if (is_other_lane(spans, gap, lane) && !add_lane(spans, gap, lane, &others) && parts)
+            add_recent(&parts->lanes[lane], gap, &others);
     }
     if (others.copy_ns > gap_ns / 2)
         gap->cause = IDLE_COPY;
@@ -204,19 +220,19 @@ static bool waited_for_event(const struct spans_answer *spans, const struct stre
                              struct idle_gap *gap, const struct span *launch)
 {
     int64_t from_ns = launch->start_ns > gap->start_ns ? launch->start_ns : gap->start_ns;
-    uint32_t awaited = stream_waits_awaited(waits, spans, gap->after);
-    int64_t until_ns = awaited == SPAN_NONE ? 0 : span_end_ns(&spans->spans.items[awaited]);
+    const struct awaited_op awaited = stream_waits_awaited(waits, spans, gap->after);
 
-    if (awaited == SPAN_NONE || until_ns > gap->end_ns ||
-        until_ns - from_ns <= (gap->end_ns - gap->start_ns) / 2)
+    if (awaited.op == SPAN_NONE || awaited.end_ns > gap->end_ns ||
+        awaited.end_ns - from_ns <= (gap->end_ns - gap->start_ns) / 2)
         return false;
-    gap->during = awaited;
-    gap->during_op = spans->spans.items[awaited].op;
+    gap->during = awaited.span;
+    gap->during_op = awaited.op;
     gap->cause = IDLE_EVENT;
     return true;
 }
 
-static void judge(const struct spans_answer *spans, struct idle_parts *parts,
+/* Returns whether its cause is known: what runs on other lanes may be in a later part. */
+static bool judge(const struct spans_answer *spans, const struct idle_parts *parts,
                   const struct stream_waits *waits, struct idle_gap *gap)
 {
     const struct span *after = &spans->spans.items[gap->after], *launch;
@@ -230,12 +246,16 @@ static void judge(const struct spans_answer *spans, struct idle_parts *parts,
     } else {
         launch = &spans->spans.items[after->launch];
         if (waited_for_event(spans, waits, gap, launch))
-            return;
-        if (launch->start_ns > gap->start_ns)
-            judge_host(spans, parts, launch, gap);
-        else
+            return true;
+        if (launch->start_ns <= gap->start_ns) {
+            if (parts && gap->end_ns > span_settled_ns(spans))
+                return false;
             judge_device(spans, parts, gap);
+        } else {
+            judge_host(spans, parts, launch, gap);
+        }
     }
+    return true;
 }
 
 /* --- Finding them. --- */
@@ -247,6 +267,14 @@ static bool is_lane_shown(const struct spans_answer *spans, const struct span_ra
             return true;
     }
     return false;
+}
+
+static int put_off(struct idle_parts *parts, const struct idle_gap *gap)
+{
+    struct idle_gap kept = *gap;
+
+    kept.before = kept.after = SPAN_NONE;
+    return array_push(&parts->pending, kept);
 }
 
 /* `parts` knows what came before, and learns what comes after; NULL: these spans are all. */
@@ -272,8 +300,10 @@ static int find_of_lane(const struct spans_answer *spans, struct idle_parts *par
                                    .before_op = state->last_op,
                                    .after = (uint32_t)i};
 
-            judge(spans, parts, waits, &gap);
-            rc = array_push(out_gaps, gap);
+            if (judge(spans, parts, waits, &gap))
+                rc = array_push(out_gaps, gap);
+            else
+                rc = put_off(parts, &gap);
         }
         if (!state->has_op || span_end_ns(span) >= state->last_end_ns) {
             last = (uint32_t)i;
@@ -307,7 +337,10 @@ void idle_parts_destroy(struct idle_parts **parts)
     for (size_t i = 0; i < (*parts)->lane_count; i++) {
         array_deinit(&(*parts)->lanes[i].kept);
         array_deinit(&(*parts)->lanes[i].frames);
+        array_deinit(&(*parts)->lanes[i].recent);
     }
+    array_deinit(&(*parts)->pending);
+    free((*parts)->streams);
     free((*parts)->lanes);
     free(*parts);
     *parts = NULL;
@@ -327,8 +360,12 @@ int idle_begin(const struct spans_answer *spans, struct idle_parts **out_parts)
     if (!parts->lanes)
         return -ENOMEM;
     parts->lane_count = spans->lanes.count;
-    for (size_t i = 0; i < parts->lane_count; i++)
-        parts->lanes[i].before_ns = INT64_MIN;
+    if (is_whole || spans->basis.is_flat || !stream_waits_possible(spans))
+        return 0;
+    parts->streams = malloc((parts->lane_count + 1) * sizeof(*parts->streams));
+    if (!parts->streams)
+        return -ENOMEM;
+    stream_waits_forget(parts->streams, parts->lane_count);
     return 0;
 }
 
@@ -481,40 +518,114 @@ static int keep_threads(struct idle_parts *parts, const struct spans_answer *spa
     return rc == 0 && count > KEPT_MAX ? SPAN_PARTS_WHOLE : rc;
 }
 
-/* Where a host is ahead, a stream may wait for what an earlier part launched. */
-static void look_back(struct idle_parts *parts, const struct spans_answer *spans,
-                      const struct stream_waits *waits)
-{
-    parts->saw_waits |= waits->waits.count > 0;
-    for (size_t i = 0; i < parts->lane_count; i++) {
-        struct idle_lane *lane = &parts->lanes[i];
+/* --- Devices of several lanes. --- */
 
-        if (lane->has_op)
-            lane->before_ns = lane->last_end_ns;
-        if (spans->lanes.items[i].side == OP_DEVICE && parts->saw_waits)
-            parts->lacks_other |= lane->before_ns > spans->from_ns;
+/* Gaps that ended before all that is to come. */
+static int judge_pending(struct idle_parts *parts, const struct spans_answer *spans,
+                         struct idle_gap_array *out_gaps)
+{
+    size_t kept = 0;
+    int rc = 0;
+
+    for (size_t i = 0; i < parts->pending.count && rc == 0; i++) {
+        struct idle_gap gap = parts->pending.items[i];
+
+        if (gap.end_ns > span_settled_ns(spans)) {
+            parts->pending.items[kept++] = gap;
+            continue;
+        }
+        judge_device(spans, parts, &gap);
+        rc = array_push(out_gaps, gap);
     }
+    parts->pending.count = kept;
+    return rc;
+}
+
+/* No gap begins before that which asks what other lanes did: later ones have a launch of a later part
+ * before them. */
+static int64_t asked_from(const struct idle_parts *parts, const struct spans_answer *spans)
+{
+    int64_t from_ns = spans->until_ns;
+
+    for (size_t i = 0; i < parts->pending.count; i++) {
+        const struct idle_gap *gap = &parts->pending.items[i];
+
+        from_ns = gap->start_ns < from_ns ? gap->start_ns : from_ns;
+    }
+    return from_ns;
+}
+
+/* Keeps what a lane did since then: what stands behind the last that had ended. */
+static int keep_recent(const struct spans_answer *spans, const struct span_range *range,
+                       int64_t from_ns, struct idle_lane *lane)
+{
+    const struct span *items = spans->spans.items;
+    size_t first = range->first + range->count, kept = lane->recent.count;
+    bool is_found = false;
+    int rc = 0;
+
+    while (first > range->first && !is_found) {
+        const struct span *span = &items[first - 1];
+
+        is_found = span_is_op(spans, span) && span_end_ns(span) <= from_ns;
+        first -= !is_found;
+    }
+    while (kept > 0 && !is_found && lane->recent.items[kept - 1].end_ns > from_ns)
+        kept--;
+    kept = is_found ? lane->recent.count : kept;
+    if (kept)
+        memmove(lane->recent.items, lane->recent.items + kept,
+                (lane->recent.count - kept) * sizeof(*lane->recent.items));
+    lane->recent.count -= kept;
+    for (; first < range->first + range->count && rc == 0; first++) {
+        if (span_is_op(spans, &items[first]))
+            rc = array_push(&lane->recent, work_of(spans, &items[first]));
+    }
+    return rc;
+}
+
+static int keep_devices(struct idle_parts *parts, const struct spans_answer *spans)
+{
+    const int64_t from_ns = asked_from(parts, spans);
+    int rc = 0;
+
+    for (size_t i = 0; i < parts->lane_count && rc == 0; i++) {
+        if (spans->lanes.items[i].side == OP_DEVICE)
+            rc = keep_recent(spans, &spans->ranges[i], from_ns, &parts->lanes[i]);
+    }
+    return rc;
+}
+
+/* --- A part. --- */
+
+static int find_gaps(struct idle_parts *parts, const struct spans_answer *spans,
+                     struct idle_gap_array *out_gaps)
+{
+    struct stream_waits waits = {0};
+    int rc = judge_pending(parts, spans, out_gaps);
+
+    if (rc == 0 && !spans->basis.is_flat)
+        rc = stream_waits_make_part(spans, parts->streams, &waits);
+    for (uint32_t lane = 0; lane < spans->lanes.count && rc == 0; lane++) {
+        parts->lanes[lane].is_shown |= is_lane_shown(spans, &spans->ranges[lane]);
+        rc = find_of_lane(spans, parts, &waits, lane, out_gaps);
+    }
+    if (rc == 0 && parts->streams)
+        stream_waits_pass(&waits, spans, parts->streams);
+    stream_waits_deinit(&waits);
+    return rc;
 }
 
 int idle_add(struct idle_parts *parts, const struct spans_answer *spans,
              struct idle_gap_array *out_gaps)
 {
-    struct stream_waits waits = {0};
-    int rc = 0;
+    int rc = find_gaps(parts, spans, out_gaps);
 
-    if (!spans->basis.is_flat)
-        rc = stream_waits_make(spans, &waits);
-    look_back(parts, spans, &waits);
-    for (uint32_t lane = 0; lane < spans->lanes.count && rc == 0; lane++) {
-        parts->lanes[lane].is_shown |= is_lane_shown(spans, &spans->ranges[lane]);
-        rc = find_of_lane(spans, parts, &waits, lane, out_gaps);
-    }
-    if (rc == 0 && parts->lacks_other)
-        rc = SPAN_PARTS_WHOLE;
+    if (rc == 0 && !parts->is_whole)
+        rc = keep_devices(parts, spans);
     if (rc == 0 && !parts->is_whole)
         rc = keep_threads(parts, spans);
     parts->is_whole |= rc == SPAN_PARTS_WHOLE;
-    stream_waits_deinit(&waits);
     return rc;
 }
 

@@ -10,6 +10,8 @@
 #include "analyze/query/lane_use.h"
 #include "base/sorted.h"
 
+static const struct awaited_op nothing = {INT64_MIN, SPAN_NONE, SPAN_NONE};
+
 /* --- Which spans are waits. --- */
 
 /* The number of the stream that a phase waits for; false: it is no such phase. */
@@ -111,8 +113,7 @@ static int push_wait(const struct spans_answer *answer, const struct span *span,
         .recorded = recorded,
         .source_op = SPAN_NONE,
         .source_wait = SPAN_NONE,
-        .awaited = SPAN_NONE,
-        .latest = SPAN_NONE,
+        .latest = nothing,
     };
 
     if (wait.source == SPAN_NONE)
@@ -313,6 +314,18 @@ static struct issued_op issued_op_of(const struct spans_answer *answer, uint32_t
         span->lane, place, {asked_ns, span->start_ns}, graph_of(answer, place) != SPAN_NONE};
 }
 
+/* A stream does one after the other, as it was launched: mostly they are in order. */
+static void sort_issued(struct stream_waits *waits)
+{
+    const struct issued_op *items = waits->issued.items;
+    size_t i = 1;
+
+    while (i < waits->issued.count && compare_issued(&items[i - 1], &items[i]) < 0)
+        i++;
+    if (i < waits->issued.count)
+        qsort(waits->issued.items, waits->issued.count, sizeof(*items), compare_issued);
+}
+
 int stream_waits_issue(struct stream_waits *out_waits, const struct spans_answer *answer)
 {
     const struct span *items = answer->spans.items;
@@ -325,9 +338,7 @@ int stream_waits_issue(struct stream_waits *out_waits, const struct spans_answer
             items[i].launch != SPAN_NONE)
             rc = array_push(&out_waits->issued, issued_op_of(answer, i));
     }
-    if (out_waits->issued.count)
-        qsort(out_waits->issued.items, out_waits->issued.count, sizeof(*out_waits->issued.items),
-              compare_issued);
+    sort_issued(out_waits);
     return rc;
 }
 
@@ -367,13 +378,18 @@ static struct span_range waits_between(const struct stream_waits *waits, uint32_
 
 /* --- What they wait for. --- */
 
-static uint32_t later_end(const struct spans_answer *answer, uint32_t a, uint32_t b)
+static struct awaited_op op_at(const struct spans_answer *answer, uint32_t place)
 {
-    const struct span *items = answer->spans.items;
+    const struct span *span = &answer->spans.items[place];
 
-    if (a == SPAN_NONE || b == SPAN_NONE)
-        return a == SPAN_NONE ? b : a;
-    return span_end_ns(&items[b]) > span_end_ns(&items[a]) ? b : a;
+    return (struct awaited_op){span_end_ns(span), span->op, place};
+}
+
+static struct awaited_op later_end(struct awaited_op a, struct awaited_op b)
+{
+    if (a.op == SPAN_NONE || b.op == SPAN_NONE)
+        return a.op == SPAN_NONE ? b : a;
+    return b.end_ns > a.end_ns ? b : a;
 }
 
 static struct stream_end find_end(const struct stream_waits *waits, uint32_t lane,
@@ -393,21 +409,46 @@ struct stream_end stream_waits_end(const struct stream_waits *waits, uint32_t la
     return find_end(waits, lane, time_of_call(time_ns));
 }
 
+/* What the last wait on a lane waits for, of earlier parts. */
+static struct awaited_op wait_before(const struct stream_waits *waits, uint32_t lane)
+{
+    return waits->before ? waits->before[lane].wait : nothing;
+}
+
+/* What a stream was to do at an end that stream_waits_end() has found: what of it ends last. */
+static struct awaited_op awaited_at(const struct spans_answer *answer,
+                                    const struct stream_waits *waits, uint32_t lane,
+                                    struct stream_end end)
+{
+    struct awaited_op op = nothing, wait = nothing;
+
+    if (end.op != SPAN_NONE)
+        op = op_at(answer, end.op);
+    else if (waits->before)
+        op = waits->before[lane].op;
+    if (end.wait != SPAN_NONE)
+        wait = waits->waits.items[end.wait].latest;
+    else if (end.op == SPAN_NONE)
+        wait = wait_before(waits, lane);
+    return later_end(op, wait);
+}
+
 static void resolve(const struct spans_answer *answer, struct stream_waits *waits,
                     struct stream_wait *wait)
 {
     struct stream_end end = find_end(waits, wait->source, wait->recorded);
-    const struct issued_op *op;
+    const struct issued_op *op = last_issued(waits, wait->lane, wait->issued);
+    struct awaited_op before = nothing;
 
-    wait->source_op = wait->awaited = end.op;
+    wait->source_op = end.op;
     wait->source_wait = end.wait;
-    if (end.wait != SPAN_NONE)
-        wait->awaited = later_end(answer, wait->awaited, waits->waits.items[end.wait].latest);
-    op = last_issued(waits, wait->lane, wait->issued);
-    wait->latest = wait->awaited;
-    if (wait > waits->waits.items && wait[-1].lane == wait->lane &&
-        (!op || is_before(op->issued, wait[-1].issued)))
-        wait->latest = later_end(answer, wait[-1].latest, wait->awaited);
+    if (wait > waits->waits.items && wait[-1].lane == wait->lane) {
+        if (!op || is_before(op->issued, wait[-1].issued))
+            before = wait[-1].latest;
+    } else if (!op) {
+        before = wait_before(waits, wait->lane);
+    }
+    wait->latest = later_end(before, awaited_at(answer, waits, wait->source, end));
 }
 
 static int compare_times(const void *a, const void *b, void *context)
@@ -437,12 +478,13 @@ static int resolve_all(const struct spans_answer *answer, struct stream_waits *w
     return 0;
 }
 
-int stream_waits_make(const struct spans_answer *answer, struct stream_waits *out_waits)
+int stream_waits_make_part(const struct spans_answer *answer, const struct stream_before *before,
+                           struct stream_waits *out_waits)
 {
     struct graph_records records = {0};
     int rc;
 
-    *out_waits = (struct stream_waits){0};
+    *out_waits = (struct stream_waits){.before = before};
     rc = find_records(answer, &records);
     if (rc == 0)
         rc = find_waits(answer, &records, out_waits);
@@ -450,12 +492,54 @@ int stream_waits_make(const struct spans_answer *answer, struct stream_waits *ou
     if (out_waits->syncs.count)
         qsort(out_waits->syncs.items, out_waits->syncs.count, sizeof(*out_waits->syncs.items),
               compare_syncs);
-    if (rc < 0 || !out_waits->waits.count)
+    if (rc < 0 || !(out_waits->waits.count || before))
         return rc;
-    qsort(out_waits->waits.items, out_waits->waits.count, sizeof(*out_waits->waits.items),
-          compare_waits);
+    if (out_waits->waits.count)
+        qsort(out_waits->waits.items, out_waits->waits.count, sizeof(*out_waits->waits.items),
+              compare_waits);
     rc = stream_waits_issue(out_waits, answer);
-    return rc ? rc : resolve_all(answer, out_waits);
+    return rc || !out_waits->waits.count ? rc : resolve_all(answer, out_waits);
+}
+
+int stream_waits_make(const struct spans_answer *answer, struct stream_waits *out_waits)
+{
+    return stream_waits_make_part(answer, NULL, out_waits);
+}
+
+/* --- Parts. --- */
+
+bool stream_waits_possible(const struct spans_answer *answer)
+{
+    for (size_t i = 0; i < answer->ops.count; i++) {
+        if (spans_op_waits(answer, i))
+            return true;
+    }
+    return false;
+}
+
+void stream_waits_forget(struct stream_before *before, size_t lane_count)
+{
+    for (size_t i = 0; i < lane_count; i++)
+        before[i] = (struct stream_before){nothing, nothing};
+}
+
+static struct awaited_op of_earlier(struct awaited_op awaited)
+{
+    awaited.span = SPAN_NONE;
+    return awaited;
+}
+
+void stream_waits_pass(const struct stream_waits *waits, const struct spans_answer *answer,
+                       struct stream_before *before)
+{
+    for (uint32_t lane = 0; lane < answer->lanes.count; lane++) {
+        const struct stream_end end = stream_waits_end(waits, lane, INT64_MAX);
+
+        if (end.op != SPAN_NONE)
+            before[lane] = (struct stream_before){of_earlier(op_at(answer, end.op)), nothing};
+        if (end.wait != SPAN_NONE)
+            before[lane].wait = of_earlier(waits->waits.items[end.wait].latest);
+    }
 }
 
 void stream_waits_deinit(struct stream_waits *waits)
@@ -491,10 +575,17 @@ struct span_range stream_waits_before(const struct stream_waits *waits,
     return waits_between(waits, op.lane, before_op(waits, &op), until);
 }
 
-uint32_t stream_waits_awaited(const struct stream_waits *waits, const struct spans_answer *answer,
-                              uint32_t span)
+struct awaited_op stream_waits_awaited(const struct stream_waits *waits,
+                                       const struct spans_answer *answer, uint32_t span)
 {
+    const struct span *at = &answer->spans.items[span];
     struct span_range range = stream_waits_before(waits, answer, span);
+    struct issued_op op;
 
-    return range.count ? waits->waits.items[range.first + range.count - 1].latest : SPAN_NONE;
+    if (range.count)
+        return waits->waits.items[range.first + range.count - 1].latest;
+    if (at->launch == SPAN_NONE || wait_before(waits, at->lane).op == SPAN_NONE)
+        return nothing;
+    op = issued_op_of(answer, span);
+    return before_op(waits, &op) ? nothing : wait_before(waits, at->lane);
 }

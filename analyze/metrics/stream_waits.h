@@ -25,15 +25,22 @@ struct issue_time {
     int64_t asked_ns, begun_ns; /* of what no op is: INT64_MIN, before all ops of that launch */
 };
 
+/* An op of a device that something waits for. */
+struct awaited_op {
+    int64_t end_ns;
+    uint32_t op;   /* SPAN_NONE: there is nothing */
+    uint32_t span; /* its place; SPAN_NONE: it is in an earlier part */
+};
+
 struct stream_wait {
     uint32_t span;              /* place of the phase that stands for it */
     uint32_t lane, source;      /* places of the lanes of the waiting and of the recording stream */
     struct issue_time issued;   /* when it was asked for */
     struct issue_time recorded; /* when the event was recorded */
     uint32_t source_op;         /* the last op launched on the source before, or SPAN_NONE */
-    uint32_t source_wait; /* the last wait of the source itself between the two, or SPAN_NONE */
-    uint32_t awaited;     /* of all that it waits for, what ends last, or SPAN_NONE */
-    uint32_t latest;      /* the same, also of those before it on its lane since the last op */
+    uint32_t source_wait;     /* the last wait of the source itself between the two, or SPAN_NONE */
+    struct awaited_op latest; /* of all that it and those before it on its lane since the last op
+                                 wait for, what ends last */
 };
 
 /* An op of a device, with its launch. */
@@ -51,7 +58,14 @@ struct event_sync {
     int64_t recorded_ns;
 };
 
+/* What a stream was to do last in earlier parts: of later ones all is asked for later. */
+struct stream_before {
+    struct awaited_op op;   /* launched on it */
+    struct awaited_op wait; /* `latest` of the last wait that was asked for after that */
+};
+
 struct stream_waits {
+    const struct stream_before *before; /* by lane, of earlier parts; NULL: there are none */
     ARRAY_OF(struct stream_wait) waits; /* by lane and time */
     ARRAY_OF(struct issued_op) issued;  /* the same; empty where nobody needs them */
     ARRAY_OF(struct event_sync) syncs;  /* by time */
@@ -60,6 +74,17 @@ struct stream_waits {
 /** Of an answer that is not flat. Returns 0 or -ENOMEM; for stream_waits_deinit() after either. */
 int stream_waits_make(const struct spans_answer *answer, struct stream_waits *out_waits);
 void stream_waits_deinit(struct stream_waits *waits);
+
+/** Whether some op may be such a wait. */
+bool stream_waits_possible(const struct spans_answer *answer);
+
+/** Of parts, in their order: `before` is beside lanes, stream_waits_forget() at first. It is to live
+ *  as long as *out_waits, and to be told what came with the part when that has been looked at. */
+void stream_waits_forget(struct stream_before *before, size_t lane_count);
+int stream_waits_make_part(const struct spans_answer *answer, const struct stream_before *before,
+                           struct stream_waits *out_waits);
+void stream_waits_pass(const struct stream_waits *waits, const struct spans_answer *answer,
+                       struct stream_before *before);
 
 /** Finds out what was issued when, where there are no waits of streams that need it. 0 or -ENOMEM. */
 int stream_waits_issue(struct stream_waits *waits, const struct spans_answer *answer);
@@ -83,8 +108,8 @@ int stream_waits_named(const struct spans_answer *answer, const struct span *pha
 struct span_range stream_waits_before(const struct stream_waits *waits,
                                       const struct spans_answer *answer, uint32_t span);
 
-/** Of what these wait for, what ends last; SPAN_NONE: nothing. */
-uint32_t stream_waits_awaited(const struct stream_waits *waits, const struct spans_answer *answer,
-                              uint32_t span);
+/** Of what these wait for, also those of earlier parts, what ends last. */
+struct awaited_op stream_waits_awaited(const struct stream_waits *waits,
+                                       const struct spans_answer *answer, uint32_t span);
 
 #endif

@@ -461,8 +461,6 @@ static int read_spans(struct store *store, struct taking *taking)
         rc = query_event_ranges(store, taking->scan, &ranges, taking->diag);
     if (rc == 0 && taking->parts)
         rc = stair_cut_init(&taking->cut, taking->answer);
-    if (rc == 0 && taking->parts)
-        taking->cut.keeps_lanes = taking->parts->cuts == SPAN_CUT_LANES;
     if (rc == 0 && taking->parts && !taking->is_whole)
         rc = find_limits(store, &ranges, taking);
     taking->rows = rows_read_begin(&ranges, taking->rows.progress);

@@ -75,7 +75,8 @@ static void nest(struct spans_answer *answer)
                 is_clipped |= items[span->parent].self_ns < 0 && !items[span->parent].frame;
             }
         }
-        open = (uint32_t)i;
+        if (answer->op_kinds[span->op] != SPAN_PHASE || !span_is_device(answer, span))
+            open = (uint32_t)i; /* what lies behind a phase may lie in the op around it */
     }
     for (size_t i = 0; i < answer->spans.count && is_clipped; i++) {
         if (items[i].self_ns < 0 && !items[i].frame) {

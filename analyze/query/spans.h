@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "analyze/query/query.h"
 
@@ -128,10 +129,10 @@ enum span_frames_taken {
 /* Where a recording in which something always runs may be cut into parts, too. */
 enum span_cuts {
     SPAN_CUT_STRAIGHT, /* nowhere: a part begins when all before has ended */
-    SPAN_CUT_LANES, /* each lane at a time of its own: what is launched until some time is in a part, and
+    SPAN_CUT_LAUNCHES, /* each lane at a time of its own: what is launched until some time is in a part, and
                           ends on a device when threads are in the next one. The spans of each lane
-                          come in the order of time */
-    SPAN_CUT_LAUNCHES, /* the same, but for waits of streams, which are where they were asked for */
+                          come in the order of time, but for waits of streams (spans_op_waits()), which
+                          begin where they were asked for and come with what is launched then */
 };
 
 /* Where spans go part by part. */
@@ -217,6 +218,15 @@ static inline bool span_is_device_phase(const struct spans_answer *answer, const
     return answer->op_kinds[span->op] == SPAN_PHASE && span_is_device(answer, span) &&
            span->parent != SPAN_NONE &&
            answer->op_kinds[answer->spans.items[span->parent].op] == SPAN_OP;
+}
+
+/** Whether spans of an op are waits for streams, which stand on a device's lane where the host asked for
+ *  them. */
+static inline bool spans_op_waits(const struct spans_answer *answer, size_t op)
+{
+    const char *params = answer->ops.items[op].params;
+
+    return answer->op_kinds[op] == SPAN_PHASE && params && strstr(params, "\"wait_on_");
 }
 
 /** The time of an op without the ops inside of it: the self time of every report. Labels and phases are no

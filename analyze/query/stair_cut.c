@@ -24,8 +24,7 @@ int stair_cut_init(struct stair_cut *cut, const struct spans_answer *answer)
 
         if (answer->op_kinds[i] != SPAN_PHASE)
             continue;
-        cut->is_wait[i] = op->params && strstr(op->params, "\"wait_on_");
-        cut->has_waits |= cut->is_wait[i];
+        cut->is_wait[i] = spans_op_waits(answer, i);
         cut->has_records |= strstr(op->name, "EventRecord") != NULL;
     }
     stair_cut_restart(cut);
@@ -293,7 +292,7 @@ bool stair_cut_find(struct stair_cut *cut, const struct span_bins *bins,
     bool is_found = false;
 
     was.lanes_ns = malloc((cut->lane_count + 1) * sizeof(*was.lanes_ns));
-    if (was.lanes_ns && !cut->has_records && !(cut->keeps_lanes && cut->has_waits)) {
+    if (was.lanes_ns && !cut->has_records) {
         memcpy(was.lanes_ns, cut->lanes_ns, cut->lane_count * sizeof(*was.lanes_ns));
         is_found = find(cut, bins, answer, later_ns, is_patient, &was);
         if (!is_found) {

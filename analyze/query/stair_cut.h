@@ -14,10 +14,7 @@ struct stair_cut {
     int64_t host_ns;                       /* of all threads */
     int64_t *lanes_ns;                     /* beside lanes; of threads host_ns */
     struct launch_key last_key[KEY_KINDS]; /* of launches before it */
-    bool *is_wait; /* beside ops: asked for by a thread, on a device's lane */
-    /* Waits, too, are in the order of lanes: where there are any, nothing is cut. */
-    bool keeps_lanes;
-    bool has_waits;
+    bool *is_wait;    /* beside ops: asked for by a thread, on a device's lane */
     bool has_records; /* some op is recorded on a device, within graphs */
     size_t lane_count;
 };

@@ -125,9 +125,9 @@ int main(void)
 
     if (store_open(path, STORE_READ, &source.store, &diag) < 0 ||
         query_sessions(source.store, &sessions, &diag) < 0 ||
-        query_span_parts(source.store, &question, &parts, &spans, &diag) < 0)
+        query_span_parts(source.store, &question, &parts, &spans, &diag) < 0 ||
+        packed_finish(&packed) < 0)
         return complain(&diag);
-    packed_finish(&packed);
     bench_print_machine();
     status = measure(&export, &diag);
     packed_deinit(&packed);

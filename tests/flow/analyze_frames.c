@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What reports say of a recording that labels and ops lie around does not depend on how it is cut: where it
- * is told in short batches, such labels are in many parts, where it is one batch, all is one part. */
+/* What reports say of a recording does not depend on how it is cut, though labels and ops lie around much of
+ * it, streams wait for each other, and a host is ahead of them: where it is told in short batches, there
+ * are many parts, where it is one batch, all is one part. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,10 +11,11 @@
 #include "tests/support/place.h"
 #include "tests/support/span_scene.h"
 #include "tests/support/store_support.h"
+#include "tests/support/stream_scene.h"
 #include "tests/support/temp.h"
 #include "tests/support/turns.h"
 
-enum { SEEDS = 12, COPIED_SEEDS = 4, ALL = 7, HALF = 4 };
+enum { SEEDS = 12, COPIED_SEEDS = 4, STREAM_SEEDS = 12, ALL = 7, HALF = 4, CHOICES = 4 };
 
 /* The scene several times over, one after the other. */
 static const char longer_sql[] =
@@ -104,6 +106,24 @@ static void add_label(const char *path, int op, int lane, int from, int until)
     store_support_run(path, sql);
 }
 
+/* The same in one batch, and a base to compare it with. */
+static void make_others(const struct fixture *fixture, const char *path)
+{
+    char sql[512], *other;
+
+    store_support_run(path, short_batches);
+    snprintf(sql, sizeof(sql), "VACUUM INTO '%s/whole.db'", fixture->dir);
+    store_support_run(path, sql);
+    other = temp_path(fixture->dir, "whole.db");
+    store_support_run(other, one_batch);
+    snprintf(sql, sizeof(sql), "VACUUM INTO '%s/base.db'", fixture->dir);
+    store_support_run(other, sql);
+    free(other);
+    other = temp_path(fixture->dir, "base.db");
+    store_support_run(other, "UPDATE session SET uuid = zeroblob(16)");
+    free(other);
+}
+
 static void make_store(const struct fixture *fixture, uint64_t seed)
 {
     struct span_scene *scene = malloc(sizeof(*scene));
@@ -135,17 +155,34 @@ static void make_store(const struct fixture *fixture, uint64_t seed)
     if (seed % 3 == 0)
         add_label(path, HALF, 3, 20, 900);
     add_label(path, ALL, 1, 0, seed % 4 == 2 ? 990 : 1000);
-    store_support_run(path, short_batches);
-    snprintf(sql, sizeof(sql), "VACUUM INTO '%s/whole.db'", fixture->dir);
-    store_support_run(path, sql);
+    make_others(fixture, path);
     free(path);
-    path = temp_path(fixture->dir, "whole.db");
-    store_support_run(path, one_batch);
-    snprintf(sql, sizeof(sql), "VACUUM INTO '%s/base.db'", fixture->dir);
-    store_support_run(path, sql);
-    free(path);
-    path = temp_path(fixture->dir, "base.db");
-    store_support_run(path, "UPDATE session SET uuid = zeroblob(16)");
+    free(scene);
+}
+
+/* Two streams of a device, and a thread of several that launches for them. */
+static void make_streams(const struct fixture *fixture, uint64_t seed)
+{
+    static const int64_t grids_ns[] = {1000, 100000, 10};
+    struct stream_scene *scene = malloc(sizeof(*scene));
+    char *path = temp_path(fixture->dir, "parts.db");
+
+    assert_non_null(scene);
+    *scene = (struct stream_scene){.seed = seed * 2654435761u + 88172645463325252u,
+                                   .grid_ns = grids_ns[seed % 3],
+                                   .is_ahead = seed % 4 != 3,
+                                   .is_in_order = seed % 8 == 3,
+                                   .waits = true};
+    stream_scene_fill(scene);
+    stream_scene_store(path, scene);
+    store_support_run(path, longer_sql);
+    if (seed % 3 == 1)
+        store_support_run(path,
+                          "UPDATE op_row SET name = 'ncclDevKernel_AllReduce' WHERE op_id = 7");
+    if (seed % 3 == 2)
+        store_support_run(path, "UPDATE op_row SET type = 'copy', name = 'Memcpy HtoD' WHERE"
+                                " op_id = 7");
+    make_others(fixture, path);
     free(path);
     free(scene);
 }
@@ -184,16 +221,14 @@ static char *ask(const struct fixture *fixture, const char *store, const char *a
 }
 
 /* turn  whose of the choices it is: each report meets all of them, and all seeds */
-static void compare(const struct fixture *fixture, uint64_t seed, const char *what, size_t turn)
+static void compare(const struct fixture *fixture, uint64_t seed, const char *what,
+                    const char *const *chosen, size_t turn)
 {
-    static const char *const chosen[] = {"", " --label half", " --label short", " --type Add"};
-    const size_t count = sizeof(chosen) / sizeof(chosen[0]);
-
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < CHOICES; i++) {
         char arguments[256], *parts, *whole;
         size_t at = 0;
 
-        if (!turns_take(turn, i, count))
+        if (!turns_take(turn, i, CHOICES))
             continue;
         snprintf(arguments, sizeof(arguments), "%s%s", what, chosen[i]);
         parts = ask(fixture, "parts.db", arguments);
@@ -253,43 +288,72 @@ static void compare_copies(const struct fixture *fixture, uint64_t seed)
     }
 }
 
+static const char *const asked[] = {
+    "--report events --detail all -t 0 --format json",
+    "--report events --state all -t 0 --format json",
+    "--report events --state gpu --per-thread -t 0 --format json",
+    "--report overview --format json",
+    "--report summary --total -t 0 --format json",
+    "--report idle -t 0 --format json",
+    "--report advice --format json",
+    "--report device --format json",
+    "--report launch -t 0 --format json",
+    "--report threads --format json",
+    "--report sequences -t 0 --format json",
+    "--report kernels -t 0 --format json",
+    "--report averages -t 0 --format json",
+    "--report ops --total -t 0 --format json",
+    "--report critical -t 0 --format json",
+    "--compare base.db --format json",
+    "--report page --format json",
+    "--report collectives -t 0 --format json",
+    "--export stacks",
+    "--export chrome",
+    "--export csv",
+    "--history --format json",
+};
+
+static void forget_stores(const struct fixture *fixture)
+{
+    forget(fixture, "parts.db");
+    forget(fixture, "whole.db");
+    forget(fixture, "base.db");
+}
+
 static void parts_say_what_the_whole_says(void **state)
 {
-    static const char *const asked[] = {
-        "--report events --detail all -t 0 --format json",
-        "--report events --state all -t 0 --format json",
-        "--report events --state gpu --per-thread -t 0 --format json",
-        "--report overview --format json",
-        "--report summary --total -t 0 --format json",
-        "--report idle -t 0 --format json",
-        "--report advice --format json",
-        "--report device --format json",
-        "--report launch -t 0 --format json",
-        "--report threads --format json",
-        "--report sequences -t 0 --format json",
-        "--report kernels -t 0 --format json",
-        "--report averages -t 0 --format json",
-        "--report ops --total -t 0 --format json",
-        "--report critical -t 0 --format json",
-        "--compare base.db --format json",
-        "--report page --format json",
-        "--report collectives -t 0 --format json",
-        "--export stacks",
-        "--export chrome",
-        "--export csv",
-        "--history --format json",
-    };
+    static const char *const chosen[CHOICES] = {"", " --label half", " --label short",
+                                                " --type Add"};
     const struct fixture *fixture = *state;
 
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         make_store(fixture, seed);
         for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++)
-            compare(fixture, seed, asked[i], i + seed + seed / 4);
+            compare(fixture, seed, asked[i], chosen, i + seed + seed / 4);
         if (seed < COPIED_SEEDS)
             compare_copies(fixture, seed);
-        forget(fixture, "parts.db");
-        forget(fixture, "whole.db");
-        forget(fixture, "base.db");
+        forget_stores(fixture);
+    }
+}
+
+/* Each run makes some that no other had. */
+static void streams_say_what_the_whole_says(void **state)
+{
+    static const char *const chosen[CHOICES] = {"", " --label step", " --lane a", " --lane .*[12]"};
+    static const char *const exports[] = {"--export speedscope", "--export folded"};
+    const struct fixture *fixture = *state;
+    const uint64_t first = turns_seed();
+
+    for (uint64_t i = 0; i < turns_rounds(STREAM_SEEDS); i++) {
+        const uint64_t seed = first + i;
+
+        make_streams(fixture, seed);
+        for (size_t k = 0; k < sizeof(asked) / sizeof(asked[0]); k++)
+            compare(fixture, seed, asked[k], chosen, k + seed + seed / 4);
+        for (size_t k = 0; k < sizeof(exports) / sizeof(exports[0]); k++)
+            compare(fixture, seed, exports[k], chosen, k + seed + seed / 4);
+        compare_copies(fixture, seed);
+        forget_stores(fixture);
     }
 }
 
@@ -297,6 +361,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(parts_say_what_the_whole_says, start, stop),
+        cmocka_unit_test_setup_teardown(streams_say_what_the_whole_says, start, stop),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

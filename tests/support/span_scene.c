@@ -42,7 +42,7 @@ static void add_span(struct span_scene *scene, int depth)
         event.start_ns += event.dur_ns / 2;
         if (scene->waits && pick(scene, 5) == 0) {
             event.op_id = SPAN_SCENE_OPS;
-            event.dur_ns = 0;
+            event.dur_ns = pick(scene, 2) ? 0 : (int64_t)pick(scene, 300);
         } else {
             event.start_ns += late_ns;
             event.dur_ns = event.dur_ns / 2 + (int64_t)pick(scene, 40);

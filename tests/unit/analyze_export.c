@@ -194,7 +194,7 @@ static void equal_stacks_are_put_together(void **state)
 
     CHECK_OK(packed_begin(&packed, &answer));
     CHECK_OK(packed_take(&packed, &answer));
-    packed_finish(&packed);
+    CHECK_OK(packed_finish(&packed));
     CHECK_OK(call_tree_init(&calls, &export));
     /* The label and the op have one name: one frame. */
     node = find_node(&calls, "", "outer");

@@ -163,7 +163,7 @@ static void gather(struct store *store, struct filter *filter, bool is_whole,
     CHECK_OK(query_span_parts(store, &question, &parts, out_answer, &diag));
     span_filter_finish(&out_gathered->filtered, out_answer);
     span_filter_deinit(&out_gathered->filtered);
-    packed_finish(&out_gathered->packed);
+    CHECK_OK(packed_finish(&out_gathered->packed));
     qsort(out_gathered->spans.items, out_gathered->spans.count, sizeof(*out_gathered->spans.items),
           compare_said);
     if (out_gathered->gaps.count)

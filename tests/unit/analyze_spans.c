@@ -126,6 +126,22 @@ static void on_a_device_only_labels_hold_others(void **state)
     free_tree(&answer);
 }
 
+/* A wait of the stream stands in what ran as it was asked for. */
+static void phases_lie_in_their_op_behind_those_of_others(void **state)
+{
+    const struct span spans[] = {
+        {.start_ns = 0, .dur_ns = 100, .lane = DEVICE, .correlation = 1},
+        {.start_ns = 10, .dur_ns = 5, .op = PHASE, .lane = DEVICE, .correlation = 2},
+        {.start_ns = 20, .dur_ns = 10, .op = PHASE, .lane = DEVICE, .correlation = 1},
+    };
+    struct spans_answer answer = tree(spans, 3);
+
+    (void)state;
+    CHECK_U64(answer.spans.items[1].parent, SPAN_NONE);
+    CHECK_U64(answer.spans.items[2].parent, 0);
+    free_tree(&answer);
+}
+
 static void launches_are_tied_by_correlation_and_run(void **state)
 {
     const struct span spans[] = {
@@ -434,6 +450,7 @@ int main(void)
         cmocka_unit_test(overlapping_spans_are_no_parents),
         cmocka_unit_test(insides_longer_than_the_span_are_counted),
         cmocka_unit_test(on_a_device_only_labels_hold_others),
+        cmocka_unit_test(phases_lie_in_their_op_behind_those_of_others),
         cmocka_unit_test(launches_are_tied_by_correlation_and_run),
         cmocka_unit_test(runs_select_spans),
         cmocka_unit_test(unfinished_spans_stand_apart),
