@@ -32,7 +32,7 @@ static struct tensor_view view_of(const struct value *value)
 
 /* Runs eval over the node's constants. */
 static int evaluate(const struct graph *graph, const struct node *node, eval_fn *eval,
-                    struct tensor_view *output)
+                    struct tensor_view *outputs)
 {
     struct diag ignored = {0};
     struct tensor_view *inputs;
@@ -47,17 +47,15 @@ static int evaluate(const struct graph *graph, const struct node *node, eval_fn 
         return -ENOMEM;
     for (uint32_t i = 0; i < node->input_count; i++)
         inputs[i] = view_of(node->inputs[i]);
-    rc = eval(graph, node, inputs, output, &ignored);
+    rc = eval(graph, node, inputs, outputs, &ignored);
     free(inputs);
     return rc;
 }
 
-/* Cuts the node out: its output becomes a constant, and constants that only it read lose their data
- * at once, so that a chain of large ones is never held as a whole. */
-static void replace(struct node *node, void *data)
+/* Cuts the node out: its outputs become constants, and constants that only it read lose their data
+ * at once, so that a chain of large ones is never held as a whole. Takes the data of the outputs. */
+static void replace(struct node *node, struct tensor_view *outputs)
 {
-    struct value *value = node->outputs[0];
-
     for (uint32_t i = 0; i < node->input_count; i++) {
         struct value *input = node->inputs[i];
 
@@ -65,37 +63,81 @@ static void replace(struct node *node, void *data)
         if (input && input->consumer_count == 0 && !input->is_output)
             value_set_data(input, NULL);
     }
-    node->outputs[0] = NULL;
-    value->producer = NULL;
-    value_set_data(value, data);
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        struct value *value = node->outputs[i];
+
+        node->outputs[i] = NULL;
+        value->producer = NULL;
+        value_set_data(value, outputs[i].data);
+        outputs[i].data = NULL;
+    }
+}
+
+/* One output, or the parts of a Split, which exporters write of projections that share a matrix. */
+static bool can_fold(const struct node *node)
+{
+    bool is_split = node->domain[0] == '\0' && strcmp(node->op_type, "Split") == 0;
+
+    if (node->output_count != 1 && (!is_split || !inputs_are_constant(node)))
+        return false;
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        if (!node->outputs[i])
+            return false;
+    }
+    return node->output_count > 0;
+}
+
+/* Room for all outputs. Returns 1, 0 when they are too large, or -ENOMEM. */
+static int make_room(const struct node *node, struct tensor_view *outputs)
+{
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        int64_t bytes;
+
+        outputs[i] = view_of(node->outputs[i]);
+        outputs[i].data = NULL;
+        bytes = shape_bytes(&outputs[i].shape, outputs[i].dtype);
+        if (bytes < 0 || (bytes > FOLD_OUTPUT_BYTES_MAX && !is_constant(node)))
+            return 0;
+        outputs[i].data = graph_alloc_data((size_t)bytes);
+        if (!outputs[i].data)
+            return -ENOMEM;
+    }
+    return 1;
+}
+
+/* Returns as fold(), with the room for all outputs. */
+static int fold_into(const struct graph *graph, struct node *node, eval_fn *eval,
+                     struct tensor_view *outputs)
+{
+    int rc = make_room(node, outputs);
+
+    if (rc <= 0)
+        return rc;
+    rc = node->output_count == 1 ? shape_evaluate(node, outputs) : -ENOTSUP;
+    if (rc == -ENOTSUP && eval)
+        rc = evaluate(graph, node, eval, outputs);
+    if (rc < 0)
+        return rc == -ENOMEM || rc == -ETIME ? rc : 0;
+    replace(node, outputs);
+    return 1;
 }
 
 /* Returns 1 when folded, 0 when it stays, -ENOMEM or -ETIME. */
 static int fold(const struct graph *graph, struct node *node, eval_fn *eval)
 {
-    const struct value *value = node_output(node, 0);
-    struct tensor_view output;
-    int64_t bytes;
+    struct tensor_view *outputs;
     int rc;
 
-    if (!value || node->output_count != 1)
+    if (!can_fold(node))
         return 0;
-    output = view_of(value);
-    bytes = shape_bytes(&output.shape, output.dtype);
-    if (bytes < 0 || (bytes > FOLD_OUTPUT_BYTES_MAX && !is_constant(node)))
-        return 0;
-    output.data = graph_alloc_data((size_t)bytes);
-    if (!output.data)
+    outputs = calloc(node->output_count, sizeof(*outputs));
+    if (!outputs)
         return -ENOMEM;
-    rc = shape_evaluate(node, &output);
-    if (rc == -ENOTSUP && eval)
-        rc = evaluate(graph, node, eval, &output);
-    if (rc < 0) {
-        free(output.data);
-        return rc == -ENOMEM || rc == -ETIME ? rc : 0;
-    }
-    replace(node, output.data);
-    return 1;
+    rc = fold_into(graph, node, eval, outputs);
+    for (uint32_t i = 0; i < node->output_count; i++)
+        free(outputs[i].data);
+    free(outputs);
+    return rc;
 }
 
 /* A table of which others read rows, turned for a product: two copies of it are there from then on. */
