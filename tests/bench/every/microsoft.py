@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators of ONNX Runtime's optimisers on real numbers (com.microsoft)."""
+import numpy as np
+
+from .common import KINDS, Const, One, of_kinds, scalar, wide
+
+
+def made(kind):
+    def one(name, op, inputs, attributes=None, outputs=1, types=None, domain="com.microsoft"):
+        return One(name, op, inputs, attributes or {}, outputs, domain=domain, types=types or [KINDS[kind]] * outputs)
+
+    return one
+
+
+def layers(m, kind):
+    one = made(kind)
+    x, row, skip = m.of(kind, 128, 768), Const(m.of(kind, 768)), m.of(kind, 128, 768)
+    deep = [m.of(kind, 1, 128, 768) for _ in range(2)]
+    yield one("128x768", "Gelu", [x])
+    yield one("128x768", "BiasGelu", [x, row])
+    yield one("128x768", "FastGelu", [x])
+    yield one("128x768, bias", "FastGelu", [x, row])
+    yield one("128x768", "QuickGelu", [x])
+    yield one("1x128x768", "SkipLayerNormalization", [*deep, row, row])
+    yield one("1x128x768, bias, sum", "SkipLayerNormalization", [*deep, row, row, row], outputs=4)
+    yield one("1x128x768", "SkipSimplifiedLayerNormalization", [*deep, row])
+    yield One("128x768", "SimplifiedLayerNormalization", [x, row], {"axis": -1}, types=[KINDS[kind]])
+    tables = [Const(m.of(kind, n, 768)) for n in (1000, 512, 2)]
+    ids, parts = m.whole(1000, 1, 128, dtype=np.int32), m.whole(2, 1, 128, dtype=np.int32)
+    yield one("1x128x768", "EmbedLayerNormalization", [ids, parts, *tables, row, row], outputs=2, types=[KINDS[kind], np.int32])
+    image, filters, bias = m.of(kind, 1, 64, 56, 56), Const(m.of(kind, 64, 64, 3, 3)), Const(m.of(kind, 64))
+    yield one("3x3, Relu, 64, 56x56", "FusedConv", [image, filters, bias], {"activation": "Relu", "pads": [1] * 4})
+    yield one("3x3, Relu, sum, 64, 56x56", "FusedConv", [image, filters, bias, m.of(kind, 1, 64, 56, 56)], {"activation": "Relu", "pads": [1] * 4})
+    yield one("64x256x256, Relu", "FusedGemm", [m.of(kind, 64, 256), Const(m.of(kind, 256, 256)), Const(m.of(kind, 256))], {"activation": "Relu", "transB": 1})
+    a = m.of(kind, 12, 128, 64)
+    yield one("12x128x64x128", "FusedMatMul", [a, m.of(kind, 12, 128, 64)], {"transB": 1, "alpha": 0.125})
+    yield one("128x768x768", "FusedMatMul", [x, Const(m.of(kind, 768, 768))], {"alpha": 0.5})
+    yield one("128x768x768", "TransposeMatMul", [m.of(kind, 768, 128), Const(m.of(kind, 768, 768))], {"transA": 1})
+    yield one("200x64, 300x64", "CDist", [m.of(kind, 200, 64), m.of(kind, 300, 64)], {"metric": "euclidean"})
+    yield one("16x8x8", "Inverse", [m.of(kind, 16, 8, 8) + 4 * np.eye(8, dtype=KINDS[kind])])
+
+
+def attention(m, kind):
+    one = made(kind)
+    x = m.of(kind, 1, 128, 768)
+    weights, bias = Const((m.of(kind, 768, 2304) / 28).astype(KINDS[kind])), Const(m.of(kind, 2304))
+    yield one("12 heads, 128x768", "Attention", [x, weights, bias], {"num_heads": 12})
+    yield one("12 heads, 128x768, causal", "Attention", [x, weights, bias], {"num_heads": 12, "unidirectional": 1})
+    yield one("12 heads, 128x768, lengths", "Attention", [x, weights, bias, np.array([100], np.int32)], {"num_heads": 12})
+    q, k, v = (m.of(kind, 1, 128, 768) for _ in range(3))
+    yield one("12 heads, 128x768", "MultiHeadAttention", [q, k, v], {"num_heads": 12})
+    yield one("12 heads, 128x768, bias", "MultiHeadAttention", [q, k, v, bias], {"num_heads": 12})
+    group, total = {"num_heads": 12, "kv_num_heads": 4}, Const(np.array(128, np.int32))
+    flat = [m.of(kind, 1, 128, n) for n in (768, 256, 256)]
+    yield one("12 heads of 4, 128", "GroupQueryAttention", [*flat, None, None, np.array([127], np.int32), total], group, 3)
+    tables = [Const(m.of(kind, 512, 32)) for _ in range(2)]
+    yield one("12 heads of 4, 128, rotary", "GroupQueryAttention", [*flat, None, None, np.array([127], np.int32), total, *tables],
+              group | {"do_rotary": 1}, 3)
+    now, past = [m.of(kind, 1, 1, n) for n in (768, 256, 256)], [m.of(kind, 1, 4, 511, 64) for _ in range(2)]
+    yield one("12 heads of 4, 1 of 512, rotary", "GroupQueryAttention", [*now, *past, np.array([511], np.int32), Const(np.array(512, np.int32)), *tables],
+              group | {"do_rotary": 1}, 3)
+    yield one("12 heads, 128x64", "RotaryEmbedding", [m.of(kind, 1, 12, 128, 64), np.arange(128, dtype=np.int64)[None], *tables])
+    yield one("128x768", "RotaryEmbedding", [x, np.arange(128, dtype=np.int64)[None], *tables], {"num_heads": 12, "rotary_embedding_dim": 64})
+
+
+def worded(m, kind):
+    """In the words of com.microsoft what newer standard operators do."""
+    one = made(kind)
+    yield one("128x768", "Trilu", [m.of(kind, 128, 768)])
+    yield one("128x768", "ExpandDims", [m.of(kind, 128, 768), Const(np.array(1, np.int32))])
+    yield one("128x768, 100", "GatherND", [m.of(kind, 128, 768), m.whole(128, 100, 1)])
+    yield one("128x768", "Pad", [m.of(kind, 128, 768), wide(1, 0, 1, 0), scalar(1, kind)])
+    yield one("16, 56x56", "GridSample", [m.of(kind, 1, 16, 56, 56), m.within(kind, -1, 1, 1, 56, 56, 2)], {"mode": "bilinear"})
+    yield one("1000", "Unique", [m.of(kind, 1000)], outputs=3, types=[KINDS[kind], np.int64, np.int64])
+
+
+def gates(m, kind):
+    """What the builder of language models writes beside attention."""
+    one = made(kind)
+    x, y = m.of(kind, 1, 128, 768), m.of(kind, 1, 128, 768)
+    yield one("1x128x768", "GatedAdd", [x, y, m.of(kind, 1, 128, 1)])
+    yield one("1x128x768", "GatedRMSNorm", [x, Const(m.of(kind, 768)), y])
+    yield one("1x128x768", "ScaledSiLU", [x], {"alpha": 0.5})
+    heads = {"q_num_heads": 12, "kv_num_heads": 12}
+    decay = -np.abs(m.of(kind, 1, 128, 12))
+    yield one("12 heads, 128x64, gated", "LinearAttention", [x, y, x, m.of(kind, 1, 12, 64, 64), decay], heads | {"update_rule": "gated"}, 2)
+    yield one("768, 128, 4 taps", "CausalConvWithState", [m.of(kind, 1, 768, 128), Const(m.of(kind, 768, 1, 4)), Const(m.of(kind, 768))],
+              {"activation": "silu"}, 2)
+
+
+def cases():
+    return of_kinds(layers, "f32", "f16") + of_kinds(attention, "f32", "f16") + of_kinds(gates, "f32", "f16") + of_kinds(worded, "f32", "f64", "i32", "i64", "f16")
