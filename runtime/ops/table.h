@@ -25,6 +25,7 @@ struct op_kernels {
     const char *types; /* of the first input; NULL: the function says it, see call_map_takes() */
     enum op_in_place in_place;
     bool widens; /* tensors that are stored in float16 or bfloat16 are computed with in float32 */
+    bool widens_own; /* those of the model, on a CPU: passes store none of its tensors so */
 };
 
 struct op_row {

@@ -269,6 +269,55 @@ static void what_computes_widens(void **state)
     graph_destroy(&graph);
 }
 
+/* Operators whose tensors passes leave as they are, of a model in float16: computed in float32 on a CPU, not on a device. */
+static void what_is_half_in_the_model_is_computed_wide(void **state)
+{
+    static const struct {
+        const char *type, *inputs, *attributes;
+    } nodes[] = {{"LogSoftmax", "x:f16 4,6", ""},
+                 {"ArgMax", "x", "axis=1"},
+                 {"CumSum", "x; axis:i64 =1", ""},
+                 {"TopK", "x; k:i64 1=2", ""}};
+    struct graph *graph = build_graph(17);
+    struct kernel_table kernels;
+    struct diag diag = {0};
+
+    (void)state;
+    kernel_table_init(&kernels, kernel_best_level());
+    for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++) {
+        const struct node *node;
+        struct tensor_view inputs[2] = {{DTYPE_F16, {2, {4, 6}}, NULL}}, outputs[2];
+        struct call_request request = {.kernels = &kernels, .graph = graph, .diag = &diag};
+        char names[16];
+
+        snprintf(names, sizeof(names), i == 3 ? "y%zu; p%zu" : "y%zu", i, i);
+        build_node(graph, nodes[i].type, nodes[i].inputs, nodes[i].attributes, names);
+        CHECK_OK(shape_infer(graph, eval_node, &diag));
+        node = graph->nodes[i];
+        for (uint32_t k = 0; k < node->output_count; k++)
+            outputs[k] =
+                (struct tensor_view){node->outputs[k]->dtype, node->outputs[k]->shape, NULL};
+        if (node->input_count > 1)
+            inputs[1] = (struct tensor_view){node->inputs[1]->dtype, node->inputs[1]->shape,
+                                             node->inputs[1]->data};
+        request.node = node;
+        request.inputs = inputs;
+        request.outputs = outputs;
+        for (int device = 0; device < 2; device++) {
+            struct call call = {0};
+
+            request.on_device = device;
+            if (call_bind_any(&request, call_bind, &call) < 0)
+                fail_msg("%s", diag.text);
+            if ((call.half != NULL) == (device == 1))
+                fail_msg("%s on device %d is computed otherwise", nodes[i].type, device);
+            call_deinit(&call);
+        }
+        assert_false(call_widens(node));
+    }
+    graph_destroy(&graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -276,6 +325,7 @@ int main(void)
         cmocka_unit_test(what_decides_sizes_is_float32),
         cmocka_unit_test(only_what_was_narrowed_saturates),
         cmocka_unit_test(what_computes_widens),
+        cmocka_unit_test(what_is_half_in_the_model_is_computed_wide),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

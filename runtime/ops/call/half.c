@@ -43,6 +43,15 @@ bool call_widens(const struct node *node)
     return row && row->kernels && row->kernels->widens;
 }
 
+/* Whether the node's tensors of half precision are computed with in float32. */
+static bool is_computed_wide(const struct call_request *request)
+{
+    const struct op_row *row = op_row_of(request->node);
+
+    return call_widens(request->node) ||
+           (row && row->kernels && row->kernels->widens_own && !request->on_device);
+}
+
 /* --- Binding. --- */
 
 static struct call_half *half_create(const struct call_request *request)
@@ -183,7 +192,7 @@ int call_bind_any(const struct call_request *request, call_bind_any_fn *bind, st
     struct call_half *half;
     int rc;
 
-    if (!call_widens(request->node) || !call_has_half(request))
+    if (!is_computed_wide(request) || !call_has_half(request))
         return bind(request, out_call);
     if (call_half_binder(request, row->kernels->bind)) {
         rc = bind(request, out_call);
