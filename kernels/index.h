@@ -161,16 +161,16 @@ static inline size_t kernel_unique_room(const struct kernel_unique *shape)
     KERNEL(scatter_elements, PORTABLE);                                                            \
     KERNEL(gather_nd, REF);                                                                        \
     KERNEL(scatter_nd, PORTABLE);                                                                  \
-    KERNEL(top_k, PORTABLE);                                                                       \
-    KERNEL(nonzero, REF);                                                                          \
-    KERNEL(compress, REF);                                                                         \
+    KERNEL(top_k, EACH);                                                                           \
+    KERNEL(nonzero, PORTABLE);                                                                     \
+    KERNEL(compress, PORTABLE);                                                                    \
     KERNEL(one_hot, PORTABLE);                                                                     \
     KERNEL(triangle, PORTABLE);                                                                    \
-    KERNEL(eye, REF);                                                                              \
-    KERNEL(range, REF);                                                                            \
+    KERNEL(eye, PORTABLE);                                                                         \
+    KERNEL(range, PORTABLE);                                                                       \
     KERNEL(reverse, REF);                                                                          \
     KERNEL(cache_write, REF);                                                                      \
-    KERNEL(unique, REF)
+    KERNEL(unique, PORTABLE)
 INDEX_KERNELS(KERNEL_DECLARE);
 
 #endif

@@ -228,7 +228,7 @@ typedef void narrow_fn(void *y, enum kernel_dtype to, const float *x, size_t cou
     KERNEL(lrn_f32, EACH);                                                                         \
     KERNEL(softmax_f32, EACH);                                                                     \
     KERNEL(batch_norm_f32, EACH);                                                                  \
-    KERNEL(copy, PORTABLE);                                                                        \
+    KERNEL(copy, EACH);                                                                            \
     KERNEL(fill, REF);                                                                             \
     KERNEL(pad, PORTABLE);                                                                         \
     KERNEL(gather, PORTABLE);                                                                      \

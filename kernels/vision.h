@@ -154,7 +154,7 @@ static inline size_t kernel_nms_device_room(const struct kernel_nms *shape)
 #define VISION_KERNELS(KERNEL)                                                                     \
     KERNEL(grid_sample, EACH);                                                                     \
     KERNEL(deform_conv, EACH);                                                                     \
-    KERNEL(affine_grid, REF);                                                                      \
+    KERNEL(affine_grid, PORTABLE);                                                                 \
     KERNEL(max_unpool, REF);                                                                       \
     KERNEL(col2im, PORTABLE);                                                                      \
     KERNEL(roi_align, PORTABLE);                                                                   \

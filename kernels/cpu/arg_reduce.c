@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The place of the largest or smallest f32: along rows its value first, then where it is; along
- * other axes many columns at once. Other types are the reference's. */
+/* The place of the largest or smallest element: along rows its value first, then where it is; along
+ * other axes many columns at once. Types that are rare are the reference's. */
 #include "kernels/cpu/extreme.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/team.h"
@@ -9,11 +9,12 @@
 enum {
     COLUMNS = 256,   /* at a time */
     GRAIN = 1 << 14, /* elements that are worth a second thread */
+    BLOCK = 64,      /* elements that are looked at together */
 };
 
 struct search {
     int64_t *y;
-    const float *x;
+    const void *x;
     const struct kernel_arg_reduce *shape;
 };
 
@@ -26,7 +27,7 @@ static int64_t find_last(const float *x, int64_t count, float value)
     return i;
 }
 
-ISA_BODY int64_t search_row(const float *x, int64_t count, const struct kernel_arg_reduce *s)
+ISA_BODY int64_t search_row_f32(const float *x, int64_t count, const struct kernel_arg_reduce *s)
 {
     struct extremes found = extremes_of(x, count);
     float best = s->is_min ? found.low : found.high;
@@ -36,75 +37,161 @@ ISA_BODY int64_t search_row(const float *x, int64_t count, const struct kernel_a
     return found.has_nan ? extreme_first(x, count, best, 1) : extreme_first(x, count, best, 0);
 }
 
+/* The place is looked for within the block that has it. */
+#define SEARCH_ROW(name, type)                                                                     \
+    ISA_BODY int64_t place_##name(const type *x, int64_t count, type best, int takes_last)         \
+    {                                                                                              \
+        int64_t i = 0;                                                                             \
+                                                                                                   \
+        if (takes_last) {                                                                          \
+            for (i = count - 1; i > 0 && x[i] != best; i--)                                        \
+                ;                                                                                  \
+            return i;                                                                              \
+        }                                                                                          \
+        for (; i + BLOCK <= count; i += BLOCK) {                                                   \
+            int any = 0;                                                                           \
+                                                                                                   \
+            for (int64_t j = 0; j < BLOCK; j++)                                                    \
+                any |= x[i + j] == best;                                                           \
+            if (any)                                                                               \
+                break;                                                                             \
+        }                                                                                          \
+        while (i < count - 1 && x[i] != best)                                                      \
+            i++;                                                                                   \
+        return i;                                                                                  \
+    }                                                                                              \
+                                                                                                   \
+    ISA_BODY int64_t search_row_##name(const type *x, int64_t count,                               \
+                                       const struct kernel_arg_reduce *s)                          \
+    {                                                                                              \
+        type best = x[0];                                                                          \
+                                                                                                   \
+        if (s->is_min)                                                                             \
+            for (int64_t i = 0; i < count; i++)                                                    \
+                best = x[i] < best ? x[i] : best;                                                  \
+        else                                                                                       \
+            for (int64_t i = 0; i < count; i++)                                                    \
+                best = x[i] > best ? x[i] : best;                                                  \
+        return place_##name(x, count, best, s->takes_last);                                        \
+    }
+
+SEARCH_ROW(i32, int32_t)
+SEARCH_ROW(i64, int64_t)
+SEARCH_ROW(i8, int8_t)
+SEARCH_ROW(u8, uint8_t)
+
+/* Rows of f64 in lanes, each with its best and the place of that. */
+ISA_BODY int64_t search_row_f64(const double *x, int64_t count, const struct kernel_arg_reduce *s)
+{
+    int64_t at = 0;
+    double best = x[0];
+
+    for (int64_t i = 1; i < count && best == best; i++) {
+        int takes = s->is_min ? x[i] < best : x[i] > best;
+
+        if (takes || x[i] != x[i] || (s->takes_last && x[i] == best)) {
+            best = x[i];
+            at = i;
+        }
+    }
+    return at;
+}
+
 /* A NaN takes the place of a number, and nothing that of a NaN. */
-#define SEARCH_COLUMNS(beats)                                                                      \
+#define SEARCH_COLUMNS_BY(type, place, beats)                                                      \
     for (int64_t k = 1; k < s->axis; k++) {                                                        \
-        const float *row = x + k * s->inner;                                                       \
+        const type *row = x + k * s->inner;                                                        \
                                                                                                    \
         _Pragma("omp simd") for (int64_t i = 0; i < columns; i++)                                  \
         {                                                                                          \
-            float a = row[i], b = best[i];                                                         \
+            type a = row[i], b = best[i];                                                          \
             int takes = (a beats b) | ((a != a) & (b == b));                                       \
                                                                                                    \
             best[i] = takes ? a : b;                                                               \
-            at[i] = takes ? (int32_t)k : at[i];                                                    \
+            at[i] = takes ? (place)k : at[i];                                                      \
         }                                                                                          \
     }
 
-ISA_BODY void search_columns(int64_t *y, const float *x, int64_t columns,
-                             const struct kernel_arg_reduce *s)
-{
-    float best[COLUMNS];
-    int32_t at[COLUMNS];
-
-    for (int64_t i = 0; i < columns; i++) {
-        best[i] = x[i];
-        at[i] = 0;
+/* `place` has the size of the elements where that is enough for the axis. */
+#define SEARCH_COLUMNS(name, type, place)                                                          \
+    ISA_BODY void search_columns_##name(int64_t *y, const type *x, int64_t columns,                \
+                                        const struct kernel_arg_reduce *s)                         \
+    {                                                                                              \
+        type best[COLUMNS];                                                                        \
+        place at[COLUMNS];                                                                         \
+                                                                                                   \
+        for (int64_t i = 0; i < columns; i++) {                                                    \
+            best[i] = x[i];                                                                        \
+            at[i] = 0;                                                                             \
+        }                                                                                          \
+        if (s->is_min && s->takes_last)                                                            \
+            SEARCH_COLUMNS_BY(type, place, <=)                                                     \
+        else if (s->is_min)                                                                        \
+            SEARCH_COLUMNS_BY(type, place, <)                                                      \
+        else if (s->takes_last)                                                                    \
+            SEARCH_COLUMNS_BY(type, place, >=)                                                     \
+        else                                                                                       \
+            SEARCH_COLUMNS_BY(type, place, >)                                                      \
+        for (int64_t i = 0; i < columns; i++)                                                      \
+            y[i] = at[i];                                                                          \
     }
-    if (s->is_min && s->takes_last)
-        SEARCH_COLUMNS(<=)
-    else if (s->is_min)
-        SEARCH_COLUMNS(<)
-    else if (s->takes_last)
-        SEARCH_COLUMNS(>=)
-    else
-        SEARCH_COLUMNS(>)
-    for (int64_t i = 0; i < columns; i++)
-        y[i] = at[i];
-}
+
+SEARCH_COLUMNS(f32, float, int32_t)
+SEARCH_COLUMNS(f64, double, int64_t)
+SEARCH_COLUMNS(i32, int32_t, int32_t)
+SEARCH_COLUMNS(i64, int64_t, int64_t)
+SEARCH_COLUMNS(i8, int8_t, uint8_t)
+SEARCH_COLUMNS(u8, uint8_t, uint8_t)
+SEARCH_COLUMNS(long_i8, int8_t, int32_t)
+SEARCH_COLUMNS(long_u8, uint8_t, int32_t)
 
 /* Rows, or blocks of columns, [begin, end). */
-ISA_BODY void search_part(const struct search *p, int64_t begin, int64_t end)
-{
-    const struct kernel_arg_reduce *s = p->shape;
-    int64_t blocks = (s->inner + COLUMNS - 1) / COLUMNS;
-
-    for (int64_t i = begin; i < end; i++) {
-        int64_t outer = i / blocks, first = i % blocks * COLUMNS, left = s->inner - first;
-
-        if (s->inner == 1)
-            p->y[i] = search_row(p->x + i * s->axis, s->axis, s);
-        else
-            search_columns(p->y + outer * s->inner + first,
-                           p->x + outer * s->axis * s->inner + first,
-                           left < COLUMNS ? left : COLUMNS, s);
+#define SEARCH_PART(name, type, columns_name, isa)                                                 \
+    ISA_TARGET_##isa static void search_##columns_name##_##isa(void *argument, int64_t begin,      \
+                                                               int64_t end)                        \
+    {                                                                                              \
+        const struct search *p = argument;                                                         \
+        const struct kernel_arg_reduce *s = p->shape;                                              \
+        int64_t blocks = (s->inner + COLUMNS - 1) / COLUMNS;                                       \
+        const type *x = p->x;                                                                      \
+                                                                                                   \
+        for (int64_t i = begin; i < end; i++) {                                                    \
+            int64_t outer = i / blocks, first = i % blocks * COLUMNS, left = s->inner - first;     \
+                                                                                                   \
+            if (s->inner == 1)                                                                     \
+                p->y[i] = search_row_##name(x + i * s->axis, s->axis, s);                          \
+            else                                                                                   \
+                search_columns_##columns_name(p->y + outer * s->inner + first,                     \
+                                              x + outer * s->axis * s->inner + first,              \
+                                              left < COLUMNS ? left : COLUMNS, s);                 \
+        }                                                                                          \
     }
-}
 
 #define ARG_REDUCE(isa)                                                                            \
-    ISA_TARGET_##isa static void search_part_##isa(void *argument, int64_t begin, int64_t end)     \
-    {                                                                                              \
-        search_part(argument, begin, end);                                                         \
-    }                                                                                              \
+    SEARCH_PART(f32, float, f32, isa)                                                              \
+    SEARCH_PART(f64, double, f64, isa)                                                             \
+    SEARCH_PART(i32, int32_t, i32, isa)                                                            \
+    SEARCH_PART(i64, int64_t, i64, isa)                                                            \
+    SEARCH_PART(i8, int8_t, i8, isa)                                                               \
+    SEARCH_PART(u8, uint8_t, u8, isa)                                                              \
+    SEARCH_PART(i8, int8_t, long_i8, isa)                                                          \
+    SEARCH_PART(u8, uint8_t, long_u8, isa)                                                         \
                                                                                                    \
     void arg_reduce_##isa(int64_t *y, const void *x, const struct kernel_arg_reduce *s)            \
     {                                                                                              \
+        static team_fn *const parts[KERNEL_DTYPES] = {                                             \
+            [KERNEL_F32] = search_f32_##isa, [KERNEL_F64] = search_f64_##isa,                      \
+            [KERNEL_I32] = search_i32_##isa, [KERNEL_I64] = search_i64_##isa,                      \
+            [KERNEL_I8] = search_i8_##isa,   [KERNEL_U8] = search_u8_##isa};                       \
+        team_fn *part = parts[s->dtype];                                                           \
         struct search p = {y, x, s};                                                               \
         int64_t width = s->inner < COLUMNS ? s->inner : COLUMNS;                                   \
                                                                                                    \
-        if (s->dtype == KERNEL_F32 && s->inner > 0 && s->axis <= INT32_MAX)                        \
+        if (s->axis > UINT8_MAX && (s->dtype == KERNEL_I8 || s->dtype == KERNEL_U8))               \
+            part = s->dtype == KERNEL_I8 ? search_long_i8_##isa : search_long_u8_##isa;            \
+        if (part && s->inner > 0 && s->axis <= INT32_MAX)                                          \
             team_for(s->outer *((s->inner + COLUMNS - 1) / COLUMNS),                               \
-                     GRAIN / (s->axis * width) + 1, search_part_##isa, &p);                        \
+                     GRAIN / (s->axis * width) + 1, part, &p);                                     \
         else                                                                                       \
             arg_reduce_ref(y, x, s);                                                               \
     }

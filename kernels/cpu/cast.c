@@ -285,7 +285,9 @@ HALF(avx512, "avx2,f16c,avx512f", 16, _mm256_loadu_si256, _mm256_storeu_si256, _
             part = brain_to_float_##isa;                                                           \
         else if (from == KERNEL_F32 && to == KERNEL_BF16)                                          \
             part = float_to_brain_##isa;                                                           \
-        if (part)                                                                                  \
+        if (from == to && count > 0)                                                               \
+            memcpy(y, x, count *kernel_dtype_bytes(to));                                           \
+        else if (part)                                                                             \
             team_for((int64_t)count, GRAIN, part, &c);                                             \
         else                                                                                       \
             cast_ref(y, to, x, from, count);                                                       \

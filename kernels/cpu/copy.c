@@ -2,6 +2,7 @@
 /* Strided copies: axes that are one run of memory are joined; what is left is a copy of runs, runs
  * of one value, a transposition of two axes, or element by element. */
 #include "kernels/cpu/fill.h"
+#include "kernels/cpu/isa.h"
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
 
@@ -16,11 +17,17 @@
 /* Bytes that are worth a second thread, and the side of a block that is transposed at once. */
 enum { GRAIN_BYTES = 1 << 18, BLOCK = 16 };
 
+/* Three planes as one of triples, or back. */
+typedef void triples_fn(void *y, const void *x, int64_t stride, int64_t count);
+
+enum { SIZES = 4 }; /* of elements: 1, 2, 4 and 8 bytes */
+
 struct copy {
     char *y;
     const char *x;
     struct kernel_copy shape; /* joined; rank >= 1; the inner axes last */
     int inner_axes;           /* done at once for each of the outer ones: 1, or 2 to transpose */
+    triples_fn *const *weave, *const *part; /* [SIZES] */
 };
 
 /* As y has them: what it has side by side is written so. */
@@ -95,8 +102,7 @@ static int find_transposition(struct kernel_copy *s)
 {
     int last = s->rank - 1;
 
-    if (s->element_bytes == 8 || s->rank < 2 || s->y_stride[last] != 1 || s->x_stride[last] == 1 ||
-        s->x_stride[last] == 0)
+    if (s->rank < 2 || s->y_stride[last] != 1 || s->x_stride[last] == 1 || s->x_stride[last] == 0)
         return 1;
     for (int i = 0; i < last; i++) {
         int64_t dim = s->dims[i], y_stride = s->y_stride[i];
@@ -131,6 +137,21 @@ static inline void transpose_4x4(float *y, int64_t y_stride, const float *x, int
 #else
     for (int row = 0; row < 4; row++)
         for (int column = 0; column < 4; column++)
+            y[row * y_stride + column] = x[row + column * x_stride];
+#endif
+}
+
+/* Of elements of eight bytes, 2 by 2. */
+static inline void transpose_2x2(double *y, int64_t y_stride, const double *x, int64_t x_stride)
+{
+#if defined(__SSE2__)
+    __m128d a = _mm_loadu_pd(x), b = _mm_loadu_pd(x + x_stride);
+
+    _mm_storeu_pd(y, _mm_unpacklo_pd(a, b));
+    _mm_storeu_pd(y + y_stride, _mm_unpackhi_pd(a, b));
+#else
+    for (int row = 0; row < 2; row++)
+        for (int column = 0; column < 2; column++)
             y[row * y_stride + column] = x[row + column * x_stride];
 #endif
 }
@@ -215,6 +236,7 @@ static inline void transpose_16x16(uint8_t *y, int64_t y_stride, const uint8_t *
 TRANSPOSE_ROWS(transpose_rows_1, uint8_t, 16, transpose_16x16)
 TRANSPOSE_ROWS(transpose_rows_2, uint16_t, 8, transpose_8x8)
 TRANSPOSE_ROWS(transpose_rows_4, float, 4, transpose_4x4)
+TRANSPOSE_ROWS(transpose_rows_8, double, 2, transpose_2x2)
 
 /* y[2 * i] = x[i], y[2 * i + 1] = x[x_stride + i] */
 static void interleave(float *y, const float *x, int64_t x_stride, int64_t count)
@@ -258,9 +280,11 @@ static void part(float *y, int64_t y_stride, const float *x, int64_t count)
     transpose_rows_##bytes((type *)(void *)y + r * y_stride, y_stride,                             \
                            (const type *)(const void *)x + r, x_stride, rows, s->dims[column])
 
-static void transpose(char *y, const char *x, const struct kernel_copy *s)
+static void transpose(char *y, const char *x, const struct copy *c)
 {
+    const struct kernel_copy *s = &c->shape;
     int column = s->rank - 1, row = s->rank - 2;
+    int size = s->element_bytes == 8 ? 3 : (int)s->element_bytes / 2;
     int64_t y_stride = s->y_stride[row], x_stride = s->x_stride[column];
 
     if (s->element_bytes == 4 && s->dims[column] == 2 && y_stride == 2) {
@@ -269,6 +293,14 @@ static void transpose(char *y, const char *x, const struct kernel_copy *s)
     }
     if (s->element_bytes == 4 && s->dims[row] == 2 && x_stride == 2) {
         part((float *)(void *)y, y_stride, (const float *)(const void *)x, s->dims[column]);
+        return;
+    }
+    if (s->dims[column] == 3 && y_stride == 3) {
+        c->weave[size](y, x, x_stride, s->dims[row]);
+        return;
+    }
+    if (s->dims[row] == 3 && x_stride == 3) {
+        c->part[size](y, x, y_stride, s->dims[column]);
         return;
     }
     for (int64_t at = 0; at < s->dims[row]; at += BLOCK) {
@@ -282,8 +314,10 @@ static void transpose(char *y, const char *x, const struct kernel_copy *s)
             TRANSPOSE(1, uint8_t);
         else if (s->element_bytes == 2)
             TRANSPOSE(2, uint16_t);
-        else
+        else if (s->element_bytes == 4)
             TRANSPOSE(4, float);
+        else
+            TRANSPOSE(8, double);
     }
 }
 
@@ -354,27 +388,91 @@ static void next_place(const struct kernel_copy *s, int axes, struct place *plac
     }
 }
 
+static inline void copy_small(char *y, const char *x, size_t bytes)
+{
+    enum { STEP = 16, HALF = 8 };
+    size_t at = 0;
+
+    if (bytes >= STEP) {
+        for (; at + STEP <= bytes; at += STEP)
+            memcpy(y + at, x + at, STEP);
+        memcpy(y + bytes - STEP, x + bytes - STEP, STEP);
+    } else if (bytes >= HALF) {
+        memcpy(y, x, HALF);
+        memcpy(y + bytes - HALF, x + bytes - HALF, HALF);
+    } else {
+        for (; at < bytes; at++)
+            y[at] = x[at];
+    }
+}
+
+/* Runs that are steps apart; one again and again is doubled. */
+static void copy_rows(char *y, int64_t y_step, const char *x, int64_t x_step, int64_t rows,
+                      size_t bytes)
+{
+    enum { SMALL = 512, DOUBLED = 1 << 14 };
+
+    if (x_step == 0 && y_step == (int64_t)bytes && bytes < SMALL) {
+        size_t all = bytes * (size_t)rows, have = bytes, next;
+
+        memcpy(y, x, bytes);
+        for (; have < all; have += next) {
+            next = have < DOUBLED ? have : DOUBLED / bytes * bytes;
+            next = next < all - have ? next : all - have;
+            memcpy(y + have, y, next);
+        }
+    } else if (bytes < SMALL) {
+        for (int64_t row = 0; row < rows; row++)
+            copy_small(y + row * y_step, x + row * x_step, bytes);
+    } else {
+        for (int64_t row = 0; row < rows; row++)
+            memcpy(y + row * y_step, x + row * x_step, bytes);
+    }
+}
+
+/* As many runs from place `at` on as lie on the last of the outer axes, `left` at most; tells how many, and goes to the
+ * last of them. */
+static int64_t copy_line(const struct copy *c, int axes, int64_t left, struct place *at)
+{
+    const struct kernel_copy *s = &c->shape;
+    int64_t bytes = (int64_t)s->element_bytes, here = s->dims[axes - 1] - at->index[axes - 1];
+    int64_t rows = here < left ? here : left;
+    int64_t y_step = s->y_stride[axes - 1], x_step = s->x_stride[axes - 1];
+
+    copy_rows(c->y + at->y * bytes, y_step * bytes, c->x + at->x * bytes, x_step * bytes, rows,
+              (size_t)(s->dims[axes] * bytes));
+    at->index[axes - 1] += rows - 1;
+    at->y += (rows - 1) * y_step;
+    at->x += (rows - 1) * x_step;
+    return rows;
+}
+
 static void copy_part(void *argument, int64_t begin, int64_t end)
 {
     const struct copy *c = argument;
     const struct kernel_copy *s = &c->shape;
     int64_t bytes = (int64_t)s->element_bytes;
     int axes = s->rank - c->inner_axes;
+    bool are_runs =
+        c->inner_axes == 1 && axes > 0 && s->y_stride[axes] == 1 && s->x_stride[axes] == 1;
     struct place at;
 
     find_place(s, axes, begin, &at);
     for (int64_t i = begin; i < end; i++, next_place(s, axes, &at)) {
-        if (c->inner_axes == 2)
-            transpose(c->y + at.y * bytes, c->x + at.x * bytes, s);
+        if (are_runs)
+            i += copy_line(c, axes, end - i, &at) - 1;
+        else if (c->inner_axes == 2)
+            transpose(c->y + at.y * bytes, c->x + at.x * bytes, c);
         else
             copy_run(c->y + at.y * bytes, c->x + at.x * bytes, s);
     }
 }
 
-void copy_portable(void *y, const void *x, const struct kernel_copy *shape)
+static void copy_by(void *y, const void *x, const struct kernel_copy *shape,
+                    triples_fn *const *weave, triples_fn *const *part_of)
 {
     struct kernel_copy sorted = *shape;
-    struct copy c = {.y = y, .x = x};
+    struct copy c = {.y = y, .x = x, .weave = weave, .part = part_of};
     int64_t outer = 1, inner;
 
     for (int i = 0; i < shape->rank; i++)
@@ -393,3 +491,49 @@ void copy_portable(void *y, const void *x, const struct kernel_copy *shape)
     }
     team_for(outer, GRAIN_BYTES / inner + 1, copy_part, &c);
 }
+
+#define WEAVE(bytes, type, isa)                                                                    \
+    ISA_TARGET_##isa static void weave_##bytes##_##isa(void *out, const void *in, int64_t stride,  \
+                                                       int64_t count)                              \
+    {                                                                                              \
+        type *restrict y = out;                                                                    \
+        const type *restrict x = in;                                                               \
+                                                                                                   \
+        for (int64_t i = 0; i < count; i++) {                                                      \
+            y[3 * i] = x[i];                                                                       \
+            y[3 * i + 1] = x[stride + i];                                                          \
+            y[3 * i + 2] = x[2 * stride + i];                                                      \
+        }                                                                                          \
+    }                                                                                              \
+                                                                                                   \
+    ISA_TARGET_##isa static void part_##bytes##_##isa(void *out, const void *in, int64_t stride,   \
+                                                      int64_t count)                               \
+    {                                                                                              \
+        type *restrict y = out;                                                                    \
+        const type *restrict x = in;                                                               \
+                                                                                                   \
+        _Pragma("omp simd") for (int64_t i = 0; i < count; i++)                                    \
+        {                                                                                          \
+            y[i] = x[3 * i];                                                                       \
+            y[stride + i] = x[3 * i + 1];                                                          \
+            y[2 * stride + i] = x[3 * i + 2];                                                      \
+        }                                                                                          \
+    }
+
+#define COPY(isa)                                                                                  \
+    WEAVE(1, uint8_t, isa)                                                                         \
+    WEAVE(2, uint16_t, isa)                                                                        \
+    WEAVE(4, uint32_t, isa)                                                                        \
+    WEAVE(8, uint64_t, isa)                                                                        \
+                                                                                                   \
+    void copy_##isa(void *y, const void *x, const struct kernel_copy *shape)                       \
+    {                                                                                              \
+        static triples_fn *const weave[SIZES] = {weave_1_##isa, weave_2_##isa, weave_4_##isa,      \
+                                                 weave_8_##isa};                                   \
+        static triples_fn *const part_of[SIZES] = {part_1_##isa, part_2_##isa, part_4_##isa,       \
+                                                   part_8_##isa};                                  \
+                                                                                                   \
+        copy_by(y, x, shape, weave, part_of);                                                      \
+    }
+
+ISA_VERSIONS(COPY)

@@ -212,7 +212,7 @@ ISA_BODY struct range range_of(const float *x, size_t count)
 }
 
 #define DYNAMIC(isa)                                                                               \
-    ISA_TARGET_##isa static struct range range_##isa(const float *x, size_t count)                 \
+    ISA_TARGET_##isa static struct range limits_##isa(const float *x, size_t count)                \
     {                                                                                              \
         return range_of(x, count);                                                                 \
     }                                                                                              \
@@ -220,7 +220,7 @@ ISA_BODY struct range range_of(const float *x, size_t count)
     void quantize_dynamic_##isa(uint8_t *y, float *scale, uint8_t *zero, const float *x,           \
                                 size_t count)                                                      \
     {                                                                                              \
-        struct range range = range_##isa(x, count);                                                \
+        struct range range = limits_##isa(x, count);                                               \
         struct kernel_quantize shape = {.real_type = KERNEL_F32,                                   \
                                         .scale_type = KERNEL_F32,                                  \
                                         .precision = KERNEL_F32,                                   \

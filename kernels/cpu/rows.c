@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reductions and normalisations of f32 over rows: the last axes, dense, or rows that lie apart. Other
- * ones are the reference's. Sums are kept in f64. */
+ * types are reduce_any.c's, normalisations of them the reference's. Sums are kept in f64. */
 #include "kernels/cpu/extreme.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/math.h"
+#include "kernels/cpu/reduce_any.h"
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
 
@@ -653,7 +654,7 @@ ISA_BODY void apart_part(const struct apart *p, int64_t begin, int64_t end)
                 apart.s.groups *(apart.s.is_reduced ? 1 : (apart.s.run + COLUMNS - 1) / COLUMNS),  \
                 GRAIN / (apart.s.rows * apart.s.run) + 1, spread_part_##isa, &apart);              \
         else                                                                                       \
-            reduce_ref(y, x, s);                                                                   \
+            reduce_any_##isa(y, x, s);                                                             \
     }                                                                                              \
                                                                                                    \
     ISA_TARGET_##isa static void normalize_part_##isa(void *argument, int64_t begin, int64_t end)  \

@@ -18,6 +18,8 @@ typedef void run_fn(void *y, const void *const x[OPERANDS], const int64_t step[O
 
 struct walk {
     run_fn *run;
+    cast_fn *widen; /* or NULL: makes what `run` reads, f32, of two operands in half precision */
+    enum kernel_dtype stored; /* which */
     char *y;
     const char *x[OPERANDS];
     size_t y_bytes, x_bytes[OPERANDS];
@@ -61,6 +63,32 @@ static void join_axes(struct walk *w, int rank, const int64_t *dims,
     }
 }
 
+/* Operands in half precision, as f32 by the block. */
+static void run_wide(const struct walk *w, char *y, const void *const x[OPERANDS],
+                     const int64_t step[OPERANDS], int64_t count)
+{
+    enum { BLOCK = 1024 };
+    float wide[2][BLOCK];
+    const void *from[OPERANDS] = {wide[0], wide[1]};
+    int64_t by[OPERANDS] = {0};
+
+    for (int64_t first = 0; first < count; first += BLOCK) {
+        int64_t size = count - first < BLOCK ? count - first : BLOCK;
+
+        for (int k = 0; k < 2; k++) {
+            const uint16_t *stored = x[k];
+
+            by[k] = step[k] != 0;
+            if (step[k] <= 1)
+                w->widen(wide[k], KERNEL_F32, stored + first * step[k], w->stored,
+                         step[k] ? (size_t)size : 1);
+            for (int64_t i = 0; step[k] > 1 && i < size; i++)
+                w->widen(&wide[k][i], KERNEL_F32, stored + (first + i) * step[k], w->stored, 1);
+        }
+        w->run(y + first * (int64_t)w->y_bytes, from, by, size);
+    }
+}
+
 /* Elements [begin, end). */
 static void do_walk(void *argument, int64_t begin, int64_t end)
 {
@@ -83,7 +111,10 @@ static void do_walk(void *argument, int64_t begin, int64_t end)
                 at[k] += rest % w->dims[i] * w->stride[k][i];
         for (int k = 0; k < w->operands; k++)
             x[k] = w->x[k] + at[k] * (int64_t)w->x_bytes[k];
-        w->run(w->y + begin * (int64_t)w->y_bytes, x, step, count);
+        if (w->widen)
+            run_wide(w, w->y + begin * (int64_t)w->y_bytes, x, step, count);
+        else
+            w->run(w->y + begin * (int64_t)w->y_bytes, x, step, count);
         begin += count;
     }
 }
@@ -342,6 +373,7 @@ static double exponent_of(const void *b, const struct kernel_zip_args *s)
     COMPARE(i32, int32_t, isa)                                                                     \
     COMPARE(i64, int64_t, isa)                                                                     \
     COMPARE(u8, uint8_t, isa)                                                                      \
+    COMPARE(i8, int8_t, isa)                                                                       \
     OF_BITS(8, isa)                                                                                \
     OF_BITS(32, isa)                                                                               \
     OF_BITS(64, isa)                                                                               \
@@ -368,9 +400,11 @@ static double exponent_of(const void *b, const struct kernel_zip_args *s)
     static run_fn *zip_run_##isa(const struct kernel_zip_args *s, double exponent)                 \
     {                                                                                              \
         static run_fn *const compares[KERNEL_DTYPES][5] = {                                        \
-            [KERNEL_F32] = COMPARES(f32, isa), [KERNEL_F64] = COMPARES(f64, isa),                  \
-            [KERNEL_I32] = COMPARES(i32, isa), [KERNEL_I64] = COMPARES(i64, isa),                  \
-            [KERNEL_U8] = COMPARES(u8, isa),                                                       \
+            [KERNEL_F32] = COMPARES(f32, isa),  [KERNEL_F64] = COMPARES(f64, isa),                 \
+            [KERNEL_I32] = COMPARES(i32, isa),  [KERNEL_I64] = COMPARES(i64, isa),                 \
+            [KERNEL_U8] = COMPARES(u8, isa),    [KERNEL_I8] = COMPARES(i8, isa),                   \
+            [KERNEL_BOOL] = COMPARES(u8, isa),  [KERNEL_F16] = COMPARES(f32, isa),                 \
+            [KERNEL_BF16] = COMPARES(f32, isa),                                                    \
         };                                                                                         \
         static run_fn *const numbers[ZIP_COUNT][KERNEL_DTYPES] = {                                 \
             [ZIP_ADD] = {REAL_RUNS(real_add, isa), BIT_RUNS(add, isa)},                            \
@@ -418,6 +452,9 @@ static double exponent_of(const void *b, const struct kernel_zip_args *s)
         }                                                                                          \
         begin_zip(&w, y, a, b, args);                                                              \
         w.run = zip_run_##isa(args, exponent_of(b, args));                                         \
+        if (args->a_type == KERNEL_F16 || args->a_type == KERNEL_BF16)                             \
+            w.widen = cast_##isa;                                                                  \
+        w.stored = args->a_type;                                                                   \
         if (w.run)                                                                                 \
             start_walk(&w);                                                                        \
         else                                                                                       \

@@ -455,13 +455,14 @@ static void check_top_k_long(struct test *test, const struct kernel_table *table
     struct kernel_top_k s = {.dtype = dtypes[test_range(test, 0, 5)],
                              .outer = test_range(test, 1, 2),
                              .axis = test_range(test, 1, 300),
-                             .inner = test_range(test, 1, 3),
+                             .inner = test_chance(test, 2) ? test_range(test, 1, 3)
+                                                           : test_range(test, 8, 140),
                              .is_smallest = test_chance(test, 2)};
     size_t count = (size_t)(s.outer * s.axis * s.inner), bytes = kernel_dtype_bytes(s.dtype), made;
     char *x = test_input_bytes(test, count * bytes), *want, *got;
     int64_t *want_indices, *got_indices;
 
-    s.k = test_range(test, 0, s.axis);
+    s.k = test_range(test, 0, test_chance(test, 2) || s.axis < 16 ? s.axis : 16);
     test_describe(test, "%lld of %lldx%lldx%lld of type %d", (long long)s.k, (long long)s.outer,
                   (long long)s.axis, (long long)s.inner, (int)s.dtype);
     made = (size_t)(s.outer * s.k * s.inner);
@@ -479,6 +480,86 @@ static void check_top_k_long(struct test *test, const struct kernel_table *table
     TEST_RUN(test, TEST_NEW, table->top_k.fn(got, got_indices, x, &s));
     test_compare_bytes(test, got_indices, want_indices, made * sizeof(*got_indices));
     test_compare_bytes(test, got, want, made * bytes);
+}
+
+/* Whole numbers of any type, few or many of them equal, zeros of both signs and NaN among reals. */
+static void *few_numbers(struct test *test, enum kernel_dtype dtype, size_t count)
+{
+    float *numbers = test_input(test, count), most = test_chance(test, 2) ? 4.0f : 100.0f;
+    void *x = test_output(test, count * kernel_dtype_bytes(dtype));
+
+    for (size_t i = 0; i < count; i++) {
+        numbers[i] = truncf(numbers[i] * most);
+        if (kernel_dtype_is_real(dtype) && test_chance(test, 20))
+            numbers[i] = test_chance(test, 2) ? NAN : -0.0f;
+        if (dtype == KERNEL_I64 && most > 4.0f)
+            numbers[i] *= 1e9f;
+    }
+    cast_ref(x, dtype, numbers, KERNEL_F32, count);
+    return x;
+}
+
+/* Elements of every type, as the reference has them. */
+static void check_unique_types(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_unique s = {.dtype = (enum kernel_dtype)test_range(test, 0, KERNEL_DTYPES - 1),
+                              .outer = 1,
+                              .axis = test_range(test, 1, 300),
+                              .inner = 1,
+                              .is_sorted = test_chance(test, 2)};
+    size_t count = (size_t)s.axis, bytes = kernel_dtype_bytes(s.dtype);
+    void *x = few_numbers(test, s.dtype, count);
+    void *scratch = test_output(test, kernel_unique_room(&s));
+    struct kernel_unique_outputs out[2];
+    int64_t groups = unique_ref(NULL, x, scratch, &s);
+
+    test_describe(test, "%lld of type %d, sorted %d", (long long)s.axis, (int)s.dtype, s.is_sorted);
+    for (int i = 0; i < 2; i++)
+        out[i] = (struct kernel_unique_outputs){
+            test_output(test, (size_t)groups * bytes), test_output(test, (size_t)groups * 8),
+            test_output(test, count * 8), test_output(test, (size_t)groups * 8), groups};
+    TEST_RUN(test, TEST_REF, (void)unique_ref(&out[0], x, scratch, &s));
+    TEST_RUN(test, TEST_NEW, groups = table->unique.fn(&out[1], x, scratch, &s));
+    if (groups != out[0].count)
+        test_fail(test, "%lld differ, not %lld", (long long)groups, (long long)out[0].count);
+    test_compare_bytes(test, out[1].y, out[0].y, (size_t)out[0].count * bytes);
+    test_compare_bytes(test, out[1].first, out[0].first, (size_t)out[0].count * 8);
+    test_compare_bytes(test, out[1].counts, out[0].counts, (size_t)out[0].count * 8);
+    test_compare_bytes(test, out[1].inverse, out[0].inverse, count * 8);
+}
+
+static void check_nonzero_types(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_nonzero s = {.dtype = (enum kernel_dtype)test_range(test, 0, KERNEL_DTYPES - 1),
+                               .rank = (int)test_range(test, 1, 4)};
+    size_t count = 1, bytes;
+    int64_t *want, *got;
+    double *wide;
+    void *x;
+
+    for (int i = 0; i < s.rank; i++)
+        count *= (size_t)(s.dims[i] = test_range(test, 1, i == s.rank - 1 ? 40 : 5));
+    x = few_numbers(test, s.dtype, count);
+    wide = test_output(test, count * sizeof(*wide));
+    cast_ref(wide, KERNEL_F64, x, s.dtype, count);
+    for (size_t i = 0; i < count; i++)
+        s.count += wide[i] != 0.0;
+    test_describe(test, "%lld of %zu of type %d", (long long)s.count, count, (int)s.dtype);
+    bytes = (size_t)(s.rank * s.count) * sizeof(*want);
+    want = test_output(test, bytes);
+    got = test_output(test, bytes);
+    TEST_RUN(test, TEST_REF, (void)nonzero_ref(want, x, &s));
+    TEST_RUN(test, TEST_NEW, (void)table->nonzero.fn(got, x, &s));
+    test_compare_bytes(test, got, want, bytes);
+    for (int beyond = -1; beyond <= 1 && s.count > 0;
+         beyond += 2) { /* another size than there is */
+        struct kernel_nonzero other = s;
+
+        other.count += beyond;
+        if (table->nonzero.fn(test_output(test, (size_t)(s.rank * other.count) * sizeof(*want)), x,
+                              &other) != -1)
+            test_fail(test, "%lld are taken for %lld", (long long)s.count, (long long)other.count);
+    }
 }
 
 /* Each slice is like the one that it is said to be, these differ, and stand in the order that is asked
@@ -639,6 +720,8 @@ static void check_scatter_slices(struct test *test, const struct kernel_table *t
 }
 
 const struct test_op test_ops_index[] = {
+    {"nonzero_types", check_nonzero_types, offsetof(struct kernel_table, nonzero)},
+    {"unique_types", check_unique_types, offsetof(struct kernel_table, unique)},
     {"unique", check_unique, offsetof(struct kernel_table, unique)},
     {"cache_write", check_cache_write, offsetof(struct kernel_table, cache_write)},
     {"compress", check_compress, offsetof(struct kernel_table, compress)},

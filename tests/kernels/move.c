@@ -267,6 +267,29 @@ static void check_range(struct test *test, const struct kernel_table *table)
             test_fail(test, "element %lld is %d, not %d", (long long)i, y[i], want);
 }
 
+/* Of every type, as the reference has them. */
+static void check_made_types(struct test *test, const struct kernel_table *table)
+{
+    enum kernel_dtype dtype = (enum kernel_dtype)test_range(test, 0, KERNEL_DTYPES - 1);
+    float given[2] = {truncf(test_float(test) * 30), truncf(test_float(test) * 5)};
+    int64_t count = test_range(test, 0, 60), rows = test_range(test, 0, 9);
+    size_t bytes = kernel_dtype_bytes(dtype);
+    char *numbers = test_output(test, 2 * bytes);
+    void *want = test_output(test, (size_t)count * bytes);
+    void *got = test_output(test, (size_t)count * bytes);
+    int64_t columns = rows > 0 ? count / rows : 0, k = test_range(test, -9, 9);
+
+    test_describe(test, "%lld of type %d, %lld rows, diagonal %lld", (long long)count, (int)dtype,
+                  (long long)rows, (long long)k);
+    cast_ref(numbers, dtype, given, KERNEL_F32, 2);
+    TEST_RUN(test, TEST_REF, range_ref(want, numbers, numbers + bytes, dtype, count));
+    TEST_RUN(test, TEST_NEW, table->range.fn(got, numbers, numbers + bytes, dtype, count));
+    test_compare_bytes(test, got, want, (size_t)count * bytes);
+    eye_ref(want, dtype, rows, columns, k);
+    table->eye.fn(got, dtype, rows, columns, k);
+    test_compare_bytes(test, got, want, (size_t)count * bytes);
+}
+
 /* Every half and brain float widened, and floats of all sizes narrowed; NaNs only have to be one.
  */
 static void check_cast_half(struct test *test, const struct kernel_table *table)
@@ -317,6 +340,7 @@ const struct test_op test_ops_move[] = {
     {"gather", check_gather, offsetof(struct kernel_table, gather)},
     {"cast", check_cast, offsetof(struct kernel_table, cast)},
     {"cast_half", check_cast_half, offsetof(struct kernel_table, cast)},
+    {"made_types", check_made_types, offsetof(struct kernel_table, range)},
     {"eye", check_eye, offsetof(struct kernel_table, eye)},
     {"range", check_range, offsetof(struct kernel_table, range)},
 };

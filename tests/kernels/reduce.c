@@ -96,6 +96,62 @@ static void check_reduce(struct test *test, const struct kernel_table *table)
     test_compare(test, got, want, groups, &tolerance);
 }
 
+/* Numbers of a type, whole ones of which many are equal; of f64 some that are none. */
+static void *random_numbers(struct test *test, enum kernel_dtype dtype, size_t count, float most)
+{
+    float *numbers = test_input(test, count);
+    void *x = test_output(test, count * kernel_dtype_bytes(dtype));
+
+    for (size_t i = 0; i < count; i++)
+        numbers[i] = dtype == KERNEL_F64 && test_chance(test, 300)
+                         ? (test_chance(test, 2) ? NAN : -INFINITY)
+                         : truncf(numbers[i] * most);
+    cast_ref(x, dtype, numbers, KERNEL_F32, count);
+    return x;
+}
+
+/* Other types than f32, held to the reference: whole numbers, whose sums are exact in any order. */
+static void check_reduce_types(struct test *test, const struct kernel_table *table)
+{
+    static const enum kernel_dtype types[] = {KERNEL_F64, KERNEL_I32, KERNEL_I64,
+                                              KERNEL_I8,  KERNEL_U8,  KERNEL_BOOL};
+    struct kernel_reduce s = {.op = (enum kernel_reduce_op)test_range(test, 0, REDUCE_SUM_SQUARE),
+                              .dtype = types[test_range(test, 0, 5)],
+                              .rank = 4,
+                              .dims = {test_range(test, 1, 3), test_range(test, 1, 70),
+                                       test_range(test, 1, 9), test_range(test, 1, 20)}};
+    size_t count = 1, bytes = kernel_dtype_bytes(s.dtype), groups = 1;
+    int tail = (int)test_range(test, 0, 2);
+    void *x, *want, *got;
+
+    if (test_chance(test, 3))
+        s.dims[2] = s.dims[3] = test_chance(test, 2) ? 1 : 30; /* more than a block of columns */
+    if (s.op == REDUCE_LOG_SUM_EXP || (s.op == REDUCE_LOG_SUM && s.dtype != KERNEL_F64))
+        s.op = REDUCE_MAX;
+    for (int i = 0; i < s.rank; i++) {
+        s.is_reduced[i] = tail == 0 ? test_chance(test, 2) : i >= tail && i < tail + 2;
+        count *= (size_t)s.dims[i];
+        groups *= s.is_reduced[i] ? 1 : (size_t)s.dims[i];
+    }
+    test_describe(test, "operation %d of type %d, %lldx%lldx%lldx%lld, %zu elements to %zu",
+                  (int)s.op, (int)s.dtype, (long long)s.dims[0], (long long)s.dims[1],
+                  (long long)s.dims[2], (long long)s.dims[3], count, groups);
+    x = random_numbers(test, s.dtype, count, s.op == REDUCE_PROD ? 3.0f : 100.0f);
+    want = test_output(test, groups * bytes);
+    got = test_output(test, groups * bytes);
+    TEST_RUN(test, TEST_REF, reduce_ref(want, x, &s));
+    TEST_RUN(test, TEST_NEW, table->reduce.fn(got, x, &s));
+    for (size_t i = 0; s.dtype == KERNEL_F64 && i < groups; i++) {
+        double a = ((double *)got)[i], b = ((double *)want)[i];
+
+        if (isnan(a) && isnan(b)) /* of either sign */
+            ((double *)got)[i] = b;
+        if (s.op == REDUCE_PROD && fabs(a - b) <= 1e-12 * fabs(b)) /* beyond 53 bits */
+            ((double *)got)[i] = b;
+    }
+    test_compare_bytes(test, got, want, groups * bytes);
+}
+
 static void check_arg_reduce(struct test *test, const struct kernel_table *table)
 {
     struct kernel_arg_reduce s = {.dtype = KERNEL_I8,
@@ -153,6 +209,30 @@ static void check_arg_reals(struct test *test, const struct kernel_table *table)
         if (test_chance(test, 400))
             x[i] = test_chance(test, 2) ? NAN : -INFINITY;
     }
+    TEST_RUN(test, TEST_REF, arg_reduce_ref(want, x, &s));
+    TEST_RUN(test, TEST_NEW, table->arg_reduce.fn(got, x, &s));
+    test_compare_bytes(test, got, want, count * sizeof(*got));
+}
+
+/* The other types, held to the reference. */
+static void check_arg_types(struct test *test, const struct kernel_table *table)
+{
+    static const enum kernel_dtype types[] = {KERNEL_F64, KERNEL_I32, KERNEL_I64, KERNEL_I8,
+                                              KERNEL_U8};
+    struct kernel_arg_reduce s = {.dtype = types[test_range(test, 0, 4)],
+                                  .outer = test_range(test, 0, 4),
+                                  .axis = test_range(test, 1, 150),
+                                  .inner = test_chance(test, 2) ? 1 : test_range(test, 1, 600),
+                                  .is_min = test_chance(test, 2),
+                                  .takes_last = test_chance(test, 2)};
+    size_t count = (size_t)(s.outer * s.inner);
+    void *x =
+        random_numbers(test, s.dtype, count * (size_t)s.axis, test_chance(test, 2) ? 3.0f : 120.0f);
+    int64_t *want = test_output(test, count * sizeof(*want));
+    int64_t *got = test_output(test, count * sizeof(*got));
+
+    test_describe(test, "%lldx%lldx%lld of type %d", (long long)s.outer, (long long)s.axis,
+                  (long long)s.inner, (int)s.dtype);
     TEST_RUN(test, TEST_REF, arg_reduce_ref(want, x, &s));
     TEST_RUN(test, TEST_NEW, table->arg_reduce.fn(got, x, &s));
     test_compare_bytes(test, got, want, count * sizeof(*got));
@@ -416,8 +496,10 @@ const struct test_op test_ops_reduce[] = {
     {"along_types", check_along_types, offsetof(struct kernel_table, along)},
     {"arg_reduce", check_arg_reduce, offsetof(struct kernel_table, arg_reduce)},
     {"arg_reduce_reals", check_arg_reals, offsetof(struct kernel_table, arg_reduce)},
+    {"arg_reduce_types", check_arg_types, offsetof(struct kernel_table, arg_reduce)},
     {"normalize", check_normalize, offsetof(struct kernel_table, normalize)},
     {"normalize_groups", check_normalize_groups, offsetof(struct kernel_table, normalize)},
     {"reduce", check_reduce, offsetof(struct kernel_table, reduce)},
+    {"reduce_types", check_reduce_types, offsetof(struct kernel_table, reduce)},
 };
 const size_t test_ops_reduce_count = sizeof(test_ops_reduce) / sizeof(test_ops_reduce[0]);

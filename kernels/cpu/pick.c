@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Elements that are picked by a condition, or as they are not zero, and those that differ: what is written next is written
+ * at each, so that no branch is guessed. */
+#include "kernels/kernels.h"
+
+#include <string.h>
+
+/* Of one of the outer places; -1 where other than `count` are true. */
+#define COMPRESS(bytes, type)                                                                      \
+    static int compress_##bytes(type *y, const type *x, const uint8_t *condition, int64_t limit,   \
+                                int64_t count)                                                     \
+    {                                                                                              \
+        int64_t found = 0, i = 0;                                                                  \
+                                                                                                   \
+        for (; i < limit && found < count; i++) {                                                  \
+            y[found] = x[i];                                                                       \
+            found += condition[i] != 0;                                                            \
+        }                                                                                          \
+        for (; i < limit; i++)                                                                     \
+            if (condition[i])                                                                      \
+                return -1;                                                                         \
+        return found == count ? 0 : -1;                                                            \
+    }
+
+COMPRESS(1, uint8_t)
+COMPRESS(2, uint16_t)
+COMPRESS(4, uint32_t)
+COMPRESS(8, uint64_t)
+
+int compress_portable(void *y, const void *x, const uint8_t *condition,
+                      const struct kernel_compress *s)
+{
+    int64_t limit = s->conditions < s->axis ? s->conditions : s->axis;
+    char *to = y;
+    const char *from = x;
+    int rc = 0;
+
+    if (s->inner_bytes != 1 && s->inner_bytes != 2 && s->inner_bytes != 4 && s->inner_bytes != 8)
+        return compress_ref(y, x, condition, s);
+    for (int64_t o = 0; rc == 0 && o < s->outer; o++) {
+        if (s->inner_bytes == 1)
+            rc = compress_1((uint8_t *)to, (const uint8_t *)from, condition, limit, s->count);
+        else if (s->inner_bytes == 2)
+            rc = compress_2((uint16_t *)(void *)to, (const uint16_t *)(const void *)from, condition,
+                            limit, s->count);
+        else if (s->inner_bytes == 4)
+            rc = compress_4((uint32_t *)(void *)to, (const uint32_t *)(const void *)from, condition,
+                            limit, s->count);
+        else
+            rc = compress_8((uint64_t *)(void *)to, (const uint64_t *)(const void *)from, condition,
+                            limit, s->count);
+        to += s->count * s->inner_bytes;
+        from += s->axis * s->inner_bytes;
+    }
+    return rc;
+}
+
+/* The places along a row, from `found` on; how many there are then, or -1 where they are too many. */
+#define NONZERO(name, type)                                                                        \
+    static int64_t row_##name(int64_t *y, int64_t found, int64_t count, const void *from,          \
+                              int64_t size)                                                        \
+    {                                                                                              \
+        const type *x = from;                                                                      \
+        int64_t i = 0;                                                                             \
+                                                                                                   \
+        for (; i < size && found < count; i++) {                                                   \
+            y[found] = i;                                                                          \
+            found += x[i] != 0;                                                                    \
+        }                                                                                          \
+        for (; i < size; i++)                                                                      \
+            if (x[i] != 0)                                                                         \
+                return -1;                                                                         \
+        return found;                                                                              \
+    }
+
+NONZERO(f32, float)
+NONZERO(f64, double)
+NONZERO(i32, int32_t)
+NONZERO(i64, int64_t)
+NONZERO(u8, uint8_t)
+
+int nonzero_portable(int64_t *y, const void *x, const struct kernel_nonzero *s)
+{
+    typedef int64_t row_fn(int64_t *, int64_t, int64_t, const void *, int64_t);
+    static row_fn *const rows_of[KERNEL_DTYPES] = {
+        [KERNEL_F32] = row_f32, [KERNEL_F64] = row_f64, [KERNEL_I32] = row_i32,
+        [KERNEL_I64] = row_i64, [KERNEL_U8] = row_u8,   [KERNEL_I8] = row_u8,
+        [KERNEL_BOOL] = row_u8};
+    row_fn *row_of = rows_of[s->dtype];
+    int64_t rows = 1, found = 0, size, at[KERNEL_MAX_RANK] = {0};
+    int last = s->rank - 1;
+
+    if (!row_of || s->rank < 1)
+        return nonzero_ref(y, x, s);
+    size = s->dims[last];
+    for (int i = 0; i < last; i++)
+        rows *= s->dims[i];
+    for (int64_t row = 0; row < rows; row++) {
+        int64_t before = found;
+
+        found = row_of(y + last * s->count, before, s->count,
+                       (const char *)x + (size_t)(row * size) * kernel_dtype_bytes(s->dtype), size);
+        if (found < 0)
+            return -1;
+        for (int axis = 0; axis < last; axis++)
+            for (int64_t i = before; i < found; i++)
+                y[axis * s->count + i] = at[axis];
+        for (int axis = last - 1; axis >= 0 && ++at[axis] == s->dims[axis]; axis--)
+            at[axis] = 0;
+    }
+    return found == s->count ? 0 : -1;
+}
+
+/* --- Elements that differ. --- */
+
+/* A number whose order is that of the elements; NaN is the largest, and zeros are equal. */
+static int64_t key_of(const void *x, enum kernel_dtype dtype, int64_t at)
+{
+    float narrow;
+    double number;
+    int32_t low;
+    int64_t bits;
+
+    switch (dtype) {
+    case KERNEL_F32:
+        narrow = ((const float *)x)[at];
+        if (narrow != narrow)
+            return INT64_MAX;
+        narrow += 0.0f; /* of -0 it makes 0 */
+        memcpy(&low, &narrow, sizeof(low));
+        return low < 0 ? (int64_t)INT32_MIN - low : low;
+    case KERNEL_F64:
+        number = ((const double *)x)[at];
+        if (number != number)
+            return INT64_MAX;
+        number += 0.0;
+        memcpy(&bits, &number, sizeof(bits));
+        return bits < 0 ? INT64_MIN - bits : bits;
+    case KERNEL_I32:
+        return ((const int32_t *)x)[at];
+    case KERNEL_I8:
+        return ((const int8_t *)x)[at];
+    case KERNEL_U8:
+        return ((const uint8_t *)x)[at];
+    default:
+        return ((const int64_t *)x)[at];
+    }
+}
+
+/* What unique_fn's scratch becomes here: three numbers for each element. */
+struct sorting {
+    int64_t count, *keys, *places, *room;
+};
+
+/* Places in the order of the keys, by counting; false where they are too far apart. */
+static bool sort_by_counts(struct sorting *s)
+{
+    int64_t low = s->keys[0], high = low, sum = 0;
+
+    for (int64_t i = 1; i < s->count; i++) {
+        low = s->keys[i] < low ? s->keys[i] : low;
+        high = s->keys[i] > high ? s->keys[i] : high;
+    }
+    if ((uint64_t)high - (uint64_t)low >= (uint64_t)s->count)
+        return false;
+    memset(s->room, 0, (size_t)(high - low + 1) * sizeof(*s->room));
+    for (int64_t i = 0; i < s->count; i++)
+        s->room[s->keys[i] - low]++;
+    for (int64_t i = 0; i <= high - low; i++) {
+        int64_t here = s->room[i];
+
+        s->room[i] = sum;
+        sum += here;
+    }
+    for (int64_t i = 0; i < s->count; i++)
+        s->places[s->room[s->keys[i] - low]++] = i;
+    return true;
+}
+
+/* The same by merging runs of doubled length; those of equal keys stay in order. */
+static void sort_by_merging(struct sorting *s)
+{
+    const int64_t *keys = s->keys;
+    int64_t count = s->count;
+
+    for (int64_t i = 0; i < count; i++)
+        s->places[i] = i;
+    for (int64_t width = 1; width < count; width *= 2) {
+        const int64_t *from = s->places;
+        int64_t *to = s->room;
+
+        for (int64_t begin = 0; begin < count; begin += 2 * width) {
+            int64_t middle = begin + width < count ? begin + width : count;
+            int64_t end = middle + width < count ? middle + width : count;
+            int64_t a = begin, b = middle;
+
+            for (int64_t i = begin; i < end; i++) {
+                bool takes_b = a == middle || (b < end && keys[from[a]] > keys[from[b]]);
+
+                to[i] = from[takes_b ? b : a];
+                b += takes_b;
+                a += !takes_b;
+            }
+        }
+        s->room = s->places;
+        s->places = to;
+    }
+}
+
+/* Which place the group that begins with each element has, to room; -1 for those that begin none. */
+static int64_t number_groups(struct sorting *s, bool is_sorted)
+{
+    int64_t groups = 0, next = 0;
+
+    for (int64_t i = 0; i < s->count; i++) {
+        bool begins = i == 0 || s->keys[s->places[i - 1]] != s->keys[s->places[i]];
+
+        s->room[s->places[i]] = begins ? groups : -1;
+        groups += begins;
+    }
+    for (int64_t i = 0; !is_sorted && i < s->count; i++)
+        if (s->room[i] >= 0)
+            s->room[i] = next++;
+    return groups;
+}
+
+int64_t unique_portable(const struct kernel_unique_outputs *outputs, const void *x, void *scratch,
+                        const struct kernel_unique *shape)
+{
+    int64_t count = shape->axis, groups, group = -1, *all = scratch;
+    size_t bytes = kernel_dtype_bytes(shape->dtype);
+    struct sorting s = {count, all, all + count, all + 2 * count};
+    bool is_here = shape->dtype == KERNEL_F32 || shape->dtype == KERNEL_F64 ||
+                   shape->dtype == KERNEL_I32 || shape->dtype == KERNEL_I64 ||
+                   shape->dtype == KERNEL_I8 || shape->dtype == KERNEL_U8;
+
+    if (!is_here || shape->outer != 1 || shape->inner != 1 || count == 0)
+        return unique_ref(outputs, x, scratch, shape);
+    for (int64_t i = 0; i < count; i++)
+        s.keys[i] = key_of(x, shape->dtype, i);
+    if (!sort_by_counts(&s))
+        sort_by_merging(&s);
+    groups = number_groups(&s, shape->is_sorted);
+    if (!outputs || groups != outputs->count)
+        return groups;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t place = s.places[i];
+
+        if (s.room[place] >= 0) {
+            group = s.room[place];
+            if (outputs->y)
+                memcpy((char *)outputs->y + (size_t)group * bytes,
+                       (const char *)x + (size_t)place * bytes, bytes);
+            if (outputs->first)
+                outputs->first[group] = place;
+            if (outputs->counts)
+                outputs->counts[group] = 0;
+        }
+        if (outputs->inverse)
+            outputs->inverse[place] = group;
+        if (outputs->counts)
+            outputs->counts[group]++;
+    }
+    return groups;
+}
