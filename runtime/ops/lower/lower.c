@@ -61,6 +61,7 @@ static int lower_node(struct graph *graph, struct node *node, const struct lower
 {
     struct lower l = {.graph = graph, .node = node, .diag = diag, .first = graph->node_count};
 
+    lower_settle(&l);
     check_node(&l, rule);
     if (l.rc == 0)
         rule->lower(&l);

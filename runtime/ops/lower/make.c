@@ -358,9 +358,40 @@ bool lower_content(const struct value *value, struct tensor_view *out_view)
         *out_view = (struct tensor_view){DTYPE_I64, {.rank = 0}, (void *)&a->i};
     else if (strcmp(a->name, "value_ints") == 0 && a->type == ATTRIBUTE_INTS)
         *out_view = (struct tensor_view){DTYPE_I64, {1, {(int64_t)a->count}}, a->ints};
+    else if (strcmp(a->name, "value_float") == 0 && a->type == ATTRIBUTE_FLOAT)
+        *out_view = (struct tensor_view){DTYPE_F32, {.rank = 0}, (void *)&a->f};
+    else if (strcmp(a->name, "value_floats") == 0 && a->type == ATTRIBUTE_FLOATS)
+        *out_view = (struct tensor_view){DTYPE_F32, {1, {(int64_t)a->count}}, a->floats};
     else
         return false;
     return out_view->data != NULL;
+}
+
+void lower_settle(struct lower *l)
+{
+    for (uint32_t i = 0; l->rc == 0 && i < l->node->input_count; i++) {
+        struct value *value = l->node->inputs[i];
+        struct tensor_view view;
+        int64_t bytes;
+        void *data;
+
+        if (!value || !value->producer || strcmp(value->producer->op_type, "Constant") != 0 ||
+            !lower_content(value, &view))
+            continue;
+        bytes = shape_bytes(&view.shape, view.dtype);
+        data = bytes < 0 ? NULL : graph_alloc_data((size_t)bytes);
+        if (!data) {
+            l->rc = -ENOMEM;
+            return;
+        }
+        memcpy(data, view.data, (size_t)bytes);
+        value->dtype = view.dtype;
+        value->shape = view.shape;
+        value->producer->outputs[0] = NULL;
+        graph_detach_node(value->producer);
+        value->producer = NULL;
+        value_set_data(value, data);
+    }
 }
 
 bool lower_given(struct value *value, struct tensor_view *out_view)
@@ -379,9 +410,15 @@ static bool keeps_rank(const struct node *node)
 {
     return node && node->domain[0] == '\0' &&
            lower_is_listed(
-               "Add And Cast Clip Concat CumSum DequantizeLinear Div Equal Erf Exp Greater "
-               "Identity LeakyRelu Less Mul Neg Not Or Pad Pow QuantizeLinear Relu "
-               "Sigmoid Slice Softmax Sqrt Sub Tanh Where",
+               "Abs Add And AveragePool BatchNormalization Cast Ceil Celu Clip Concat Conv "
+               "ConvTranspose Cos CumSum DequantizeLinear Div Dropout Elu Equal Erf Exp Floor "
+               "GatherElements Gelu GlobalAveragePool GlobalMaxPool Greater GreaterOrEqual "
+               "GroupNormalization HardSigmoid HardSwish Hardmax Identity InstanceNormalization "
+               "IsInf IsNaN LayerNormalization LeakyRelu Less LessOrEqual Log LogSoftmax "
+               "LpNormalization Max MaxPool Mean Min Mish Mod Mul Neg Not Or PRelu Pad Pow "
+               "QuantizeLinear RMSNormalization Reciprocal Relu Resize Round Selu Sigmoid Sign Sin "
+               "Slice Softmax Softplus Softsign Split Sqrt Sub Sum Swish Tan Tanh ThresholdedRelu "
+               "Tile TopK Transpose Trilu Where Xor",
                node->op_type);
 }
 
@@ -401,16 +438,30 @@ static int count_listed(const struct node *node, const char *attribute)
 
 static int find_rank(const struct value *value, int *steps);
 
+/* Of a product, whose operands of one axis give it none. */
+static int rank_of_product(const struct node *node, int *steps)
+{
+    int a = find_rank(node_input(node, 0), steps), b = find_rank(node_input(node, 1), steps);
+
+    if (a < 1 || b < 1)
+        return -1;
+    return a == 1 && b == 1 ? 0 : (a > b ? a : b) - (a == 1 || b == 1);
+}
+
 /* Of operators that give another rank than they take; -1: not known. */
 static int rank_of_result(const struct node *node, int *steps)
 {
-    bool is_sum = strcmp(node->op_type, "ReduceSum") == 0;
+    bool is_sum = strncmp(node->op_type, "Reduce", 6) == 0;
     int change = strcmp(node->op_type, "Unsqueeze") == 0 ? 1 : -1, count, rank;
 
     if (node->domain[0] != '\0')
         return -1;
     if (strcmp(node->op_type, "Shape") == 0)
         return 1;
+    if (lower_is_listed("Flatten Gemm NonZero", node->op_type))
+        return 2;
+    if (strcmp(node->op_type, "MatMul") == 0)
+        return rank_of_product(node, steps);
     if (strcmp(node->op_type, "Reshape") == 0)
         return count_listed(node, "shape");
     if (strcmp(node->op_type, "Gather") == 0) {
@@ -448,11 +499,17 @@ static int find_rank(const struct value *value, int *steps)
         rank = rank_by_attributes(value->producer);
     if (!value || rank >= 0 || !value->producer || --*steps < 0)
         return rank;
+    if (value != node_output(value->producer, 0) &&
+        !lower_is_listed("Dropout Split TopK", value->producer->op_type))
+        return -1;
     if (!keeps_rank(value->producer))
         return rank_of_result(value->producer, steps);
     for (uint32_t i = 0; i < value->producer->input_count; i++) {
-        int other = find_rank(node_input(value->producer, i), steps);
+        int other;
 
+        if (!node_input(value->producer, i)) /* it is left out */
+            continue;
+        other = find_rank(node_input(value->producer, i), steps);
         if (other < 0)
             return -1;
         rank = other > rank ? other : rank;

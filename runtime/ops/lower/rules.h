@@ -118,6 +118,9 @@ bool lower_content(const struct value *value, struct tensor_view *out_view);
  *  is for this content (value->decides_nodes). */
 bool lower_given(struct value *value, struct tensor_view *out_view);
 
+/** Make initialisers of what Constants give the node, so that rules find them alike. */
+void lower_settle(struct lower *l);
+
 /** What it takes to know how many axes a value has before shapes are inferred; -1: not known. */
 int lower_rank(const struct value *value);
 
