@@ -3,7 +3,7 @@
 import numpy as np
 from onnx import numpy_helper
 
-from lowered_group import Group
+from lowered_group import LEARNING, Group
 
 
 def held():
@@ -28,4 +28,25 @@ def held():
     g.add("UnfoldTensor", [product], size=2, step=2)
     g.add("UnfoldTensor", [g.chain("LayerNormalization", [g.chain("Tanh", [product]), g.constant(g.real(6))])], size=3)
     g.add("UnfoldTensor", [g.chain("ReduceMax", [g.chain("Flatten", [product])], axes=[1], keepdims=0)], size=2)
+    return g
+
+
+def scored():
+    """Transforms of scores, and what prepares features."""
+    g = Group(learning=3)
+    rows = np.array([[1, -2, 0.5], [-1, -4, -2], [0, 0, 0], [-1, 0, 0]], np.float32)
+    x = g.feed(rows)
+    g.add("Normalizer", [x], domain=LEARNING)
+    g.add("Normalizer", [g.feed(np.abs(rows).astype(np.int64))], domain=LEARNING, norm="MAX")
+    whole = g.feed(np.array([[1, 2], [0, 7], [7, 0]]))
+    for values, lacking in (([7, 8], 0), ([9], 7)):
+        g.add("Imputer", [whole], (7,), LEARNING, imputed_value_int64s=values, replaced_value_int64=lacking)
+    numbers = {"coefficients": [0.5, -1.0, 0.25], "intercepts": [0.1]}
+    for labels, kind in (({"classlabels_ints": [7, 9]}, 7), ({"classlabels_strings": ["a", "b"]}, 8)):
+        g.add("LinearClassifier", [x], (kind, 1), LEARNING, **numbers, **labels)
+    g.add("LinearClassifier", [x], (7, 1), LEARNING, **numbers, classlabels_ints=[7, 9], post_transform="LOGISTIC")
+    units = {"coefficients": [1.0, 0, 0, 0, 1, 0, 0, 0, 1], "targets": 3}
+    g.add("LinearRegressor", [x], domain=LEARNING, post_transform="SOFTMAX_ZERO", **units)
+    parts = g.feed(np.array([[0.1, 0.5, 0.9], [0.999, 0.25, 0.6]], np.float32))
+    g.add("LinearRegressor", [parts], domain=LEARNING, post_transform="PROBIT", **units)
     return g

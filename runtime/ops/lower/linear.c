@@ -43,13 +43,43 @@ static void lower_scaler(struct lower *l)
     lower_done(l, 0, scale ? lower_two(l, "Mul", x, scale) : x);
 }
 
+/* y where the condition holds, else z. */
+static struct value *choose(struct lower *l, struct value *condition, struct value *y,
+                            struct value *z)
+{
+    struct value *inputs[] = {condition, y, z};
+
+    return lower_op(l, "Where", inputs, 3);
+}
+
+/* The largest of each row. */
+static struct value *largest(struct lower *l, struct value *x)
+{
+    static const int64_t last = -1;
+    bool is_input = graph_opset(l->graph, "") >= 18;
+    struct value *y = is_input ? lower_two(l, "ReduceMax", x, lower_list(l, &last, 1))
+                               : lower_one(l, "ReduceMax", x);
+
+    if (!is_input)
+        lower_ints(l, "axes", &last, 1);
+    return y;
+}
+
 static void lower_normalizer(struct lower *l)
 {
     const char *norm = node_string(l->node, "norm", "MAX");
-    struct value *y = lower_one(l, "LpNormalization", features(l, 0));
+    struct value *x = features(l, 0), *most, *y;
 
+    if (strcmp(norm, "MAX") == 0) { /* with its sign, and rows whose largest is 0 stay */
+        most = largest(l, x);
+        y = lower_two(l, "Equal", most, lower_number(l, 0.0f));
+        most = choose(l, y, lower_number(l, 1.0f), most);
+        lower_done(l, 0, lower_two(l, "Div", x, most));
+        return;
+    }
     if (strcmp(norm, "L1") != 0 && strcmp(norm, "L2") != 0)
-        lower_refuse(l, "its norm is '%.40s', not L1 or L2", norm);
+        lower_refuse(l, "its norm is '%.40s', not MAX, L1 or L2", norm);
+    y = lower_one(l, "LpNormalization", x);
     lower_int(l, "axis", -1);
     lower_int(l, "p", strcmp(norm, "L1") == 0 ? 1 : 2);
     lower_done(l, 0, y);
@@ -69,6 +99,36 @@ static struct value *scores(struct lower *l, int64_t rows)
     return y;
 }
 
+/* A softmax of what is not 0: zeros stay, and rows of zeros alone are NaN, as 0/0 is. */
+static struct value *softmax_zero(struct lower *l, struct value *x)
+{
+    struct value *most = largest(l, x), *counts, *e, *rest, *zero = lower_number(l, 0.0f);
+
+    counts = lower_two(l, "Greater", lower_one(l, "Abs", x), lower_number(l, 1e-7f));
+    e = lower_one(l, "Exp", lower_two(l, "Sub", x, most));
+    rest = lower_two(l, "Mul", x, lower_one(l, "Exp", lower_one(l, "Neg", most)));
+    return lower_two(l, "Div", choose(l, counts, e, rest),
+                     lower_sum(l, choose(l, counts, e, zero), 1, true));
+}
+
+/* The normal distribution's quantiles: Winitzki's inverse of erf, as ONNX Runtime has it. */
+static struct value *probit(struct lower *l, struct value *x)
+{
+    const float a = 0.147f;
+    struct value *one = lower_number(l, 1.0f), *log, *v;
+
+    x = lower_two(l, "Sub", lower_two(l, "Mul", x, lower_number(l, 2.0f)), one);
+    log = lower_two(l, "Mul", lower_two(l, "Sub", one, x), lower_two(l, "Add", one, x));
+    log = lower_one(l, "Log", log);
+    v = lower_two(l, "Mul", log, lower_number(l, 0.5f));
+    v = lower_two(l, "Add", v, lower_number(l, 2.0f / (3.14159f * a)));
+    log = lower_two(l, "Mul", log, lower_number(l, 1.0f / a));
+    log = lower_two(l, "Sub", lower_two(l, "Mul", v, v), log);
+    v = lower_one(l, "Sqrt", lower_two(l, "Sub", lower_one(l, "Sqrt", log), v));
+    v = lower_two(l, "Mul", lower_one(l, "Sign", x), v);
+    return lower_two(l, "Mul", v, lower_number(l, 1.41421356f));
+}
+
 struct value *lower_post_transform(struct lower *l, struct value *y)
 {
     const char *name = node_string(l->node, "post_transform", "NONE");
@@ -77,6 +137,10 @@ struct value *lower_post_transform(struct lower *l, struct value *y)
         return y;
     if (strcmp(name, "LOGISTIC") == 0)
         return lower_one(l, "Sigmoid", y);
+    if (strcmp(name, "SOFTMAX_ZERO") == 0)
+        return softmax_zero(l, y);
+    if (strcmp(name, "PROBIT") == 0)
+        return probit(l, y);
     if (strcmp(name, "SOFTMAX") != 0)
         lower_refuse(l, "attribute post_transform is '%.40s'", name);
     y = lower_one(l, "Softmax", y);
@@ -100,12 +164,41 @@ static struct value *choose_label(struct lower *l, struct value *y, struct value
     return y;
 }
 
+/* Two classes of which the second alone has scores. As ONNX Runtime has it, the first's are 1 less these, and of all
+ * transforms LOGISTIC alone changes them. */
+static void classify_two(struct lower *l, struct value *labels)
+{
+    static const int64_t flat = -1;
+    const char *name = node_string(l->node, "post_transform", "NONE");
+    struct value *y = scores(l, 1), *both[2], *place;
+    bool is_logistic = strcmp(name, "LOGISTIC") == 0;
+
+    if (!is_logistic && strcmp(name, "NONE") != 0)
+        lower_refuse(l, "attribute post_transform is '%.40s', and it has scores of one class",
+                     name);
+    place = lower_cast(l, lower_two(l, "Greater", y, lower_number(l, 0.0f)), DTYPE_I64);
+    place = lower_two(l, "Gather", labels, lower_reshape(l, place, &flat, 1));
+    lower_int(l, "axis", 0);
+    lower_done(l, 0, place);
+    if (!lower_wants(l, 1))
+        return;
+    both[0] = is_logistic ? lower_one(l, "Neg", y) : lower_two(l, "Sub", lower_number(l, 1.0f), y);
+    both[1] = y;
+    y = lower_op(l, "Concat", both, 2);
+    lower_int(l, "axis", 1);
+    lower_done(l, 1, is_logistic ? lower_one(l, "Sigmoid", y) : y);
+}
+
 static void lower_classifier(struct lower *l)
 {
     const struct attribute *intercepts = node_attribute(l->node, "intercepts");
     size_t count;
     struct value *labels = lower_labels(l, "classlabels_ints", &count), *y;
 
+    if (labels && count == 2 && intercepts && intercepts->count == 1) {
+        classify_two(l, labels);
+        return;
+    }
     if (!labels || count < 2 || !intercepts || intercepts->count != count) {
         lower_refuse(l,
                      "it does not have a label and an intercept for each of two or more classes");
@@ -182,16 +275,21 @@ static void lower_vectorizer(struct lower *l)
 static void lower_imputer(struct lower *l)
 {
     float missing = node_float(l->node, "replaced_value_float", 0.0f);
-    struct value *x = lower_input(l, 0), *is_missing, *inputs[3];
+    int64_t lacking = node_int(l->node, "replaced_value_int64", 0);
+    struct value *x = lower_input(l, 0), *is_missing;
+    size_t count = 0;
+    const int64_t *whole = node_ints(l->node, "imputed_value_int64s", &count);
 
+    if (!node_attribute(l->node, "imputed_value_floats") && count > 0) {
+        is_missing = lower_two(l, "Equal", x, lower_list(l, &lacking, 1));
+        lower_done(l, 0, choose(l, is_missing, lower_list(l, whole, count), x));
+        return;
+    }
     if (!node_attribute(l->node, "imputed_value_floats"))
-        lower_refuse(l, "it has no imputed_value_floats");
+        lower_refuse(l, "it has no imputed_value_floats and no imputed_value_int64s");
     is_missing = isnan(missing) ? lower_one(l, "IsNaN", x)
                                 : lower_two(l, "Equal", x, lower_number(l, missing));
-    inputs[0] = is_missing;
-    inputs[1] = reals(l, "imputed_value_floats", 0);
-    inputs[2] = x;
-    lower_done(l, 0, lower_op(l, "Where", inputs, 3));
+    lower_done(l, 0, choose(l, is_missing, reals(l, "imputed_value_floats", 0), x));
 }
 
 /* A list of maps from labels to scores is the scores, a column for each label. */
@@ -213,7 +311,7 @@ const struct lower_rule lower_linear[] = {
      1,
      1,
      1,
-     "imputed_value_floats replaced_value_float",
+     "imputed_value_floats imputed_value_int64s replaced_value_float replaced_value_int64",
      lower_imputer},
     {{"ai.onnx.ml.LinearClassifier", "Gemm, ArgMax, Gather, its transform"},
      1,
@@ -227,7 +325,12 @@ const struct lower_rule lower_linear[] = {
      1,
      "coefficients intercepts post_transform targets",
      lower_regressor},
-    {{"ai.onnx.ml.Normalizer", "LpNormalization"}, 1, 1, 1, "norm", lower_normalizer},
+    {{"ai.onnx.ml.Normalizer", "LpNormalization; or ReduceMax, Div"},
+     1,
+     1,
+     1,
+     "norm",
+     lower_normalizer},
     {{"ai.onnx.ml.Scaler", "Sub, Mul"}, 1, 1, 1, "offset scale", lower_scaler},
     {{"ai.onnx.ml.ZipMap", "nothing: its input, a column for each label"},
      1,
