@@ -50,3 +50,21 @@ def scored():
     parts = g.feed(np.array([[0.1, 0.5, 0.9], [0.999, 0.25, 0.6]], np.float32))
     g.add("LinearRegressor", [parts], domain=LEARNING, post_transform="PROBIT", **units)
     return g
+
+
+def uneven():
+    """Values narrower and wider than keys with a bias, a bias that alpha scales, gates of tiny and of no numbers."""
+    g = Group(opset=18)
+    q, k = g.feed(g.real(2, 3, 8)), g.feed(g.real(2, 4, 8))
+    for size in (4, 6, 10):
+        bias = g.feed(g.real(16 + size))
+        g.add("MultiHeadAttention", [q, k, g.feed(g.real(2, 4, size)), bias], num_heads=2)
+        made = g.chain("MatMul", [k, g.constant(g.real(8, size))])
+        g.add("MultiHeadAttention", [g.chain("Neg", [q]), g.chain("Neg", [k]), made, bias], num_heads=2)
+    rows = [g.feed(g.quanta(3, 8)), g.constant(0.02), g.constant(120, np.uint8)]
+    matrix = [g.constant(g.quanta(5, 8, dtype=np.int8), np.int8), g.constant(0.02), g.constant(0, np.int8)]
+    sums = g.constant(g.random.integers(-9999, 9999, 5), np.int32)
+    g.add("QGemm", [*rows, *matrix, sums], transB=1, alpha=0.5)
+    for numbers in (g.real(2, 3, 8) / 999, np.zeros((2, 0, 8), np.float32)):
+        g.add("GatedRMSNorm", [g.feed(numbers), g.constant(g.real(4)), g.feed(g.real(*numbers.shape))])
+    return g

@@ -225,6 +225,32 @@ static void take_operands(struct lower *l, struct heads *h)
     h->past_v = lower_input(l, 7);
 }
 
+/* Parts of a bias for queries, keys and values, as long as their last axes: values may be wider or narrower. */
+static void split_bias(struct lower *l, struct value *bias, const struct heads *h,
+                       struct value *parts[3])
+{
+    struct value *const operands[] = {h->q, h->k, h->v};
+    struct value *inputs[] = {bias, NULL}, *counts[3];
+    int64_t sizes[3] = {0}, last = -1;
+    bool is_known;
+
+    for (int i = 0; i < 3 && operands[i]; i++)
+        if (operands[i]->shape.rank > 0)
+            sizes[i] = operands[i]->shape.dims[operands[i]->shape.rank - 1];
+    is_known = sizes[0] > 0 && sizes[1] > 0 && sizes[2] > 0;
+    if (is_known || graph_opset(l->graph, "") < 13) {
+        split(l, bias, 0, is_known ? sizes : NULL, parts);
+        return;
+    }
+    for (int i = 0; i < 3; i++)
+        counts[i] =
+            lower_two(l, "Gather", lower_one(l, "Shape", operands[i]), lower_list(l, &last, 1));
+    inputs[1] = lower_op(l, "Concat", counts, 3);
+    lower_int(l, "axis", 0);
+    lower_many(l, "Split", inputs, 2, parts, 3);
+    lower_int(l, "axis", 0);
+}
+
 static void lower_multi_head(struct lower *l)
 {
     struct value *bias = lower_input(l, 3), *mask = lower_input(l, 4);
@@ -238,7 +264,7 @@ static void lower_multi_head(struct lower *l)
     if (bias) {
         struct value *parts[3];
 
-        split(l, bias, 0, NULL, parts);
+        split_bias(l, bias, &h, parts);
         h.q = lower_two(l, "Add", h.q, parts[0]);
         h.k = lower_two(l, "Add", h.k, parts[1]);
         h.v = lower_two(l, "Add", h.v, parts[2]);

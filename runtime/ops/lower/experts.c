@@ -146,7 +146,10 @@ static void mix(struct lower *l, const struct experts *e)
     inputs[1] = like(l, 0.0f, y);
     inputs[2] = lower_two(l, "Mul", y, weights);
     y = lower_sum(l, lower_op(l, "Where", inputs, 3), 0, false);
-    lower_done(l, 0, lower_two(l, "Reshape", y, lower_one(l, "Shape", x)));
+    y = lower_two(l, "Reshape", y, lower_one(l, "Shape", x));
+    if (graph_opset(l->graph, "") >= 14)
+        lower_int(l, "allowzero", 1); /* a 0 in the shape is one */
+    lower_done(l, 0, y);
 }
 
 /* --- MoE: weights as numbers --- */

@@ -119,16 +119,19 @@ static void lower_where(struct lower *l)
     to_quanta(l, lower_op(l, "Where", inputs, 3), 7, 0);
 }
 
-/* C's quanta are those of the products of A's and B's. */
+/* C's quanta are those of the products of A's and B's, times alpha. */
 static void lower_gemm(struct lower *l)
 {
     bool is_transposed = node_int(l->node, "transB", 0) != 0;
+    float alpha = node_float(l->node, "alpha", 1.0f);
     struct value *a = numbers(l, 0), *b = numbers(l, 3), *c = lower_input(l, 6), *y;
 
     lower_int(l, "axis", is_transposed ? 0 : 1);
     if (c)
         c = lower_two(l, "Mul", lower_cast(l, c, DTYPE_F32),
                       lower_two(l, "Mul", lower_input(l, 1), lower_input(l, 4)));
+    if (c && alpha != 1.0f)
+        c = lower_two(l, "Mul", c, lower_number(l, alpha));
     struct value *inputs[] = {a, b, c};
 
     y = lower_op(l, "Gemm", inputs, 3);
