@@ -49,6 +49,16 @@ def check_words(folder):
     expect(done.returncode == 3 and "the references are not in" in done.stderr, "absent references", done)
 
 
+def check_makers(folder):
+    done = run("--list", "--no-install")
+    expect(done.returncode == 0, "operators have neither a maker nor a reason", done)
+    expect("com.microsoft.MatMulNBits\n" in done.stdout and "RandomNormal has no maker: " in done.stdout, "not all are listed", done)
+    done = run("1", "--no-install", "--makers", "Relu,nonsense", "--build", BUILD, "--keep", folder / "kept")
+    expect(done.returncode == 2 and "no maker is called nonsense" in done.stderr, "a maker that is none is taken", done)
+    done = run("4", "--no-install", "--makers", "com.microsoft.MoE", "--build", BUILD, "--keep", folder / "kept", "--flags", "default")
+    expect(done.returncode == 0 and "ONNX Runtime ran 4 of them" in done.stdout, "graphs of one maker", done)
+
+
 def check_finds(folder):
     program = folder / "build" / "runtime" / "load_and_run"
     program.parent.mkdir(parents=True)
@@ -87,6 +97,7 @@ def main():
         if run("1", "--no-install", "--build", "/nonexistent").stderr.startswith("fuzz-graphs: the references"):
             print("the references are not installed: scripts/fuzz-graphs does that; skipping")
             sys.exit(77)
+        check_makers(folder)
         check_finds(folder)
         check_slow_reference(folder)
         check_program(folder)

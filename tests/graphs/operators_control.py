@@ -6,18 +6,28 @@ import onnx
 from onnx import helper, numpy_helper
 
 import operators_counted  # noqa: F401 (they fill the table)
+import operators_heads  # noqa: F401
 import operators_heavy  # noqa: F401
+import operators_layers  # noqa: F401
+import operators_learning  # noqa: F401
+import operators_packed  # noqa: F401
 from builder import BOOL, F32, I64, Builder, Unfit, info, make_model, reads_of, seeded, type_of
 from operators import MAKERS, maker
 
 DEPTH_MAX = 2
-DEEP = ("If", "Loop", "branch computed", "turns computed")
+ONLY = set()  # of makers, where not all are to be tried
+DEEP = ("If", "Loop", "Scan", "branch computed", "turns computed")
 
 
 def choose(b):
     """A maker: half the time by weight, half the time all alike, so that rare ones come up, too."""
     fits = [(name, m) for name, m in MAKERS.items() if m[1] <= b.opset <= m[2] and
             (b.depth < DEPTH_MAX or name not in DEEP)]
+    chosen = [(name, m) for name, m in fits if name in ONLY]
+    if chosen and b.rng.random() < 0.8:
+        return b.rng.choice(chosen)[1][0]
+    if b.root.is_standard:
+        fits = [(name, m) for name, m in fits if "." not in name]
     if b.rng.random() < 0.5:
         return b.rng.choice(fits)[1][0]
     return b.rng.choices(fits, [m[3] for _, m in fits])[0][1][0]
@@ -127,6 +137,28 @@ def make_loop(b):
         raise Unfit("of no turn ONNX Runtime forgets the shape")
 
 
+@maker("Scan", since=9, weight=0.6)
+def make_scan(b):
+    turns, size = b.rng.randint(1, 5), b.rng.randint(1, 5)
+    shape, axis = ([turns, size], 0) if b.rng.random() < 0.7 else ([size, turns], 1)
+    rows = [b.leaf(b.random_array(F32, shape)) for _ in range(b.rng.randint(1, 2))]
+    states = [b.leaf(b.random_array(F32, [size])) for _ in range(b.rng.randint(0, 2))]
+    body = Builder(b.rng, b.opset, b)
+    inputs = [body.name("state") for _ in states] + [body.name("row") for _ in rows]
+    body.values.update({n: b.array(s) for n, s in zip(inputs, states)})
+    body.values.update({n: numpy.take(b.array(r), 0, axis) for n, r in zip(inputs[len(states):], rows)})
+    grow(body, b.rng.randint(1, 3))
+    ends = [body.add("Add", [n, inputs[-1]]) for n in inputs[:len(states)]]
+    made = [n for n, a in body.values.items() if n not in inputs and n not in body.constants and n not in ends and a.ndim < 5 and a.dtype != BOOL]
+    scans = b.rng.sample(made, min(len(made), b.rng.choice([1, 1, 2])))
+    if not ends and not scans:
+        raise Unfit("no output")
+    ways = [b.rng.choice([0, 0, 1]) for _ in rows]
+    b.add("Scan", states + rows, len(ends) + len(scans), body=body.body(ends + scans, inputs), num_scan_inputs=len(rows),
+          scan_input_axes=[axis] * len(rows) if axis or b.rng.random() < 0.2 else None,
+          scan_input_directions=ways if b.rng.random() < 0.4 else None)
+
+
 # --- Whole models ---
 
 
@@ -148,7 +180,7 @@ def outputs_of(b):
     read = set()
     for node in b.nodes:
         read.update(reads_of(node))
-    made = [n for node in b.nodes for n in node.output if n]
+    made = [n for node in b.nodes for n in node.output if n and n not in b.hidden]
     ends = [n for n in made if n not in read]
     if len(ends) > 1 and b.rng.random() < 0.2:
         ends.remove(b.rng.choice(ends))  # and what it needed is dead
@@ -165,7 +197,8 @@ def outputs_of(b):
         copy.output[:] = [names.get(n, "") for n in twin.output]
         if not any(a.HasField("g") for a in copy.attribute):
             b.nodes.append(copy)
-            b.values.update({names[n]: b.values[n] for n in names})
+            b.values.update({names[n]: b.values[n] for n in names if n in b.values})
+            b.hidden.update(names[n] for n in names if n in b.hidden)
             ends.append(next(iter(names.values())))
     return list(dict.fromkeys(ends))
 

@@ -4,7 +4,7 @@ import numpy
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from builder import I64, info, make_model, reads_of, type_of
+from builder import I64, full_name, info, make_model, reads_of, type_of
 from judge import all_values
 from operators_control import Case
 
@@ -56,7 +56,7 @@ class Parts:
         for n in self.outputs:
             model.graph.output.append(helper.make_tensor_value_info(n, type_of(values[n]), None))
         return Case(model, self.inputs, {n: values[n] for n in self.outputs},
-                    [node.op_type for node in self.nodes])
+                    [full_name(node) for node in self.nodes])
 
 
 class Shrinker:

@@ -11,8 +11,9 @@ import time
 import traceback
 import warnings
 
+from builder import full_name
 from judge import FLAGS, Runner, runtime_outputs, save, turned
-from operators_control import random_case
+from operators_control import ONLY, random_case
 from shrink import Shrinker
 
 warnings.filterwarnings("ignore")
@@ -33,7 +34,7 @@ def describe(case):
                   for n in node.input]
         attributes = [a.name + "=" + str(list(a.ints) or list(a.floats) or a.s.decode(errors="replace") or a.i or a.f)
                       for a in node.attribute]
-        lines.append(f"{', '.join(node.output)} = {node.op_type}({', '.join(inputs)}) {' '.join(attributes)}")
+        lines.append(f"{', '.join(node.output)} = {full_name(node)}({', '.join(inputs)}) {' '.join(attributes)}")
     return lines
 
 
@@ -98,12 +99,14 @@ def main():
     parser.add_argument("--count", type=int, required=True)
     parser.add_argument("--until", type=float, default=0, help="seconds of the monotonic clock")
     parser.add_argument("--flags", default="")
+    parser.add_argument("--makers", default="")
     parser.add_argument("--keep", required=True)
     parser.add_argument("--no-shrink", dest="shrink", action="store_false")
     parser.add_argument("--tell-all", action="store_true")
     parser.add_argument("--keep-kind", default="")
     options = parser.parse_args()
     options.flags = [f for f in options.flags.split(",") if f] or list(FLAGS)
+    ONLY.update(name for name in options.makers.split(",") if name)
     known = set()
     with tempfile.TemporaryDirectory(prefix="fuzz-graphs-") as folder:
         runner = Runner(options.build, folder)
