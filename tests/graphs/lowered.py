@@ -15,7 +15,7 @@ from onnx import helper, numpy_helper
 
 from lowered_contrib import embedded, gated, normed, repeated, sunk, tried, turned, without_cpu, worded
 from lowered_experts import experts, gated_experts, small_experts
-from lowered_found import held, scored, uneven
+from lowered_found import cropped, held, scored, uneven
 from lowered_group import BLOCKED, LEARNING, MICROSOFT, Group
 from lowered_learning import alone, boosted, encoders, ensembles, labels, learning, mappers, texts, tokens, trees, wide, wide_ensembles, words
 
@@ -679,7 +679,7 @@ def main():
     makers = (layers, attention, masked, quantised, blocks, last, channels, pictures, packed, linear, grouped, sequences, scans, learning,
               trees, ensembles, wide, wide_ensembles, drawn, labels, mappers, carried, boosted, alone, words, texts, tokens, ports, encoders, batched,
               decided, heard, kept, worded, repeated, tried, without_cpu, gated, experts, small_experts, gated_experts, turned, sunk, embedded, normed,
-              held, scored, uneven)
+              held, scored, uneven, cropped)
     for make in makers:
         make().write(pathlib.Path(sys.argv[1]) / f"lowered_{make.__name__}")
 

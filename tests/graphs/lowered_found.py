@@ -68,3 +68,17 @@ def uneven():
     for numbers in (g.real(2, 3, 8) / 999, np.zeros((2, 0, 8), np.float32)):
         g.add("GatedRMSNorm", [g.feed(numbers), g.constant(g.real(4)), g.feed(g.real(*numbers.shape))])
     return g
+
+
+def cropped():
+    """Regions of images, turned over, beyond the image, of one sample and of images of one row, in an old operator set."""
+    g = Group(opset=11)
+    rois = g.feed(np.array([[0.1, 0.2, 0.8, 0.97], [-0.2, 0, 1.1, 1], [0.7, 0.83, 0.2, 0.1], [0, 0, 1, 1]], np.float32))
+    images = g.feed(np.array([0, 1, 1, 0], np.int32))
+    for shape in ((2, 3, 5, 6), (2, 1, 1, 4)):
+        x = g.feed(g.real(*shape))
+        for size in ((3, 4), (1, 3), (1, 1)):
+            for mode in ("bilinear", "nearest"):
+                g.add("CropAndResize", [x, rois, images, g.constant(size, np.int32)], mode=mode, extrapolation_value=7.0)
+    g.add("CropAndResize", [x, rois, images, g.constant([2, 2], np.int32)])
+    return g

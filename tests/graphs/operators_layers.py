@@ -78,6 +78,8 @@ def make_gates(b):
     if op == "GatedAdd":
         add(b, op, [b.fresh(F32, shape), b.fresh(F32, shape), b.fresh(F32, [batch, steps, 1])])
     elif op == "GatedRMSNorm":
+        if b.opset < 14 and steps == 0:
+            raise Unfit("no Reshape to no rows")
         inputs = [b.fresh(F32, shape), vector(b, b.rng.choice([size, heads * size])), b.fresh(F32, shape)]
         add(b, op, inputs, activation=b.rng.choice([None, "silu", "swish", "sigmoid"]), epsilon=b.rng.choice([None, 1e-2]))
     else:
@@ -325,7 +327,8 @@ def make_max_roi(b):
     rois = numpy.concatenate([b.random_array(I32, [count, 1], 0, n), corners, corners + sizes], 1)
     # Half a place, as which one it counts is up to the last bit.
     rois[:, 1:] = numpy.floor(rois[:, 1:]) + 0.25
-    b.add("MaxRoiPool", [x, b.leaf(rois.astype(F32))], pooled_shape=[b.rng.randint(1, 4) for _ in range(2)],
+    # Constant, as numbers in reverse order (a second data set) would not name images.
+    b.add("MaxRoiPool", [x, b.leaf(rois.astype(F32), constant=True)], pooled_shape=[b.rng.randint(1, 4) for _ in range(2)],
           spatial_scale=b.rng.choice([None, 0.5, 1.0]))
 
 
@@ -345,6 +348,17 @@ def make_of_devices(b):
         add(b, op, [x, b.fresh(F32, [size, n], constant=True), maybe(b, lambda: vector(b, n))])
     else:
         add(b, op, [b.fresh(F32, [batch, rows, 2]), b.fresh(F32, b.rng.choice([[batch, rows, 2], [rows, 2]]))])
+
+
+@contrib("CropAndResize")
+def make_crop(b):
+    x = b.fresh(F32, [b.rng.randint(1, 3), b.rng.randint(1, 3), b.rng.randint(1, 8), b.rng.randint(1, 8)])
+    count = b.rng.randint(1, 4)
+    # With mode nearest no sample lies half way between two places, and none on the border of the image.
+    rois = b.leaf(b.random_array(F32, [count, 4], -0.2, 1.2), constant=True)
+    images = b.leaf(b.random_array(I32, [count], 0, b.shape(x)[0]))
+    add(b, "CropAndResize", [x, rois, images, b.leaf(numpy.array([b.rng.randint(1, 6) for _ in range(2)], I32), constant=True)],
+        mode=b.rng.choice([None, "bilinear", "nearest"]), extrapolation_value=b.rng.choice([None, 1.5]))
 
 
 # --- What the first operator sets tried out ---

@@ -212,6 +212,92 @@ static void lower_unfold(struct lower *l)
     lower_done(l, 0, y);
 }
 
+/* --- Regions of images --- */
+
+/* Where the samples of each region lie along an axis, and which of them lie in the image. */
+struct samples {
+    struct value *places, *are_inside; /* [regions, count] */
+};
+
+/* From `begin` to `end`, parts of the axis, whose last place is `last`; one sample alone lies in the middle. */
+static struct samples samples_of(struct lower *l, struct value *begin, struct value *end,
+                                 struct value *last, struct value *count)
+{
+    struct value *zero = lower_number(l, 0.0f), *one = lower_number(l, 1.0f), *steps, *first,
+                 *scale;
+    struct value *ends[3] = {lower_cast(l, zero, DTYPE_I64), count, lower_cast(l, one, DTYPE_I64)};
+    struct samples s;
+
+    for (int i = 0; i < 3; i++)
+        ends[i] = scalar_of(l, ends[i]);
+    steps = lower_cast(l, lower_op(l, "Range", ends, 3), DTYPE_F32);
+    count = lower_two(l, "Sub", lower_cast(l, count, DTYPE_F32), one);
+    ends[0] = lower_two(l, "Greater", count, zero);
+    ends[1] = begin;
+    ends[2] = lower_two(l, "Mul", lower_two(l, "Add", begin, end), lower_number(l, 0.5f));
+    first = lower_two(l, "Mul", lower_op(l, "Where", ends, 3), last);
+    scale = lower_two(l, "Mul", lower_two(l, "Sub", end, begin), last);
+    scale = lower_two(l, "Div", scale, lower_two(l, "Max", count, one));
+    s.places = lower_two(l, "Add", first, lower_two(l, "Mul", steps, scale));
+    s.are_inside = lower_two(l, "And", lower_one(l, "Not", lower_two(l, "Less", s.places, zero)),
+                             lower_one(l, "Not", lower_two(l, "Greater", s.places, last)));
+    return s;
+}
+
+/* As GridSample counts them: from -1 to 1. */
+static struct value *grid_places(struct lower *l, struct value *places, struct value *last)
+{
+    bool is_nearest = strcmp(node_string(l->node, "mode", "bilinear"), "nearest") == 0;
+    struct value *one = lower_number(l, 1.0f);
+
+    if (is_nearest)
+        places = lower_one(l, "Floor", lower_two(l, "Add", places, lower_number(l, 0.5f)));
+    places = lower_two(l, "Mul", places, lower_number(l, 2.0f));
+    return lower_two(l, "Sub", lower_two(l, "Div", places, lower_two(l, "Max", last, one)), one);
+}
+
+static void lower_crop_and_resize(struct lower *l)
+{
+    enum { SIDES = 4 };
+    static const int64_t sizes[SIDES] = {1, 1, 1, 1}, before = 1, behind = 2, innermost = 3;
+    const char *mode = node_string(l->node, "mode", "bilinear");
+    struct value *x = lower_input(l, 0), *sides[SIDES], *grid[2], *inputs[3], *counts, *y;
+    struct samples samples[2];
+
+    if (strcmp(mode, "bilinear") != 0 && strcmp(mode, "nearest") != 0)
+        lower_refuse(l, "its mode is '%.40s', not bilinear or nearest", mode);
+    lower_split(l, lower_cast(l, lower_input(l, 1), DTYPE_F32), 1, sizes, SIDES, sides);
+    counts = lower_cast(l, lower_input(l, 3), DTYPE_I64);
+    for (int64_t i = 0; i < 2; i++) {
+        struct value *last = lower_cast(l, dim_of(l, x, 2 + i), DTYPE_F32);
+
+        last = lower_two(l, "Sub", last, lower_number(l, 1.0f));
+        samples[i] = samples_of(l, sides[i], sides[2 + i], last,
+                                lower_two(l, "Gather", counts, lower_list(l, &i, 1)));
+        grid[i] = lower_unsqueeze(l, grid_places(l, samples[i].places, last),
+                                  i == 0 ? &behind : &before, 1);
+        samples[i].are_inside =
+            lower_unsqueeze(l, samples[i].are_inside, i == 0 ? &behind : &before, 1);
+    }
+    for (int i = 0; i < 2; i++) /* as wide and as high as both */
+        inputs[i] =
+            lower_two(l, "Add", grid[1 - i], lower_two(l, "Mul", grid[i], lower_number(l, 0.0f)));
+    for (int i = 0; i < 2; i++)
+        inputs[i] = lower_unsqueeze(l, inputs[i], &innermost, 1);
+    grid[0] = lower_op(l, "Concat", inputs, 2);
+    lower_int(l, "axis", 3);
+    y = lower_two(l, "GridSample", lower_two(l, "Gather", x, lower_input(l, 2)),
+                  lower_two(l, "CastLike", grid[0], x));
+    lower_int(l, "align_corners", 1);
+    lower_string(l, "padding_mode", "border");
+    inputs[0] = lower_unsqueeze(
+        l, lower_two(l, "And", samples[0].are_inside, samples[1].are_inside), &before, 1);
+    inputs[1] = y;
+    inputs[2] = lower_two(l, "CastLike",
+                          lower_number(l, node_float(l->node, "extrapolation_value", 0.0f)), x);
+    lower_done(l, 0, lower_op(l, "Where", inputs, 3));
+}
+
 static struct value *slice_last(struct lower *l, struct value *x, int64_t begin, int64_t end)
 {
     int64_t axis = -1;
@@ -366,6 +452,8 @@ const struct lower_rule lower_contrib[] = {
      lower_complex_product},
     {MICROSOFT("ConvTransposeWithDynamicPads", "ConvTranspose"), 2, 4, 1,
      "auto_pad dilations group kernel_shape output_padding strides", lower_conv_transpose},
+    {MICROSOFT("CropAndResize", "Gather, GridSample, Where"), 4, 4, 1, "extrapolation_value mode",
+     lower_crop_and_resize},
     {MICROSOFT("ExpandDims", "Unsqueeze"), 2, 2, 1, "", lower_expand_dims},
     {MICROSOFT("GatherND", "GatherND"), 2, 2, 1, "", lower_gather_nd},
     {MICROSOFT("GemmFastGelu", "MatMul, Add, Gelu"), 2, 3, 1, "", lower_gemm_gelu},
