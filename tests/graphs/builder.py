@@ -331,8 +331,8 @@ class Builder:
                     return self.rng.random() < 0.05
         return True
 
-    def add(self, op, inputs, outputs=1, word=None, domain="", **attributes):
-        """Adds a node; its outputs' names, one alone where there is one."""
+    def add(self, op, inputs, outputs=1, word=None, domain="", fits=False, **attributes):
+        """Adds a node; its outputs' names, one alone where there is one. fits: however large its numbers are."""
         names = [self.name(word or "v") if o else "" for o in
                  (outputs if isinstance(outputs, list) else [True] * outputs)]
         attributes = {k: v for k, v in attributes.items() if v is not None}
@@ -344,7 +344,7 @@ class Builder:
         if not node.domain:
             self.cross_check(node, made)
         for array in made.values():
-            if not isinstance(array, numpy.ndarray) or not self.is_fit(array):
+            if not isinstance(array, numpy.ndarray) or not (fits or self.is_fit(array)):
                 raise Unfit("values")
         self.nodes.append(node)
         self.values.update(made)

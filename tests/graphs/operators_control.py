@@ -11,6 +11,7 @@ import operators_heavy  # noqa: F401
 import operators_layers  # noqa: F401
 import operators_learning  # noqa: F401
 import operators_packed  # noqa: F401
+import operators_patterns  # noqa: F401
 from builder import BOOL, F32, I64, Builder, Unfit, info, make_model, reads_of, seeded, type_of
 from operators import MAKERS, maker
 
