@@ -16,6 +16,28 @@ bool turns_all(void)
     return all && *all;
 }
 
+bool turns_slow(void)
+{
+    const char *slow = getenv("OPTRACE_TEST_SLOW");
+
+    return slow && *slow && !turns_all();
+}
+
+bool turns_third(size_t place)
+{
+    static uint64_t turn = UINT64_MAX;
+    const char *given = getenv("OPTRACE_TEST_TURN");
+
+    if (!turns_slow())
+        return true;
+    if (turn == UINT64_MAX) {
+        turn = (given ? strtoull(given, NULL, 10) : ot_clock_ns(CLOCK_REALTIME) / 1000) % 3;
+        printf("OPTRACE_TEST_TURN=%" PRIu64 "\n", turn);
+        fflush(stdout);
+    }
+    return place % 3 == turn;
+}
+
 bool turns_take(size_t turn, size_t way, size_t ways)
 {
     return turns_all() || turn % ways == way;
