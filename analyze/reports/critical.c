@@ -305,12 +305,13 @@ static int take(void *user, struct spans_answer *part)
 {
     struct path_report *all = user;
     const bool predicts = all->patterns->count > 0;
+    const int64_t until_ns = all->window.is_run ? all->window.end_ns : INT64_MAX;
     uint32_t *classes;
     int rc = -ENOMEM;
 
     if (part->basis.is_flat)
         return 0;
-    classes = predicts ? critical_what_if_classes(&all->what_if, part) : NULL;
+    classes = predicts ? critical_what_if_classes(&all->what_if, part, until_ns) : NULL;
     if (classes || !predicts)
         rc = critical_parts_add(all->parts, part, classes);
     free(classes);

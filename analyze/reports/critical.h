@@ -22,9 +22,10 @@ struct critical_what_if {
 /** Before the first part, and anew. Returns 0 or -ENOMEM. */
 int critical_what_if_begin(struct critical_what_if *what_if, const struct option_list *patterns,
                            const struct spans_answer *spans);
-/** The classes of a part's spans, for critical_parts_add(). The caller frees them. NULL without memory. */
+/** The classes of a part's spans, for critical_parts_add(). The caller frees them. NULL without memory. Calls that
+ *  begin until then are counted. */
 uint32_t *critical_what_if_classes(struct critical_what_if *what_if,
-                                   const struct spans_answer *part);
+                                   const struct spans_answer *part, int64_t until_ns);
 /** A step of the path. */
 void critical_what_if_step(struct critical_what_if *what_if, const struct critical_step *step);
 /** After the last part: how long the run would take, as facts and a note. Returns 0, REPORT_NOTHING when

@@ -95,7 +95,7 @@ int critical_what_if_begin(struct critical_what_if *what_if, const struct option
 }
 
 uint32_t *critical_what_if_classes(struct critical_what_if *what_if,
-                                   const struct spans_answer *part)
+                                   const struct spans_answer *part, int64_t until_ns)
 {
     uint32_t *classes = critical_path_classes(part, what_if->factors);
     uint32_t *matches = critical_path_classes(part, what_if->matches);
@@ -104,7 +104,8 @@ uint32_t *critical_what_if_classes(struct critical_what_if *what_if,
         const struct span *span = &part->spans.items[i];
 
         classes[i] = classes[i] * 2 + matches[i];
-        what_if->calls += what_if->matches[span->op] && span->frame != SPAN_FRAME_AGAIN;
+        what_if->calls += what_if->matches[span->op] && span->frame != SPAN_FRAME_AGAIN &&
+                          span->start_ns <= until_ns;
     }
     if (!matches) {
         free(classes);

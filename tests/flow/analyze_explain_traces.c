@@ -308,6 +308,33 @@ static void a_name_holds_memory_once(void **state)
     free(program);
 }
 
+/* Whatever else is read with a run, how many calls --what-if changes is of that run. */
+static void calls_behind_a_run_do_not_count(void **state)
+{
+    static const char trace[] =
+        "[{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"ProfilerStep#1\", \"pid\": 1, \"tid\": 1,"
+        " \"ts\": 0, \"dur\": 100},"
+        "{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 1, \"tid\": 1,"
+        " \"ts\": 10, \"dur\": 5, \"args\": {\"correlation\": 1}},"
+        "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"soon\", \"pid\": 0, \"tid\": 7,"
+        " \"ts\": 20, \"dur\": 5, \"args\": {\"correlation\": 1}},"
+        "{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 1, \"tid\": 1,"
+        " \"ts\": 30, \"dur\": 5, \"args\": {\"correlation\": 2}},"
+        "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"soon\", \"pid\": 0, \"tid\": 7,"
+        " \"ts\": 30000, \"dur\": 5, \"args\": {\"correlation\": 2}}]";
+    static const char *const arguments[] = {"--report=critical", "--what-if=soon=2", NULL};
+    char *directory = temp_create(), *program = place_program("analyze/profile_analyze");
+    cJSON *report;
+
+    write_trace(directory, "late.json", trace);
+    report = report_json_run(program, directory, "late.json", arguments);
+    assert_int_equal(
+        cJSON_GetObjectItem(cJSON_GetObjectItem(report, "what_if"), "call_count")->valueint, 1);
+    cJSON_Delete(report);
+    temp_destroy(&directory);
+    free(program);
+}
+
 static void streams_may_wait_for_each_other(void **state)
 {
     static const char *const none[3] = {NULL};
@@ -401,6 +428,7 @@ int main(void)
         cmocka_unit_test(labels_and_ops_may_lie_in_each_other),
         cmocka_unit_test(ops_may_overlap),
         cmocka_unit_test(a_name_holds_memory_once),
+        cmocka_unit_test(calls_behind_a_run_do_not_count),
         cmocka_unit_test(streams_may_wait_for_each_other),
         cmocka_unit_test(sessions_together),
         cmocka_unit_test(traces_of_other_tools),
