@@ -54,7 +54,7 @@ static bool is_possible(const struct kernel_conv *s, struct gemm_panels *panels)
             return false;
     return s->is_transposed && s->channels_last && s->groups == 1 && s->batch >= 1 &&
            s->channels >= 1 && s->filters >= 1 && s->activation.kind == KERNEL_IDENTITY &&
-           gemm_panels_init(panels, &product, &none);
+           gemm_panels_init_widest(panels, &product, &none);
 }
 
 static bool name_of(const struct kernel_conv *shape, char out_name[KERNEL_CONV_VERSION_BYTES])
@@ -76,14 +76,16 @@ void conv_added_list(const struct kernel_conv *shape, struct kernel_conv_version
         conv_versions_add_own(versions);
 }
 
-/* Faster than oneDNN's direct kernels, too, but for a few places: those read more weights than they multiply. */
+/* Faster than oneDNN's direct kernels, too, but for a few places: those read more weights than they multiply, and
+ * with AVX-512 oneDNN's do so faster for some more. */
 const char *conv_added_prefer(const struct kernel_conv *shape,
                               char out_name[KERNEL_CONV_VERSION_BYTES])
 {
-    enum { PLACES_MIN = 4 };
+    enum { PLACES_MIN = 4, WIDE_PLACES_MIN = 32 };
     const int64_t *out = shape->window.out;
+    int64_t least = kernel_best_level() >= KERNEL_LEVEL_AVX512 ? WIDE_PLACES_MIN : PLACES_MIN;
 
-    if (!name_of(shape, out_name) || shape->batch * out[0] * out[1] * out[2] < PLACES_MIN)
+    if (!name_of(shape, out_name) || shape->batch * out[0] * out[1] * out[2] < least)
         return NULL;
     return out_name;
 }

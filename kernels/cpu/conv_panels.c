@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Convolutions as products by weights in panels, without AVX-512: a row for each place of the window. Of small images
+ * Convolutions as products by weights in panels: a row for each place of the window. Without AVX-512 of small images
  * by weights of half precision, since to widen all weights first takes as long as to multiply them so few times; and
  * along lines, as those of audio: what a window sees lies together there, so that nothing is unrolled, and weights
- * that are read once for many places take less than oneDNN's kernels, which read them for each three.
+ * that are read once for many places take less than oneDNN's kernels, which read them for each three. With AVX-512
+ * short work along lines, with gaps in the window, too: oneDNN's kernels need milliseconds to write their code.
  */
 #include "kernels/cpu/conv_plan.h"
 
@@ -57,6 +58,23 @@ static bool is_along_line(const struct kernel_conv *s)
            line_of(w) < w->in[2] + w->pad_begin[2] + w->kernel[2];
 }
 
+static bool has_avx512(void)
+{
+    return kernel_best_level() >= KERNEL_LEVEL_AVX512;
+}
+
+/* The same with gaps in the window, for which what it sees is put together first. */
+static bool is_along_gaps(const struct kernel_conv *s)
+{
+    enum { UNROLLED_MAX = 1 << 18 }; /* elements */
+    struct kernel_conv dense = *s;
+
+    dense.window.dilation[2] = 1;
+    dense.window.kernel[2] = (s->window.kernel[2] - 1) * s->window.dilation[2] + 1;
+    return s->window.dilation[2] > 1 && s->window.kernel[2] > 1 && is_along_line(&dense) &&
+           s->batch * s->window.out[2] * s->window.kernel[2] * s->channels <= UNROLLED_MAX;
+}
+
 static int64_t places_of(const struct kernel_conv *s)
 {
     return s->batch * s->window.out[0] * s->window.out[1] * s->window.out[2];
@@ -75,13 +93,18 @@ static bool is_possible(const struct kernel_conv *s, bool has_residual, struct g
 {
     static const struct kernel_activation none;
     struct kernel_gemm product = product_of(s);
+    bool is_wide = s->types.weights == KERNEL_F32 && has_avx512();
+    const struct kernel_activation *activation = has_residual ? &none : &s->activation;
 
-    if (s->types.weights == KERNEL_F32 ? !is_along_line(s) : places_of(s) > PLACES_MAX)
+    if (s->types.weights == KERNEL_F32 ? !is_along_line(s) && !(is_wide && is_along_gaps(s))
+                                       : places_of(s) > PLACES_MAX)
         return false;
-    return !s->is_transposed && s->channels_last && s->groups == 1 && s->batch >= 1 &&
-           product.m >= 1 && product.n >= 1 && product.n * product.k >= WEIGHTS_MIN &&
-           s->activation.kind < KERNEL_UNARY_COUNT &&
-           gemm_panels_init(panels, &product, has_residual ? &none : &s->activation);
+    if (s->is_transposed || !s->channels_last || s->groups != 1 || s->batch < 1 || product.m < 1 ||
+        product.n < 1 || s->activation.kind >= KERNEL_UNARY_COUNT)
+        return false;
+    if (is_wide)
+        return gemm_panels_init_widest(panels, &product, activation);
+    return product.n * product.k >= WEIGHTS_MIN && gemm_panels_init(panels, &product, activation);
 }
 
 static const char *name_of(const struct kernel_conv *shape,
@@ -98,9 +121,11 @@ static const char *name_of(const struct kernel_conv *shape,
 /* Weights of f32: where those of oneDNN's kernels have parts of registers, or more than the caches hold. */
 static bool is_worth(const struct kernel_conv *s)
 {
-    enum { LANES = 8, LEAST_DEPTH = 128, MANY_WEIGHTS = 1 << 19 };
+    enum { LANES = 8, LEAST_DEPTH = 128, MANY_WEIGHTS = 1 << 19, SHORT_WORK = 1 << 21 };
     struct kernel_gemm product = product_of(s);
 
+    if (has_avx512()) /* run some thousand times, oneDNN's would be worth their code */
+        return s->batch * product.m * product.n * product.k <= SHORT_WORK && product.n >= LANES;
     return product.k >= LEAST_DEPTH && (s->channels % LANES != 0 || s->filters % LANES != 0 ||
                                         product.n * product.k >= MANY_WEIGHTS);
 }
@@ -142,6 +167,38 @@ static float *unroll_place(const struct kernel_conv *s, float *to, const float *
             memset(to, 0, bytes);
     }
     return to;
+}
+
+/* Four numbers at a time: there are too few in a tap for a call of memcpy(). */
+static void copy_tap(float *to, const float *x, int64_t count)
+{
+    typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
+    int64_t i = 0;
+
+    for (; i + 4 <= count; i += 4)
+        *(four *)(to + i) = *(const four *)(x + i);
+    for (; i < count; i++)
+        to[i] = x[i];
+}
+
+/* The same along lines. */
+static void unroll_lines(const struct kernel_conv *s, float *to, const float *x)
+{
+    const struct kernel_window *w = &s->window;
+    int64_t count = s->channels;
+
+    for (int64_t b = 0; b < s->batch; b++, x += w->in[2] * count) {
+        for (int64_t o = 0; o < w->out[2]; o++) {
+            int64_t at = o * w->stride[2] - w->pad_begin[2];
+
+            for (int64_t k = 0; k < w->kernel[2]; k++, at += w->dilation[2], to += count) {
+                if (at >= 0 && at < w->in[2])
+                    copy_tap(to, x + at * count, count);
+                else
+                    memset(to, 0, (size_t)count * sizeof(*to));
+            }
+        }
+    }
 }
 
 static void unroll(const struct kernel_conv *s, float *to, const float *x)
@@ -194,7 +251,10 @@ static int run(struct kernel_conv_plan *base, void *y, const void *x, void *work
     void *product = plan->has_residual ? (char *)workspace + plan->product_offset : y;
 
     if (plan->unrolls) {
-        unroll(&plan->shape, workspace, x);
+        if (is_along_gaps(&plan->shape))
+            unroll_lines(&plan->shape, workspace, x);
+        else
+            unroll(&plan->shape, workspace, x);
         x = workspace;
     }
     if (plan->is_line)

@@ -9,11 +9,11 @@
 #include "kernels/cpu/isa.h"
 
 enum {
-    DEPTH = 256,     /* rows of a panel at a time: 16 KiB of two registers of AVX2 */
+    DEPTH = 256,     /* rows of a panel at a time: 16 KiB of two registers of AVX2, 32 of AVX-512 */
     ROWS = 144,      /* of an item at most: 144 KiB of a at a time */
     GROUP = 4,       /* panels of an item */
     GRAIN = 1 << 17, /* products that are worth a second thread */
-    WIDTH_MAX = 16,
+    WIDTH_MAX = 32,
     LINE = 64,      /* bytes of the cache's */
     STEPS = 4,      /* rows of b that are worked on between two steps of pointers */
     BLOCK = 16,     /* rows of b that are turned at a time: a line of the cache */
@@ -302,16 +302,17 @@ static inline void multiply_items(const struct task *task, int64_t begin, int64_
 PANELS(portable)
 #if defined(__x86_64__)
 PANELS(avx2)
+PANELS(avx512)
 #endif
 
-bool gemm_panels_init(struct gemm_panels *panels, const struct kernel_gemm *shape,
-                      const struct kernel_activation *activation)
+bool gemm_panels_init_widest(struct gemm_panels *panels, const struct kernel_gemm *shape,
+                             const struct kernel_activation *activation)
 {
     enum kernel_level level = kernel_best_level();
     struct gemm_panels made;
     struct kernel_table table;
 
-    if (level >= KERNEL_LEVEL_AVX512 || activation->kind >= KERNEL_UNARY_COUNT)
+    if (activation->kind >= KERNEL_UNARY_COUNT)
         return false;
     kernel_table_init(&table, level);
     made = (struct gemm_panels){
@@ -329,16 +330,28 @@ bool gemm_panels_init(struct gemm_panels *panels, const struct kernel_gemm *shap
     if (activation->kind != KERNEL_IDENTITY)
         made.activate = table.unary_f32[activation->kind].fn;
 #if defined(__x86_64__)
-    if (level == KERNEL_LEVEL_AVX2) {
+    if (level == KERNEL_LEVEL_AVX2 ||
+        (level >= KERNEL_LEVEL_AVX512 && shape->n <= ISA_BYTES_avx2 / 2)) {
         made.width = ISA_BYTES_avx2 / 2;
         made.part = part_avx2;
         made.version = "panels:avx2";
+    } else if (level >= KERNEL_LEVEL_AVX512) {
+        made.width = ISA_BYTES_avx512 / 2;
+        made.part = part_avx512;
+        made.version = "panels:avx512";
     }
 #endif
     if (2 * made.n < made.width && made.k > LONG)
         return false;
     *panels = made;
     return true;
+}
+
+bool gemm_panels_init(struct gemm_panels *panels, const struct kernel_gemm *shape,
+                      const struct kernel_activation *activation)
+{
+    return kernel_best_level() < KERNEL_LEVEL_AVX512 &&
+           gemm_panels_init_widest(panels, shape, activation);
 }
 
 void gemm_panels_run(const struct gemm_panels *p, float *y, const float *a, const void *weights,

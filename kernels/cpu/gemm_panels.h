@@ -27,6 +27,10 @@ struct gemm_panels {
 bool gemm_panels_init(struct gemm_panels *panels, const struct kernel_gemm *shape,
                       const struct kernel_activation *activation);
 
+/** The same with AVX-512, too, for products that are made often and are small, or of which oneDNN has nothing. */
+bool gemm_panels_init_widest(struct gemm_panels *panels, const struct kernel_gemm *shape,
+                             const struct kernel_activation *activation);
+
 /** What the weights take in their type, and a bias of f32 behind them; multiples of 64. */
 size_t gemm_panels_weights_bytes(const struct gemm_panels *panels);
 size_t gemm_panels_bias_bytes(const struct gemm_panels *panels);

@@ -143,6 +143,34 @@ static void test_rows_in_pads(void **state)
     }
 }
 
+/* Windows along a line with gaps, some of which lie in the pads. With AVX-512 a kernel that needs no code written
+ * comes first, as for lines without gaps: networks of audio have a dozen shapes of them. */
+static void test_lines_with_gaps(void **state)
+{
+    static const struct sample lines[] = {
+        {"gaps", 32, 32, {1, 128}, {1, 3}, {1, 1}, {0, 3}, {0, 3}, true, RELU, false},
+        {"gaps, few", 8, 9, {1, 75}, {1, 3}, {1, 2}, {0, 5}, {0, 0}, false, NONE, false},
+        {"gaps, odd", 13, 40, {1, 30}, {1, 4}, {1, 1}, {0, 0}, {0, 9}, true, CLIP, false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+        struct kernel_conv shape = shape_of(&lines[i]);
+        struct kernel_window *w = &shape.window;
+        struct kernel_conv_versions versions;
+
+        w->dilation[2] = 3;
+        w->out[2] = (w->in[2] + w->pad_begin[2] + w->pad_end[2] - 3 * (w->kernel[2] - 1) - 1) /
+                        w->stride[2] +
+                    1;
+        check_all_versions(&lines[i], &shape);
+        assert_int_equal(kernel_conv_plan_list(&shape, lines[i].has_bias, false, false, &versions),
+                         0);
+        if (kernel_best_level() >= KERNEL_LEVEL_AVX512)
+            assert_memory_equal(versions.items[0].name, "panels:", strlen("panels:"));
+    }
+}
+
 /* Row-major images are unrolled where there is nothing better for those with channels last alone. */
 static void test_row_major_images_are_turned(void **state)
 {
@@ -248,6 +276,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_in_pads),
+        cmocka_unit_test(test_lines_with_gaps),
         cmocka_unit_test(test_row_major_images_are_turned),
         cmocka_unit_test(test_wrong_ones_are_not_made),
         cmocka_unit_test(test_usual_shapes_keep_theirs),
