@@ -71,7 +71,8 @@ int pass_fold_quantised(struct graph *graph, bool looks_up, struct diag *diag);
  *  shape, Cast to the same type, Concat and Sum of one, Pad by nothing, whole Slices, ... */
 int pass_drop_identities(struct graph *graph, struct diag *diag);
 
-/** Pow by a constant 2 becomes Mul, which is exact as well; FusedMatMul by weights MatMul. */
+/** Pow by a constant 2 becomes Mul, which is exact as well; FusedMatMul by weights MatMul; ConvTranspose by
+ *  weights whose strides are 1 a Conv. */
 int pass_simplify(struct graph *graph, struct diag *diag);
 
 /** Outer taps of a convolution that meet padding alone, wherever its window stands, go, with the pads that they

@@ -88,6 +88,110 @@ static int make_plain(struct graph *graph, struct node *fused)
     return 1;
 }
 
+/* --- Transposed convolutions that step by one --- */
+
+enum { SPATIAL = 3 };
+
+/* Element i of a list of whole numbers, `fallback` where there is none. */
+static int64_t nth(const struct node *node, const char *name, size_t i, int64_t fallback)
+{
+    size_t count;
+    const int64_t *list = node_ints(node, name, &count);
+
+    return i < count ? list[i] : fallback;
+}
+
+/* The pads of the convolution that reads the window from its end. False where they would be below 0, or
+ * the window steps further than to the next place. */
+static bool turned_pads(const struct node *node, int64_t *pads)
+{
+    const struct value *w = node->inputs[1];
+    size_t axes = (size_t)w->shape.rank - 2;
+
+    for (size_t i = 0; i < axes; i++) {
+        int64_t reach = (w->shape.dims[2 + i] - 1) * nth(node, "dilations", i, 1);
+
+        pads[i] = reach - nth(node, "pads", i, 0);
+        pads[axes + i] = reach - nth(node, "pads", axes + i, 0) + nth(node, "output_padding", i, 0);
+        if (nth(node, "strides", i, 1) != 1 || pads[i] < 0 || pads[axes + i] < 0)
+            return false;
+    }
+    return true;
+}
+
+/* It spreads over each place what a Conv gathers. */
+static bool is_conv(const struct node *node)
+{
+    const struct value *x = node_input(node, 0), *w = node_input(node, 1);
+    int64_t group = node_int(node, "group", 1), pads[2 * SPATIAL];
+
+    return strcmp(node->op_type, "ConvTranspose") == 0 && node->domain[0] == '\0' && x && w &&
+           w->data && x->dtype == DTYPE_F32 && w->dtype == DTYPE_F32 && node_output(node, 0) &&
+           x->shape.rank == w->shape.rank && w->shape.rank > 2 && w->shape.rank <= 2 + SPATIAL &&
+           shape_elements(&w->shape) > 0 && group > 0 && w->shape.dims[0] % group == 0 &&
+           strcmp(node_string(node, "auto_pad", "NOTSET"), "NOTSET") == 0 &&
+           !node_attribute(node, "output_shape") && turned_pads(node, pads);
+}
+
+/* From [channels, filters of a group, window] to [filters, channels of a group, window from its end]. */
+static struct value *turn_window(struct graph *graph, struct value *w, int64_t group)
+{
+    int64_t window = 1, filters = w->shape.dims[1], channels = w->shape.dims[0] / group;
+    struct shape shape = w->shape;
+    struct value *value;
+    const float *from;
+    float *data;
+
+    shape.dims[0] = filters * group;
+    shape.dims[1] = channels;
+    for (int i = 2; i < shape.rank; i++)
+        window *= shape.dims[i];
+    if (value_settle(w) < 0)
+        return NULL;
+    value = graph_add_value(graph, NULL, DTYPE_F32, &shape, NULL);
+    data = value ? graph_alloc_data((size_t)shape_bytes(&shape, DTYPE_F32)) : NULL;
+    if (!data)
+        return NULL;
+    from = w->data;
+    for (int64_t g = 0; g < group; g++)
+        for (int64_t c = 0; c < channels; c++)
+            for (int64_t f = 0; f < filters; f++, from += window)
+                for (int64_t k = 0; k < window; k++)
+                    data[((g * filters + f) * channels + c) * window + window - 1 - k] = from[k];
+    value_set_data(value, data);
+    return value;
+}
+
+static int set_window(struct node *conv, const struct node *transposed, const int64_t *pads)
+{
+    const struct value *w = transposed->inputs[1];
+    size_t axes = (size_t)w->shape.rank - 2;
+    int64_t dilations[SPATIAL];
+
+    for (size_t i = 0; i < axes; i++)
+        dilations[i] = nth(transposed, "dilations", i, 1);
+    if (node_set_ints(conv, "pads", pads, 2 * axes) < 0 ||
+        node_set_ints(conv, "dilations", dilations, axes) < 0 ||
+        node_set_ints(conv, "kernel_shape", w->shape.dims + 2, axes) < 0)
+        return -ENOMEM;
+    return node_set_int(conv, "group", node_int(transposed, "group", 1));
+}
+
+static int gather(struct graph *graph, struct node *transposed)
+{
+    struct value *w = turn_window(graph, transposed->inputs[1], node_int(transposed, "group", 1));
+    struct value *operands[] = {transposed->inputs[0], w, node_input(transposed, 2)}, *none = NULL;
+    struct node *conv =
+        w ? graph_add_node(graph, "Conv", "", transposed->name, operands, 3, &none, 1) : NULL;
+    int64_t pads[2 * SPATIAL];
+
+    if (!conv || !turned_pads(transposed, pads) || set_window(conv, transposed, pads) < 0 ||
+        (transposed->origin_count > 1 && node_add_origins(conv, transposed) < 0))
+        return -ENOMEM;
+    node_take_output(conv, 0, transposed->outputs[0]);
+    return 1;
+}
+
 int pass_simplify(struct graph *graph, struct diag *diag)
 {
     uint32_t count = graph->node_count;
@@ -97,6 +201,7 @@ int pass_simplify(struct graph *graph, struct diag *diag)
         struct node *node = graph->nodes[i];
         int rc = is_square(node)          ? multiply(graph, node)
                  : is_plain_product(node) ? make_plain(graph, node)
+                 : is_conv(node)          ? gather(graph, node)
                                           : 0;
 
         if (rc < 0)

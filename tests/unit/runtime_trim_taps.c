@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which taps of a convolution's window go, and that the numbers stay. */
+/* Which taps of a convolution's window go, which windows are turned, and that the numbers stay. */
 #include "runtime/passes/pass.h"
 #include "tests/support/check.h"
 #include "tests/support/graph_build.h"
@@ -12,13 +12,13 @@ static void infer(struct graph *graph)
         fail_msg("%s", diag.text);
 }
 
-/* How many convolutions lost taps; output 0 is as it was. */
-static int trim(struct graph *graph)
+/* How many nodes a pass changed; output 0 is as it was. */
+static int apply(struct graph *graph, int (*pass)(struct graph *graph, struct diag *diag))
 {
     struct diag diag = {0};
     struct shape shape = graph->outputs[0]->shape;
     float *before = build_evaluate(graph, 0, 7), *after;
-    int rc = pass_trim_taps(graph, &diag);
+    int rc = pass(graph, &diag);
 
     if (rc < 0 || graph_check(graph, &diag) < 0)
         fail_msg("%s", diag.text);
@@ -30,6 +30,11 @@ static int trim(struct graph *graph)
     free(before);
     free(after);
     return rc;
+}
+
+static int trim(struct graph *graph)
+{
+    return apply(graph, pass_trim_taps);
 }
 
 #define NINE "1,2,3,4,5,6,7,8,9"
@@ -103,12 +108,46 @@ static void weights_that_are_no_constants_stay(void **state)
     graph_destroy(&graph);
 }
 
+static void transposed_convolutions_by_one_are_turned(void **state)
+{
+    static const struct {
+        const char *x, *weights, *attributes;
+        bool is_turned;
+    } cases[] = {
+        {"1,4,4", "1,1,3,3=" NINE, "pads=[1,1,1,1]", true},
+        {"1,4,4", "1,1,3,3=" NINE, "", true},
+        {"1,4,3", "1,1,3,3=" NINE, "pads=[2,0,1,2] dilations=[1,2] output_padding=[0,1]", true},
+        {"3,5", "3,1,3=" NINE, "group=3 pads=[1,1]", true},
+        {"3,5", "3,1,3=" NINE, "", true},
+        {"1,5", "1,3,3=" NINE, "pads=[0,2]", true},
+        {"1,1,2,3", "1,1,1,3,3=" NINE, "pads=[0,1,1,0,1,1]", true},
+        {"1,4,4", "1,1,3,3=" NINE, "pads=[1,1,1,1] strides=[1,2]", false},
+        {"1,6,6", "1,1,3,3=" NINE, "pads=[3,1,1,1]", false},
+        {"1,4,4", "1,1,3,3=" NINE, "auto_pad='SAME_UPPER'", false},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct graph *graph = build_graph(13);
+        char text[128];
+
+        snprintf(text, sizeof(text), "x:f32 2,%s; w:f32 %s", cases[i].x, cases[i].weights);
+        build_node(graph, "ConvTranspose", text, cases[i].attributes, "y");
+        build_output(graph, "y");
+        infer(graph);
+        assert_int_equal(apply(graph, pass_simplify), cases[i].is_turned);
+        assert_string_equal(graph->nodes[0]->op_type,
+                            cases[i].is_turned ? "Conv" : "ConvTranspose");
+        graph_destroy(&graph);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(taps_that_meet_padding_alone_go),
         cmocka_unit_test(others_keep_the_weights),
         cmocka_unit_test(weights_that_are_no_constants_stay),
+        cmocka_unit_test(transposed_convolutions_by_one_are_turned),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
