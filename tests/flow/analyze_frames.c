@@ -361,10 +361,45 @@ static void streams_say_what_the_whole_says(void **state)
     }
 }
 
+/* Of a host that is ahead: a kernel 30 ms behind the end of its run, in a batch of its own. */
+static void what_a_run_launched_is_read_with_it(void **state)
+{
+    static const char trace[] =
+        "[{\"ph\": \"X\", \"cat\": \"user_annotation\", \"name\": \"ProfilerStep#1\", \"pid\": 1, \"tid\": 1,"
+        " \"ts\": 0, \"dur\": 100},"
+        "{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"pid\": 1, \"tid\": 1,"
+        " \"ts\": 10, \"dur\": 5, \"args\": {\"correlation\": 1}},"
+        "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"late\", \"pid\": 0, \"tid\": 7,"
+        " \"ts\": 30000, \"dur\": 5, \"args\": {\"correlation\": 1}}]";
+    static const char *const chosen[CHOICES] = {"", "", "", ""};
+    const struct fixture *fixture = *state;
+    char *path = temp_path(fixture->dir, "late.json"), sql[512];
+    const char *argv[] = {fixture->program, "--import", "late.json", "--into", "parts.db", NULL};
+    const struct child_options options = {.directory = fixture->dir};
+    struct child_result result;
+    FILE *file = fopen(path, "w");
+
+    assert_non_null(file);
+    assert_int_equal(fputs(trace, file) < 0, 0);
+    assert_int_equal(fclose(file), 0);
+    result = child_run(argv, &options);
+    assert_int_equal(result.status, 0);
+    child_result_deinit(&result);
+    free(path);
+    path = temp_path(fixture->dir, "parts.db");
+    snprintf(sql, sizeof(sql), "VACUUM INTO '%s/whole.db'", fixture->dir);
+    store_support_run(path, sql);
+    store_support_run(path, "DELETE FROM event_batch; INSERT INTO event_batch SELECT rowid, rowid,"
+                            " start_ns, start_ns + dur_ns, dur_ns, 1, 1, '[1,2]' FROM event");
+    compare(fixture, 0, "--report critical --format json", chosen, 0);
+    free(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(parts_say_what_the_whole_says, start, stop),
+        cmocka_unit_test_setup_teardown(what_a_run_launched_is_read_with_it, start, stop),
         cmocka_unit_test_setup_teardown(streams_say_what_the_whole_says, start, stop),
     };
 
