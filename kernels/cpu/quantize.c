@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Quantisation of f32 to 8 and 16 bits, and from these and int32 back: one scale for all, one for each place of
- * an axis. What is blocked and other types are the reference's. */
+ * an axis; and from 4 and 8 bits, a byte each, with a scale for each block, as weights have them. Other types and
+ * what becomes blocked are the reference's. */
 #include <string.h>
 
 #include "kernels/cpu/extreme.h"
@@ -173,17 +174,83 @@ ISA_BODY void dequantize_run(const struct quantisation *q, int64_t at, int64_t c
             name##_run(q, begin, count, at);                                                       \
             begin += count;                                                                        \
         }                                                                                          \
-    }                                                                                              \
-                                                                                                   \
-    void name##_##isa(void *y, const void *x, const void *scale, const void *zero,                 \
-                      const struct kernel_quantize *shape)                                         \
+    }
+
+/* Real and scale as above, whatever the strides of the scale. */
+static bool has_blocks(const struct kernel_quantize *s)
+{
+    enum kernel_dtype type = s->integer_type;
+
+    return s->real_type == KERNEL_F32 && s->scale_type == KERNEL_F32 && s->axis > 0 &&
+           s->inner > 0 && (s->scale_stride[2] == 0 || s->scale_stride[2] == 1) &&
+           (type == KERNEL_I4 || type == KERNEL_U4 || type == KERNEL_I8 || type == KERNEL_U8);
+}
+
+/* What has one scale, or follows its scales: a block of the last axis, or a place of another. */
+static int64_t lines_of(const struct kernel_quantize *s)
+{
+    return s->outer * (s->inner == 1 ? (s->axis + s->block - 1) / s->block : s->axis);
+}
+
+#define FROM_LINE(name, type)                                                                      \
+    if (s->inner > 1 && s->scale_stride[2] == 1)                                                   \
+        from_##name##_each(y, (const type *)q->x + from, count, q->scale + at,                     \
+                           q->zero ? (const type *)q->zero + at : NULL);                           \
+    else                                                                                           \
+        from_##name##_one(y, (const type *)q->x + from, count, q->scale[at],                       \
+                          q->zero ? (float)((const type *)q->zero)[at] : 0.0f);
+
+ISA_BODY void dequantize_line(const struct quantisation *q, int64_t line)
+{
+    const struct kernel_quantize *s = q->shape;
+    int64_t per_outer = lines_of(s) / s->outer, outer = line / per_outer, i = line % per_outer;
+    int64_t block = s->inner == 1 ? i : i / s->block;
+    int64_t first = s->inner == 1 ? i * s->block : i, left = s->axis - first;
+    int64_t count = s->inner > 1 ? s->inner : left < s->block ? left : s->block;
+    int64_t from = (outer * s->axis + first) * s->inner;
+    int64_t at = outer * s->scale_stride[0] + block * s->scale_stride[1];
+    float *y = (float *)q->y + from;
+
+    if (s->integer_type == KERNEL_U4 || s->integer_type == KERNEL_U8) {
+        FROM_LINE(u8, uint8_t)
+    } else {
+        FROM_LINE(i8, int8_t)
+    }
+}
+
+#define BLOCKS(isa)                                                                                \
+    ISA_TARGET_##isa static void blocks_##isa(void *argument, int64_t begin, int64_t end)          \
+    {                                                                                              \
+        for (; begin < end; begin++)                                                               \
+            dequantize_line(argument, begin);                                                      \
+    }
+
+#define ENTRIES(isa)                                                                               \
+    void quantize_##isa(void *y, const void *x, const void *scale, const void *zero,               \
+                        const struct kernel_quantize *shape)                                       \
     {                                                                                              \
         struct quantisation q = {y, x, scale, zero, shape};                                        \
                                                                                                    \
-        if (fits(shape) && name##_takes(shape->integer_type) && shape->precision == KERNEL_F32)    \
-            team_for(shape->outer * shape->axis * shape->inner, GRAIN, name##_part_##isa, &q);     \
+        if (fits(shape) && quantize_takes(shape->integer_type) && shape->precision == KERNEL_F32)  \
+            team_for(shape->outer * shape->axis * shape->inner, GRAIN, quantize_part_##isa, &q);   \
         else                                                                                       \
-            name##_ref(y, x, scale, zero, shape);                                                  \
+            quantize_ref(y, x, scale, zero, shape);                                                \
+    }                                                                                              \
+                                                                                                   \
+    void dequantize_##isa(void *y, const void *x, const void *scale, const void *zero,             \
+                          const struct kernel_quantize *shape)                                     \
+    {                                                                                              \
+        int64_t count = shape->outer * shape->axis * shape->inner;                                 \
+        struct quantisation q = {y, x, scale, zero, shape};                                        \
+                                                                                                   \
+        if (fits(shape) && dequantize_takes(shape->integer_type) &&                                \
+            shape->precision == KERNEL_F32)                                                        \
+            team_for(count, GRAIN, dequantize_part_##isa, &q);                                     \
+        else if (has_blocks(shape) && count > 0)                                                   \
+            team_for(lines_of(shape), GRAIN / (count / lines_of(shape) + 1) + 1, blocks_##isa,     \
+                     &q);                                                                          \
+        else                                                                                       \
+            dequantize_ref(y, x, scale, zero, shape);                                              \
     }
 
 /* Dynamic */
@@ -239,6 +306,6 @@ ISA_BODY struct range range_of(const float *x, size_t count)
         quantize_##isa(y, x, scale, zero, &shape);                                                 \
     }
 
-#define ALL(isa) PART(quantize, isa) PART(dequantize, isa) DYNAMIC(isa)
+#define ALL(isa) PART(quantize, isa) PART(dequantize, isa) BLOCKS(isa) ENTRIES(isa) DYNAMIC(isa)
 
 ISA_VERSIONS(ALL)

@@ -81,6 +81,43 @@ static void check_quantize_exact(struct test *test, const struct kernel_table *t
     test_compare_bytes(test, got_back, want_back, count * sizeof(float));
 }
 
+/* Weights of 4 and 8 bits with a scale for each block of an axis, of each place beside it. */
+static void check_dequantize_blocks(struct test *test, const struct kernel_table *table)
+{
+    static const enum kernel_dtype types[] = {KERNEL_I4, KERNEL_U4, KERNEL_I8, KERNEL_U8};
+    int kind = (int)test_range(test, 0, 3);
+    struct kernel_quantize s = {.real_type = KERNEL_F32,
+                                .scale_type = KERNEL_F32,
+                                .precision = KERNEL_F32,
+                                .integer_type = types[kind],
+                                .outer = test_range(test, 0, 3),
+                                .axis = test_range(test, 1, 90),
+                                .inner = test_chance(test, 2) ? 1 : test_range(test, 1, 70),
+                                .block = test_range(test, 1, 33)};
+    int64_t blocks = (s.axis + s.block - 1) / s.block;
+    size_t count = (size_t)(s.outer * s.axis * s.inner);
+    size_t scales = (size_t)(s.outer * blocks * s.inner);
+    float *scale = test_input(test, scales);
+    uint8_t *x = test_input_bytes(test, count), *zero = test_input_bytes(test, scales);
+    float *want = test_output(test, count * sizeof(*want));
+    float *got = test_output(test, count * sizeof(*got));
+
+    s.scale_stride[0] = blocks * s.inner;
+    s.scale_stride[1] = s.inner;
+    s.scale_stride[2] = 1;
+    test_describe(test, "%lldx%lldx%lld of type %d in blocks of %lld", (long long)s.outer,
+                  (long long)s.axis, (long long)s.inner, (int)s.integer_type, (long long)s.block);
+    for (size_t i = 0; kind < 2 && i < count; i++)
+        x[i] = (uint8_t)(kind == 0 ? x[i] % 16 - 8 : x[i] % 16);
+    for (size_t i = 0; kind < 2 && i < scales; i++)
+        zero[i] = (uint8_t)(kind == 0 ? zero[i] % 16 - 8 : zero[i] % 16);
+    if (test_chance(test, 3))
+        zero = NULL;
+    TEST_RUN(test, TEST_REF, dequantize_ref(want, x, scale, zero, &s));
+    TEST_RUN(test, TEST_NEW, table->dequantize.fn(got, x, scale, zero, &s));
+    test_compare_bytes(test, got, want, count * sizeof(*got));
+}
+
 static void check_quantize_dynamic(struct test *test, const struct kernel_table *table)
 {
     size_t count = (size_t)test_range(test, 0, 200);
@@ -156,6 +193,7 @@ const struct test_op test_ops_quantize[] = {
     {"cast_small", check_cast_small, offsetof(struct kernel_table, cast_small)},
     {"quantize", check_quantize, offsetof(struct kernel_table, quantize)},
     {"quantize_exact", check_quantize_exact, offsetof(struct kernel_table, quantize)},
+    {"dequantize_blocks", check_dequantize_blocks, offsetof(struct kernel_table, dequantize)},
     {"lookup", check_lookup, offsetof(struct kernel_table, lookup)},
     {"quantize_dynamic", check_quantize_dynamic, offsetof(struct kernel_table, quantize_dynamic)},
 };
