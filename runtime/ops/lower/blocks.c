@@ -22,14 +22,10 @@ static bool is_constant(const struct value *value, enum dtype dtype, int64_t cou
     return value && value->data && value->dtype == dtype && shape_elements(&value->shape) == count;
 }
 
-/* A product of input 0 with the transposed rows. */
-static void finish_product(struct lower *l, struct value *rows, struct value *bias)
+static void finish_product(struct lower *l, struct value *weights, struct value *bias)
 {
-    static const int64_t swap[] = {1, 0};
-    struct value *y, *weights = lower_one(l, "Transpose", rows);
+    struct value *y = lower_two(l, "MatMul", lower_input(l, 0), weights);
 
-    lower_ints(l, "perm", swap, 2);
-    y = lower_two(l, "MatMul", lower_input(l, 0), weights);
     lower_done(l, 0, bias ? lower_two(l, "Add", y, bias) : y);
 }
 
@@ -56,13 +52,14 @@ static float zero_of(const struct blocks *b, int64_t row, int64_t block)
     return (float)element_get(b->zeros->data, b->zeros->dtype, row * b->count + block);
 }
 
-static void widen_row(float *y, const struct blocks *b, int64_t row)
+/* Columns [begin, end) of a row. */
+static void widen_row(float *y, const struct blocks *b, int64_t row, int64_t begin, int64_t end)
 {
     const uint8_t *quanta = b->quanta + row * b->count * (b->size * b->bits / 8);
     float scale = 0.0f, zero = 0.0f;
     int64_t last = -1;
 
-    for (int64_t i = 0; i < b->columns; i++) {
+    for (int64_t i = begin; i < end; i++) {
         int64_t block = b->order ? b->order[i] : i >> b->size_bits;
 
         if (block != last) {
@@ -70,7 +67,44 @@ static void widen_row(float *y, const struct blocks *b, int64_t row)
             zero = zero_of(b, row, block);
             last = block;
         }
-        y[i] = scale * ((float)quantum_at(quanta, b->bits, i) - zero);
+        y[i - begin] = scale * ((float)quantum_at(quanta, b->bits, i) - zero);
+    }
+}
+
+/* The same of four bits where a block is in a row, from an even column on: of all its numbers there are 16. */
+static void widen_fours(float *y, const struct blocks *b, int64_t row, int64_t begin, int64_t end)
+{
+    const uint8_t *quanta = b->quanta + (row * b->count * b->size + begin) / 2;
+    int64_t block = begin >> b->size_bits;
+    float scale = (float)element_get(b->scales->data, b->scales->dtype, row * b->count + block);
+    float zero = zero_of(b, row, block), numbers[16];
+
+    for (int i = 0; i < 16; i++)
+        numbers[i] = scale * ((float)i - zero);
+    for (int64_t i = 0; i < end - begin; i++)
+        y[i] = numbers[quanta[i / 2] >> (i % 2 * 4) & 15];
+}
+
+/* All rows as columns, as a product wants them: some of both at a time, so that what is read and what is written
+ * stays in the caches. */
+static void widen_turned(float *y, const struct blocks *b)
+{
+    enum { SIDE = 16 };
+    bool is_fours = b->bits == 4 && !b->order;
+    float part[SIDE][SIDE];
+
+    for (int64_t row = 0; row < b->rows; row += SIDE) {
+        int64_t rows = b->rows - row < SIDE ? b->rows - row : SIDE;
+
+        for (int64_t begin = 0; begin < b->columns; begin += SIDE) {
+            int64_t end = begin + SIDE < b->columns ? begin + SIDE : b->columns;
+
+            for (int64_t r = 0; r < rows; r++)
+                (is_fours ? widen_fours : widen_row)(part[r], b, row + r, begin, end);
+            for (int64_t i = begin; i < end; i++)
+                for (int64_t r = 0; r < rows; r++)
+                    y[i * b->rows + row + r] = part[r][i - begin];
+        }
     }
 }
 
@@ -126,7 +160,7 @@ static bool read_blocks(struct lower *l, struct blocks *b)
 static void lower_nbits(struct lower *l)
 {
     struct blocks b = {0};
-    struct value *rows;
+    struct value *weights;
     float *data;
 
     if (node_int(l->node, "weight_prepacked", 0) != 0)
@@ -135,12 +169,12 @@ static void lower_nbits(struct lower *l)
         lower_refuse(l, "its weights are not constant blocks of 2, 4 or 8 bits with their scales");
     if (l->rc < 0)
         return;
-    data = lower_data(l, DTYPE_F32, &(struct shape){2, {b.rows, b.columns}}, &rows);
-    for (int64_t row = 0; data && row < b.rows; row++)
-        widen_row(data + row * b.columns, &b, row);
+    data = lower_data(l, DTYPE_F32, &(struct shape){2, {b.columns, b.rows}}, &weights);
+    if (data)
+        widen_turned(data, &b);
     if (b.scales->dtype != DTYPE_F32)
-        rows = lower_cast(l, rows, b.scales->dtype);
-    finish_product(l, rows, lower_input(l, 5));
+        weights = lower_cast(l, weights, b.scales->dtype);
+    finish_product(l, weights, lower_input(l, 5));
 }
 
 /* --- MatMulBnb4 --- */
@@ -158,6 +192,7 @@ static const float bnb4_numbers[2][16] = {
 
 static void lower_bnb4(struct lower *l)
 {
+    static const int64_t swap[] = {1, 0};
     int64_t columns = node_int(l->node, "K", 0), rows = node_int(l->node, "N", 0);
     int64_t size = node_int(l->node, "block_size", 0), kind = node_int(l->node, "quant_type", -1);
     const struct value *quanta = lower_input(l, 1), *largest = lower_input(l, 2);
@@ -186,6 +221,8 @@ static void lower_bnb4(struct lower *l)
     }
     if (largest->dtype != DTYPE_F32)
         weights = lower_cast(l, weights, largest->dtype);
+    weights = lower_one(l, "Transpose", weights);
+    lower_ints(l, "perm", swap, 2);
     finish_product(l, weights, NULL);
 }
 
