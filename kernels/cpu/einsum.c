@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Einsum of two f32 operands as matrix products: y's innermost axis and its neighbours are the
  * columns, an axis that only the other operand has the rows, what is summed the depth; every other
- * axis counts products. What does not come out so is the reference's. */
-#include <string.h>
+ * axis counts products. What does not come out so are the loops of einsum_loops.c. */
+#include "kernels/cpu/einsum_loops.h"
 
-#include "kernels/kernels.h"
+#include <string.h>
 
 /* Axes that are one run of an operand and of y. */
 struct run {
@@ -165,7 +165,7 @@ static bool make_plan(const struct kernel_einsum *s, struct plan *p)
         if (make_plan(shape, &p))                                                                  \
             gemm_f32_##isa(y, operands[p.rows], operands[p.columns], NULL, &p.gemm);               \
         else                                                                                       \
-            einsum_ref(y, operands, shape);                                                        \
+            einsum_loops_##isa(y, operands, shape);                                                \
     }
 
 #if defined(__x86_64__)

@@ -251,6 +251,62 @@ static void check_einsum_reals(struct test *test, const struct kernel_table *tab
                       (double)want[i]);
 }
 
+/* One to three operands of types whose sums are exact; some have an axis twice. */
+static void check_einsum_types(struct test *test, const struct kernel_table *table)
+{
+    static const enum kernel_dtype types[] = {KERNEL_F32, KERNEL_F64, KERNEL_I32, KERNEL_I64,
+                                              KERNEL_I8};
+    struct kernel_einsum s = {.dtype = types[test_range(test, 0, 4)],
+                              .operands = (int)test_range(test, 1, 3),
+                              .kept = (int)test_range(test, 0, 3),
+                              .summed = (int)test_range(test, 0, 2)};
+    int axes = s.kept + s.summed, wide = axes > 0 ? (int)test_range(test, 0, axes - 1) : 0;
+    size_t bytes = kernel_dtype_bytes(s.dtype);
+    const void *x[3] = {NULL};
+    int64_t count = 1;
+    void *want, *got;
+
+    for (int i = 0; i < axes; i++) {
+        s.dims[i] = test_range(test, 1, i == wide ? 600 : 5);
+        count *= i < s.kept ? s.dims[i] : 1;
+    }
+    for (int k = 0; k < s.operands; k++) {
+        bool is_reversed = test_chance(test, 3);
+        int64_t size = 1, room = 1;
+        float *numbers;
+        void *data;
+
+        for (int i = 0; i < axes; i++) {
+            int axis = is_reversed ? i : axes - 1 - i;
+
+            if (test_chance(test, 4))
+                continue; /* not its axis */
+            s.strides[k][axis] = size + test_chance(test, 6);
+            room += (s.dims[axis] - 1) * s.strides[k][axis];
+            size *= s.dims[axis] + 1;
+        }
+        numbers = test_input(test, (size_t)room);
+        for (int64_t i = 0; i < room; i++)
+            numbers[i] = (float)test_range(test, -9, 9);
+        data = test_output(test, (size_t)room * bytes);
+        cast_ref(data, s.dtype, numbers, KERNEL_F32, (size_t)room);
+        x[k] = data;
+    }
+    test_describe(test, "%d operands of type %d, %d kept, %d summed, %lld elements", s.operands,
+                  (int)s.dtype, s.kept, s.summed, (long long)count);
+    want = test_output(test, (size_t)count * bytes);
+    got = test_output(test, (size_t)count * bytes);
+    TEST_RUN(test, TEST_REF, einsum_ref(want, x, &s));
+    TEST_RUN(test, TEST_NEW, table->einsum.fn(got, x, &s));
+    for (int64_t i = 0; s.dtype == KERNEL_F32 && i < count; i++) /* of either sign */
+        if (((float *)got)[i] == 0 && ((float *)want)[i] == 0)
+            ((float *)got)[i] = ((float *)want)[i];
+    for (int64_t i = 0; s.dtype == KERNEL_F64 && i < count; i++)
+        if (((double *)got)[i] == 0 && ((double *)want)[i] == 0)
+            ((double *)got)[i] = ((double *)want)[i];
+    test_compare_bytes(test, got, want, (size_t)count * bytes);
+}
+
 /* Of a product of two triangles, whose rows are exchanged now and then, it is known. */
 static void check_determinant(struct test *test, const struct kernel_table *table)
 {
@@ -339,6 +395,7 @@ const struct test_op test_ops_product[] = {
     {"determinant", check_determinant, offsetof(struct kernel_table, determinant)},
     {"product", check_product, offsetof(struct kernel_table, product)},
     {"einsum", check_einsum, offsetof(struct kernel_table, einsum)},
+    {"einsum_types", check_einsum_types, offsetof(struct kernel_table, einsum)},
     {"einsum_reals", check_einsum_reals, offsetof(struct kernel_table, einsum)},
 };
 const size_t test_ops_product_count = sizeof(test_ops_product) / sizeof(test_ops_product[0]);
