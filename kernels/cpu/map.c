@@ -3,6 +3,7 @@
  * reference's. */
 #include "kernels/cpu/functions.h"
 #include "kernels/cpu/isa.h"
+#include "kernels/cpu/map_whole.h"
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
 
@@ -86,6 +87,8 @@ enum { BLOCK = 512 };
         struct map infinite = {y, x, args->a != 0.0 ? INFINITY : NAN,                              \
                                args->b != 0.0 ? -INFINITY : NAN};                                  \
                                                                                                    \
+        if (map_whole_##isa(y, x, count, args))                                                    \
+            return;                                                                                \
         if (args->op == MAP_NOT)                                                                   \
             team_for((int64_t)count, GRAIN, not_part_##isa, &m);                                   \
         else if (args->op == MAP_BIT_NOT)                                                          \
