@@ -202,6 +202,46 @@ class Boxes(torch.nn.Module):
         return torch.cat([(sides * torch.arange(self.BINS).view(1, 1, -1, 1)).sum(2), kinds.sigmoid()], 1)
 
 
+class Vocoder(torch.nn.Module):
+    """As HiFi-GAN has it: steps to more samples whose windows overlap, each with blocks along the line whose windows have gaps."""
+
+    def __init__(self, width=64):
+        super().__init__()
+        self.first, self.last = torch.nn.Conv1d(40, width, 7, padding=3), torch.nn.Conv1d(width >> 3, 1, 7, padding=3)
+        sizes = ((8, 4), (8, 4), (4, 2))
+        self.steps = torch.nn.ModuleList(torch.nn.ConvTranspose1d(width >> i, width >> (i + 1), size, stride, (size - stride) // 2)
+                                         for i, (size, stride) in enumerate(sizes))
+        self.blocks = torch.nn.ModuleList(torch.nn.ModuleList(torch.nn.Conv1d(width >> (i + 1), width >> (i + 1), 3, dilation=gap, padding=gap)
+                                                              for gap in (1, 3, 5)) for i in range(len(sizes)))
+
+    def forward(self, x):
+        act = lambda y: torch.nn.functional.leaky_relu(y, 0.1)
+        x = self.first(x)
+        for step, block in zip(self.steps, self.blocks):
+            x = step(act(x))
+            for part in block:
+                x = x + part(act(x))
+        return torch.tanh(self.last(act(x)))
+
+
+class Masks(torch.nn.Module):
+    """As SAM's decoder has it: tokens and an image look at each other, and each token is a mask over the image, four times as large."""
+
+    def __init__(self, width=64, tokens=5):
+        super().__init__()
+        look = lambda: torch.nn.MultiheadAttention(width, 4, batch_first=True)
+        self.there, self.back, self.tokens = look(), look(), torch.nn.Parameter(torch.randn(1, tokens, width))
+        self.up = torch.nn.Sequential(torch.nn.ConvTranspose2d(width, 16, 2, 2), torch.nn.GELU(), torch.nn.ConvTranspose2d(16, 8, 2, 2), torch.nn.GELU())
+        self.weights = torch.nn.Linear(width, 8)
+
+    def forward(self, x):
+        image, tokens = x.flatten(2).transpose(1, 2), self.tokens.expand(x.shape[0], -1, -1)
+        tokens = tokens + self.there(tokens, image, image)[0]
+        image = image + self.back(image, tokens, tokens)[0]
+        large = self.up(image.transpose(1, 2).reshape(x.shape))
+        return self.weights(tokens) @ large.flatten(2)
+
+
 LAYERS, HEADS = 2, 4
 
 
@@ -304,6 +344,8 @@ MODELS = {
     "gru": lambda: exported(lambda: Recurrent("GRU"), [sequence(2, 7, 16)], 17, old=True),
     "rnn": lambda: exported(lambda: Recurrent("RNN"), [sequence(2, 7, 16)], 17, old=True),
     "u-net": lambda: exported(UNet, [image(32)]), "u-net-traced": lambda: exported(UNet, [image(32)], 16, old=True),
+    "vocoder": lambda: exported(Vocoder, [sequence(1, 40, 32)]), "masks": lambda: exported(Masks, [sequence(1, 64, 16, 16)]),
+    "qwen3": language("Qwen3Config", "Qwen3ForCausalLM", num_key_value_heads=2, head_dim=8, use_cache=False),
     "temporal": lambda: exported(Temporal, [sequence(1, 8, 40)]), "spectrum": lambda: exported(Spectrum, [sound(512)], 18, old=False),
     "diffusion": lambda: exported(diffusion, [sequence(1, 4, 16, 16), torch.tensor([7]), sequence(1, 6, 16)], 20, lambda m, *x: m(*x, return_dict=False)[0]),
     "coder": lambda: exported(coder, [image(16)], 20, lambda m, x: m.decode(m.encode(x, return_dict=False)[0].mode(), return_dict=False)[0]),
