@@ -166,6 +166,9 @@ def element_wise(m):
         Case("f32, 256x1024", "Celu", [a]),
         Case("f32, 256x1024", "Asin", [a]),
         Case("f32, 256x1024", "Atan", [a]),
+        Case("f32, 256x1024", "Tanh", [a]),
+        Case("f32, 256x1024", "Sigmoid", [a]),
+        Case("f32, 256x1024, tanh", "Gelu", [a], {"approximate": "tanh"}),
     ]
 
 
