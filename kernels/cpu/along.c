@@ -5,6 +5,7 @@
 #include "kernels/cpu/extreme.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/math.h"
+#include "kernels/cpu/math_f64.h"
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
 
@@ -14,6 +15,9 @@
 enum {
     GRAIN = 1 << 14, /* elements that are worth a second thread */
     COLUMNS = 1024,  /* at a time */
+    SHORT = 64,      /* elements of a row, at most, of which many are computed side by side */
+    ROWS = 64,
+    PART = 32,
 };
 
 struct lines {
@@ -52,6 +56,128 @@ ISA_BODY void log_softmax_part(const struct lines *p, int64_t begin, int64_t end
             for (int64_t i = first; i < last; i++)
                 y[i] = (x[i] - largest) - logarithm;
         }
+    }
+}
+
+/* `columns` neighbours on the inner axes. The logarithm is of a sum from 1 to the length of the axis, MATH_BELOW times as
+ * small, and what it lacks of the truth is as much. Where something is not finite the reference does it. */
+ISA_BODY bool log_softmax_columns(float *y, const float *x, int64_t axis, int64_t inner,
+                                  int64_t columns)
+{
+    float largest[COLUMNS], sums[COLUMNS], parts[COLUMNS], least = math_least();
+    int odd = 0;
+
+    for (int64_t i = 0; i < columns; i++) {
+        largest[i] = x[i];
+        sums[i] = 0.0f;
+    }
+    for (int64_t k = 1; k < axis; k++)
+        for (int64_t i = 0; i < columns; i++)
+            largest[i] = x[k * inner + i] > largest[i] ? x[k * inner + i] : largest[i];
+    for (int64_t first = 0; first < axis;
+         first += PART) { /* small sums, so that little is rounded off */
+        for (int64_t i = 0; i < columns; i++)
+            parts[i] = 0.0f;
+        for (int64_t k = first; k < axis && k < first + PART; k++)
+            for (int64_t i = 0; i < columns; i++)
+                parts[i] += math_exp_below(x[k * inner + i] - largest[i], least);
+        for (int64_t i = 0; i < columns; i++)
+            sums[i] += parts[i];
+    }
+#pragma omp simd reduction(| : odd)
+    for (int64_t i = 0; i < columns; i++) {
+        odd |= !(fabsf(largest[i]) <= 0x1.fffffep+127f) | (sums[i] != sums[i]);
+        sums[i] = math_log(sums[i] * MATH_BELOW);
+    }
+    for (int64_t k = 0; !odd && k < axis; k++)
+        for (int64_t i = 0; i < columns; i++)
+            y[k * inner + i] = (x[k * inner + i] - largest[i]) - sums[i];
+    return !odd;
+}
+
+/* Rows that hardly fill a register, as columns of a block of them. */
+ISA_BODY bool log_softmax_short(float *y, const float *x, int64_t rows, int64_t axis)
+{
+    float block[SHORT * ROWS];
+
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t i = 0; i < axis; i++)
+            block[i * ROWS + r] = x[r * axis + i];
+    if (!log_softmax_columns(block, block, axis, ROWS, rows))
+        return false;
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t i = 0; i < axis; i++)
+            y[r * axis + i] = block[i * ROWS + r];
+    return true;
+}
+
+static void log_softmax_ref(const struct lines *p, int64_t at, int64_t rows)
+{
+    struct kernel_along some = *p->shape;
+
+    some.outer = rows;
+    along_ref((float *)p->y + at, (const float *)p->x + at, &some);
+}
+
+ISA_BODY void log_softmax_blocks(const struct lines *p, int64_t begin, int64_t end)
+{
+    int64_t axis = p->shape->axis, inner = p->shape->inner;
+
+    for (; inner == 1 && begin < end; begin += ROWS) {
+        int64_t rows = end - begin < ROWS ? end - begin : ROWS, at = begin * axis;
+
+        if (!log_softmax_short((float *)p->y + at, (const float *)p->x + at, rows, axis))
+            log_softmax_ref(p, at, rows);
+    }
+    for (; begin < end; begin++) {
+        int64_t at = begin * axis * inner;
+        bool is_done = true;
+
+        for (int64_t j = 0; is_done && j < inner; j += COLUMNS)
+            is_done = log_softmax_columns((float *)p->y + at + j, (const float *)p->x + at + j,
+                                          axis, inner, inner - j < COLUMNS ? inner - j : COLUMNS);
+        if (!is_done)
+            log_softmax_ref(p, at, 1);
+    }
+}
+
+/* --- Softmax of f64. --- */
+
+/* False where the largest is not finite: that is the reference's. */
+ISA_BODY bool softmax_f64_line(double *y, const double *x, int64_t count)
+{
+    double largest = -(double)INFINITY, sum = 0.0;
+
+#pragma omp simd reduction(max : largest)
+    for (int64_t i = 0; i < count; i++)
+        largest = x[i] > largest ? x[i] : largest;
+    if (!isfinite(largest))
+        return false;
+#pragma omp simd reduction(+ : sum)
+    for (int64_t i = 0; i < count; i++) {
+        double e = math_f64_exp_below(x[i] - largest);
+
+        sum += e;
+        y[i] = e;
+    }
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++)
+        y[i] /= sum;
+    return true;
+}
+
+ISA_BODY void softmax_f64_part(const struct lines *p, int64_t begin, int64_t end)
+{
+    int64_t count = p->shape->axis;
+
+    for (; begin < end; begin++) {
+        double *y = (double *)p->y + begin * count;
+        const double *x = (const double *)p->x + begin * count;
+        struct kernel_along one = *p->shape;
+
+        one.outer = 1;
+        if (!softmax_f64_line(y, x, count))
+            along_ref(y, x, &one);
     }
 }
 
@@ -227,8 +353,9 @@ static bool has_loop(const struct kernel_along *s)
     if (is_run(s))
         return is_wide || s->dtype == KERNEL_F32 || s->dtype == KERNEL_I32 ||
                s->dtype == KERNEL_U32;
-    return s->dtype == KERNEL_F32 && s->op != ALONG_SOFTMAX &&
-           (s->op != ALONG_LOG_SOFTMAX || s->inner == 1);
+    if (s->op == ALONG_SOFTMAX)
+        return s->dtype == KERNEL_F64 && s->inner == 1;
+    return s->dtype == KERNEL_F32;
 }
 
 #define RUN_AT(name, type)                                                                         \
@@ -287,6 +414,18 @@ ISA_BODY void along_part(const struct lines *p, int64_t begin, int64_t end)
         log_softmax_part(argument, begin, end);                                                    \
     }                                                                                              \
                                                                                                    \
+    ISA_TARGET_##isa static void log_softmax_blocks_##isa(void *argument, int64_t begin,           \
+                                                          int64_t end)                             \
+    {                                                                                              \
+        log_softmax_blocks(argument, begin, end);                                                  \
+    }                                                                                              \
+                                                                                                   \
+    ISA_TARGET_##isa static void softmax_f64_part_##isa(void *argument, int64_t begin,             \
+                                                        int64_t end)                               \
+    {                                                                                              \
+        softmax_f64_part(argument, begin, end);                                                    \
+    }                                                                                              \
+                                                                                                   \
     ISA_TARGET_##isa static void along_part_##isa(void *argument, int64_t begin, int64_t end)      \
     {                                                                                              \
         along_part(argument, begin, end);                                                          \
@@ -299,8 +438,12 @@ ISA_BODY void along_part(const struct lines *p, int64_t begin, int64_t end)
                                                                                                    \
         if (!has_loop(s))                                                                          \
             along_ref(y, x, s);                                                                    \
-        else if (s->op == ALONG_LOG_SOFTMAX)                                                       \
+        else if (s->op == ALONG_SOFTMAX)                                                           \
+            team_for(s->outer, GRAIN / s->axis + 1, softmax_f64_part_##isa, &p);                   \
+        else if (s->op == ALONG_LOG_SOFTMAX && s->inner == 1 && s->axis > SHORT)                   \
             team_for(s->outer, GRAIN / s->axis + 1, log_softmax_part_##isa, &p);                   \
+        else if (s->op == ALONG_LOG_SOFTMAX)                                                       \
+            team_for(s->outer, GRAIN / (s->axis * s->inner) + 1, log_softmax_blocks_##isa, &p);    \
         else                                                                                       \
             team_for(s->outer *((s->inner + COLUMNS - 1) / COLUMNS),                               \
                      GRAIN / (s->axis * width) + 1, along_part_##isa, &p);                         \

@@ -93,21 +93,29 @@ enum { MATH_BELOW = 2048 }; /* what math_exp_below() divides by */
 ISA_BODY float math_largest(const float *x, int64_t count)
 {
     float most = -__builtin_inff(), second = most, third = most, fourth = most;
-    int64_t quarter = count / 4;
+    int64_t quarter = count / 64 * 16; /* whole registers */
 
     /* Side by side, so that none waits for the one before. */
+    if (quarter > 16) {
 #pragma omp simd reduction(max : most, second, third, fourth)
-    for (int64_t i = 0; i < quarter; i++) {
-        most = x[i] > most ? x[i] : most;
-        second = x[quarter + i] > second ? x[quarter + i] : second;
-        third = x[2 * quarter + i] > third ? x[2 * quarter + i] : third;
-        fourth = x[3 * quarter + i] > fourth ? x[3 * quarter + i] : fourth;
+        for (int64_t i = 0; i < quarter; i++) {
+            most = x[i] > most ? x[i] : most;
+            second = x[quarter + i] > second ? x[quarter + i] : second;
+            third = x[2 * quarter + i] > third ? x[2 * quarter + i] : third;
+            fourth = x[3 * quarter + i] > fourth ? x[3 * quarter + i] : fourth;
+        }
+        most = second > most ? second : most;
+        most = third > most ? third : most;
+        most = fourth > most ? fourth : most;
+        x += 4 * quarter;
+        count -= 4 * quarter;
     }
-    for (int64_t i = 4 * quarter; i < count; i++)
+#pragma omp simd reduction(max : most)
+    for (int64_t i = 0; i < count / 16 * 16; i++)
         most = x[i] > most ? x[i] : most;
-    most = second > most ? second : most;
-    most = third > most ? third : most;
-    return fourth > most ? fourth : most;
+    for (int64_t i = count / 16 * 16; i < count; i++)
+        most = x[i] > most ? x[i] : most;
+    return most;
 }
 
 /** 1 / (1 + e^-x) to 5e-7 of it for x >= -80, below that as there. NaN stays NaN. By the power of a
@@ -244,14 +252,19 @@ ISA_BODY float math_gelu(float x)
     return 0.5f * x * (1.0f + math_erf(x * 0x1.6a09e6p-1f));
 }
 
+/** Behind 16 zeros: the weights of the last 16 numbers of a row of which so many are still to be counted are
+ *  math_last + that number. */
+static const float math_last[32] = {[16] = 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+
 /** The sum of e^(x - largest), over MATH_BELOW. */
 ISA_BODY double math_sum_below(const float *x, int64_t count, float largest)
 {
     float least = math_least();
     double sum = 0.0;
+    int64_t whole = count < 16 ? 0 : count / 16 * 16;
 
-    for (int64_t first = 0; first < count; first += 4096) {
-        int64_t last = first + 4096 < count ? first + 4096 : count, half = (last - first) / 2;
+    for (int64_t first = 0; first < whole; first += 4096) {
+        int64_t last = first + 4096 < whole ? first + 4096 : whole, half = (last - first) / 32 * 16;
         float part = 0.0f, other = 0.0f;
 
         /* Side by side, so that none waits for the one before. */
@@ -260,10 +273,24 @@ ISA_BODY double math_sum_below(const float *x, int64_t count, float largest)
             part += math_exp_below(x[i] - largest, least);
             other += math_exp_below(x[half + i] - largest, least);
         }
+#pragma omp simd reduction(+ : part)
         for (int64_t i = first + 2 * half; i < last; i++)
             part += math_exp_below(x[i] - largest, least);
         sum += (double)(part +
                         other); /* in float: what is too small beside 1 leaves a logarithm of 0 */
+    }
+    if (whole < count) {
+        const float *weights = math_last + (count - whole);
+        float part = 0.0f;
+
+        if (count >= 16) /* a whole register again */
+#pragma omp simd reduction(+ : part)
+            for (int64_t i = 0; i < 16; i++)
+                part += weights[i] * math_exp_below(x[count - 16 + i] - largest, least);
+        else
+            for (int64_t i = 0; i < count; i++)
+                part += math_exp_below(x[i] - largest, least);
+        sum += (double)part;
     }
     return sum;
 }

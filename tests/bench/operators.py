@@ -198,6 +198,12 @@ def along(m):
         Case("f32, 8x32x16x64, axes 1 and 3", "ReduceMean", [m.real(8, 32, 16, 64), Const(np.array([1, 3], np.int64))]),
         Case("f32, 256x1024, last axis", "ReduceProd", [rows, axes[1]]),
         Case("f32, 256x1024, last axis", "ReduceLogSumExp", [rows, axes[1]]),
+        Case("f32, 20000x10, last axis", "Softmax", [m.real(20000, 10)]),
+        Case("f32, 2000x49, last axis", "Softmax", [m.real(2000, 49)]),
+        Case("f32, 1000x128, last axis", "Softmax", [m.real(1000, 128)]),
+        Case("f32, 20000x10, last axis", "LogSoftmax", [m.real(20000, 10)]),
+        Case("f32, 1x21x64x64, axis 1", "LogSoftmax", [m.real(1, 21, 64, 64)], {"axis": 1}),
+        Case("f64, 256x1024, last axis", "Softmax", [rows.astype(np.float64)]),
     ]
 
 

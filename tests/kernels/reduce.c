@@ -357,6 +357,42 @@ static void check_along(struct test *test, const struct kernel_table *table)
         test_compare_bytes(test, got, want, count * sizeof(*got));
 }
 
+/* Softmax of f64, and its logarithm of f32, of many lines: what is infinite, or no number, among them. */
+static void check_along_powers(struct test *test, const struct kernel_table *table)
+{
+    bool is_wide = test_chance(test, 2);
+    struct kernel_along s = {.op = is_wide ? ALONG_SOFTMAX : ALONG_LOG_SOFTMAX,
+                             .dtype = is_wide ? KERNEL_F64 : KERNEL_F32,
+                             .outer = test_range(test, 0, 90),
+                             .axis = test_range(test, 1, 70),
+                             .inner = test_chance(test, 2) ? 1 : test_range(test, 1, 40)};
+    size_t count = (size_t)(s.outer * s.axis * s.inner), bytes = kernel_dtype_bytes(s.dtype);
+    float *x = test_input(test, count);
+    void *numbers = test_input_bytes(test, count * bytes);
+    void *want = test_output(test, count * bytes), *got = test_output(test, count * bytes);
+
+    test_describe(test, "%s of %lldx%lldx%lld", is_wide ? "softmax, f64," : "its logarithm",
+                  (long long)s.outer, (long long)s.axis, (long long)s.inner);
+    for (size_t i = 0; i < count; i++) {
+        static const float odd[] = {NAN, INFINITY, -INFINITY, 1e30f, -1e30f};
+
+        x[i] *= 30.0f;
+        if (test_random(test) % 500 == 0)
+            x[i] = odd[test_random(test) % 5];
+    }
+    cast_ref(numbers, s.dtype, x, KERNEL_F32, count);
+    TEST_RUN(test, TEST_REF, along_ref(want, numbers, &s));
+    TEST_RUN(test, TEST_NEW, table->along.fn(got, numbers, &s));
+    for (size_t i = 0; i < count; i++) {
+        double a = is_wide ? ((double *)got)[i] : (double)((float *)got)[i];
+        double b = is_wide ? ((double *)want)[i] : (double)((float *)want)[i];
+        double room = is_wide ? 4e-15 : 2e-6 * fmax(fabs(b), fmax(fabs((double)x[i]), 1.0));
+
+        if (isnan(b) ? !isnan(a) : a != b && !(fabs(a - b) <= room))
+            test_fail(test, "element %zu is %.17g, not %.17g", i, a, b);
+    }
+}
+
 /* Running sums and products of other types, and long lines beside many others, held to the reference: numbers of
  * which many are equal, for the first of the largest, and NaN among them. */
 static void check_along_types(struct test *test, const struct kernel_table *table)
@@ -493,6 +529,7 @@ static void check_class_loss(struct test *test, const struct kernel_table *table
 const struct test_op test_ops_reduce[] = {
     {"class_loss", check_class_loss, offsetof(struct kernel_table, class_loss)},
     {"along", check_along, offsetof(struct kernel_table, along)},
+    {"along_powers", check_along_powers, offsetof(struct kernel_table, along)},
     {"along_types", check_along_types, offsetof(struct kernel_table, along)},
     {"arg_reduce", check_arg_reduce, offsetof(struct kernel_table, arg_reduce)},
     {"arg_reduce_reals", check_arg_reals, offsetof(struct kernel_table, arg_reduce)},
