@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix products over f32: a row vector times a matrix reads that matrix once, at the speed of
+/* Matrix products over f32: a row times a matrix, or a matrix times a column, reads that matrix once, at the speed of
  * memory; small ones are our own, the rest is oneDNN's. */
 #include "kernels/cpu/gemm_small.h"
 #include "kernels/cpu/isa.h"
@@ -9,6 +9,10 @@
 #include <string.h>
 
 #include <oneapi/dnnl/dnnl.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 enum {
     ROWS = 4,        /* of b that are read side by side */
@@ -29,24 +33,53 @@ ISA_BODY float finish(const struct gemv *p, float sum, int64_t column)
     return sum;
 }
 
+/* The sum of each row. */
+ISA_BODY void sum_fours(float sums[ROWS], const float fours[ROWS][4])
+{
+#if defined(__x86_64__)
+    __m128 a = _mm_loadu_ps(fours[0]), b = _mm_loadu_ps(fours[1]);
+    __m128 c = _mm_loadu_ps(fours[2]), d = _mm_loadu_ps(fours[3]);
+
+    _MM_TRANSPOSE4_PS(a, b, c, d);
+    _mm_storeu_ps(sums, _mm_add_ps(_mm_add_ps(a, b), _mm_add_ps(c, d)));
+#else
+    for (int r = 0; r < ROWS; r++)
+        sums[r] = (fours[r][0] + fours[r][1]) + (fours[r][2] + fours[r][3]);
+#endif
+}
+
+/* Of a register. Memory is no faster by larger ones, and sums of their numbers take longer. */
+#define GEMV_BYTES_portable 16
+#define GEMV_BYTES_avx2     32
+#define GEMV_BYTES_avx512   32
+
 /* b is [n, k]: dot products with a, `ROWS` rows at once, each summed in two registers. */
 #define GEMV_ROWS(isa)                                                                             \
     typedef float lanes_##isa                                                                      \
-        __attribute__((vector_size(ISA_BYTES_##isa), aligned(4), may_alias));                      \
+        __attribute__((vector_size(GEMV_BYTES_##isa), aligned(4), may_alias));                     \
                                                                                                    \
-    ISA_BODY float sum_lanes_##isa(const lanes_##isa *v, const lanes_##isa *w)                     \
+    /* The numbers of each of four registers, in fours. */                                         \
+    ISA_BODY void sum_lanes_##isa(float sums[ROWS], const lanes_##isa v[ROWS])                     \
     {                                                                                              \
-        float sum = 0.0f;                                                                          \
+        float fours[ROWS][4];                                                                      \
                                                                                                    \
-        for (int i = 0; i < ISA_BYTES_##isa / 4; i++)                                              \
-            sum += (*v)[i] + (*w)[i];                                                              \
-        return sum;                                                                                \
+        for (int r = 0; r < ROWS; r++) {                                                           \
+            float all[GEMV_BYTES_##isa / 4];                                                       \
+                                                                                                   \
+            memcpy(all, &v[r], sizeof(all));                                                       \
+            for (int i = 0; i < 4; i++)                                                            \
+                fours[r][i] = all[i];                                                              \
+            for (int j = 4; j < GEMV_BYTES_##isa / 4; j += 4)                                      \
+                for (int i = 0; i < 4; i++)                                                        \
+                    fours[r][i] += all[j + i];                                                     \
+        }                                                                                          \
+        sum_fours(sums, fours);                                                                    \
     }                                                                                              \
                                                                                                    \
     /* rows: 1 or ROWS, a number that the compiler knows. */                                       \
     ISA_BODY void dot_rows_##isa(float *sums, const float *x, const float *b, int64_t k, int rows) \
     {                                                                                              \
-        enum { LANES = ISA_BYTES_##isa / 4 };                                                      \
+        enum { LANES = GEMV_BYTES_##isa / 4 };                                                     \
         int64_t i = 0;                                                                             \
         lanes_##isa s00 = {0}, s01 = {0}, s10 = {0}, s11 = {0};                                    \
         lanes_##isa s20 = {0}, s21 = {0}, s30 = {0}, s31 = {0};                                    \
@@ -66,10 +99,8 @@ ISA_BODY float finish(const struct gemv *p, float sum, int64_t column)
             s30 += left * *(const lanes_##isa *)(b + 3 * k + i);                                   \
             s31 += right * *(const lanes_##isa *)(b + 3 * k + i + LANES);                          \
         }                                                                                          \
-        sums[0] = sum_lanes_##isa(&s00, &s01);                                                     \
-        sums[1] = sum_lanes_##isa(&s10, &s11);                                                     \
-        sums[2] = sum_lanes_##isa(&s20, &s21);                                                     \
-        sums[3] = sum_lanes_##isa(&s30, &s31);                                                     \
+        sum_lanes_##isa(sums,                                                                      \
+                        (const lanes_##isa[ROWS]){s00 + s01, s10 + s11, s20 + s21, s30 + s31});    \
         for (; i < k; i++)                                                                         \
             for (int r = 0; r < rows; r++)                                                         \
                 sums[r] += x[i] * b[r * k + i];                                                    \
@@ -146,10 +177,33 @@ static void gemm_dnnl(float *y, const float *a, const float *b, const float *c,
                kernel_gemm_a_line(s), b, kernel_gemm_b_line(s), c ? s->beta : 0.0f, y, line);
 }
 
+/* A matrix times a column is the row times the matrix transposed, where all is in one piece. */
+static bool turn_column(struct kernel_gemm *turned, const struct kernel_gemm *s)
+{
+    if (s->n != 1 || s->m == 1 || s->a_line || s->b_line || s->y_line)
+        return false;
+    *turned = *s;
+    turned->m = 1;
+    turned->n = s->m;
+    turned->trans_a = false;
+    turned->trans_b = !s->trans_a;
+    turned->c_row_stride = 0;
+    turned->c_col_stride = s->c_row_stride;
+    memcpy(turned->a_batch_stride, s->b_batch_stride, sizeof(s->b_batch_stride));
+    memcpy(turned->b_batch_stride, s->a_batch_stride, sizeof(s->a_batch_stride));
+    return true;
+}
+
 static void gemm_batch(float *y, const float *a, const float *b, const float *c,
                        const struct kernel_gemm *s, team_fn *rows, team_fn *columns,
                        gemm_small_fn *small)
 {
+    struct kernel_gemm turned;
+
+    if (turn_column(&turned, s)) {
+        gemm_batch(y, b, a, c, &turned, rows, columns, small);
+        return;
+    }
     struct gemv p = {.c = s->beta != 0.0f ? c : NULL, .shape = s};
     bool is_vector = s->m == 1 && !s->a_line && !s->b_line; /* in one piece */
     int64_t count = 1;

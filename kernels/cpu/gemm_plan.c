@@ -321,6 +321,9 @@ int kernel_gemm_plan_create(const struct kernel_gemm *shape, const void *b, cons
     /* One row reads b once, at the speed of memory, in any order. */
     if (shape->m == 1)
         return is_half ? create_row(shape, b, bias, activation, out_plan) : -ENOTSUP;
+    /* One column reads a once. */
+    if (shape->n == 1 && !is_half)
+        return -ENOTSUP;
     rc = create_panels(shape, b, bias, activation, out_plan);
     if (rc != -ENOTSUP)
         return rc;

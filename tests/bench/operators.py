@@ -127,6 +127,9 @@ def products(m):
              {"strides": [2, 2], "pads": [1] * 4}),
         Case("f32, 16 stride 8, 256, 64", "ConvTranspose", [m.real(1, 256, 64), Const(m.real(256, 128, 16))],
              {"strides": [8], "pads": [4, 4]}),
+        Case("f32, 4096x64 by a column", "MatMul", [m.real(4096, 64), m.real(64, 1)]),
+        Case("f32, 128x256 by a constant column", "MatMul", [m.real(128, 256), Const(m.real(256, 1))]),
+        Case("f32, 12 of 128x64 by a column", "MatMul", [m.real(12, 128, 64), m.real(12, 64, 1)]),
     ]
 
 
