@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pooling. Channels-last: every channel of one output at a time; row-major: a row of outputs. */
 #include "kernels/cpu/isa.h"
+#include "kernels/cpu/pool_places.h"
 #include "kernels/cpu/pool_planes.h"
 #include "kernels/cpu/pool_rows.h"
 #include "kernels/cpu/team.h"
@@ -298,7 +299,45 @@ struct pool_any {
     const uint8_t *x;
     const struct kernel_window *window;
     bool is_signed;
+    int64_t *indices;
+    const struct kernel_pool_any *shape;
 };
+
+POOL_PLACES(places_f32, float, float, -FLT_MAX)
+POOL_PLACES(places_u8, uint8_t, int32_t, 0)
+POOL_PLACES(places_i8, int8_t, int32_t, INT8_MIN)
+
+/* Rows of outputs [begin, end), counted over all planes: maxima with their places, or norms. */
+ISA_BODY void pool_taps(const struct pool_any *p, int64_t begin, int64_t end)
+{
+    const struct kernel_window *w = p->window;
+    int64_t in = w->in[0] * w->in[1] * w->in[2], rows = w->out[0] * w->out[1];
+
+    for (int64_t i = begin; i < end; i++) {
+        int64_t start = i / rows * in, od = i % rows / w->out[1], oh = i % w->out[1];
+        int64_t at = i * w->out[2];
+        const float *x = (const float *)(const void *)p->x + start;
+        float *y = (float *)(void *)p->y + at;
+
+        if (p->shape->op == POOL_LP)
+            pool_norm_row(y, x, p->shape->p == 2.0, w, od, oh);
+        else if (p->shape->dtype == KERNEL_F32)
+            places_f32_row(y, p->indices + at, x, start, w, od, oh);
+        else if (p->is_signed)
+            places_i8_row((int8_t *)p->y + at, p->indices + at, (const int8_t *)p->x + start, start,
+                          w, od, oh);
+        else
+            places_u8_row(p->y + at, p->indices + at, p->x + start, start, w, od, oh);
+    }
+}
+
+static bool has_taps(const int64_t *indices, const struct kernel_pool_any *s)
+{
+    if (s->op == POOL_LP)
+        return s->dtype == KERNEL_F32 && (s->p == 1.0 || s->p == 2.0);
+    return s->op == POOL_MAX && indices && !s->is_column_major && pool_counts_places(&s->window) &&
+           (s->dtype == KERNEL_F32 || s->dtype == KERNEL_U8 || s->dtype == KERNEL_I8);
+}
 
 /* Rows of outputs [begin, end), counted over all planes, of a small window. */
 ISA_BODY void pool_small_bytes(const struct pool_any *p, int64_t begin, int64_t end)
@@ -343,21 +382,28 @@ ISA_BODY void pool_bytes(const struct pool_any *p, int64_t begin, int64_t end)
     }
 }
 
-#define POOL_BYTES(isa)                                                                            \
+#define POOL_ANY(isa)                                                                              \
     ISA_TARGET_##isa static void pool_bytes_##isa(void *argument, int64_t begin, int64_t end)      \
     {                                                                                              \
         pool_bytes(argument, begin, end);                                                          \
+    }                                                                                              \
+                                                                                                   \
+    ISA_TARGET_##isa static void pool_taps_##isa(void *argument, int64_t begin, int64_t end)       \
+    {                                                                                              \
+        pool_taps(argument, begin, end);                                                           \
     }                                                                                              \
                                                                                                    \
     void pool_##isa(void *y, int64_t *indices, const void *x, const struct kernel_pool_any *s)     \
     {                                                                                              \
         const struct kernel_window *w = &s->window;                                                \
         int64_t reads = w->out[2] * w->kernel[0] * w->kernel[1] * w->kernel[2];                    \
-        struct pool_any p = {y, x, w, s->dtype == KERNEL_I8};                                      \
+        int64_t rows = s->batch * s->channels * w->out[0] * w->out[1];                             \
+        struct pool_any p = {y, x, w, s->dtype == KERNEL_I8, indices, s};                          \
                                                                                                    \
         if (s->op == POOL_MAX && !indices && (s->dtype == KERNEL_U8 || s->dtype == KERNEL_I8))     \
-            team_for(s->batch * s->channels * w->out[0] * w->out[1], GRAIN / (reads + 1) + 1,      \
-                     pool_bytes_##isa, &p);                                                        \
+            team_for(rows, GRAIN / (reads + 1) + 1, pool_bytes_##isa, &p);                         \
+        else if (has_taps(indices, s))                                                             \
+            team_for(rows, GRAIN / 4 / (reads + 1) + 1, pool_taps_##isa, &p);                      \
         else                                                                                       \
             pool_ref(y, indices, x, s);                                                            \
     }
@@ -399,6 +445,6 @@ ISA_BODY void pool_bytes(const struct pool_any *p, int64_t begin, int64_t end)
                  GRAIN / (reads * window->kernel[2] + 1) + 1, name##_part_##isa, &p);              \
     }
 
-#define ALL(isa) POOL(max_pool_f32, true, isa) POOL(average_pool_f32, false, isa) POOL_BYTES(isa)
+#define ALL(isa) POOL(max_pool_f32, true, isa) POOL(average_pool_f32, false, isa) POOL_ANY(isa)
 
 ISA_VERSIONS(ALL)

@@ -219,6 +219,11 @@ def images(m):
     return [
         Case("f32, 64, 56x56, 3x3 stride 2", "MaxPool", [image], {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1] * 4}),
         Case("u8, 64, 56x56, 3x3 stride 2", "MaxPool", [m.byte(1, 64, 56, 56)], {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1] * 4}),
+        Case("f32, 64, 56x56, 3x3 stride 2, and places", "MaxPool", [image], {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1] * 4},
+             outputs=2),
+        Case("u8, 64, 56x56, 2x2 stride 2, and places", "MaxPool", [m.byte(1, 64, 56, 56)], {"kernel_shape": [2, 2], "strides": [2, 2]},
+             outputs=2),
+        Case("f32, 64, 56x56, 3x3 stride 2", "LpPool", [image], {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1] * 4}),
         Case("f32, 64, 56x56, 3x3", "AveragePool", [image], {"kernel_shape": [3, 3], "pads": [1] * 4}),
         Case("f32, 512, 7x7", "GlobalAveragePool", [m.real(1, 512, 7, 7)]),
         Case("f32, 64, 56x56", "GlobalAveragePool", [image]),

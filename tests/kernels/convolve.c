@@ -364,6 +364,54 @@ static void check_pool(struct test *test, const struct kernel_table *table)
             test_fail(test, "the place of maximum %zu is wrong", i);
 }
 
+static enum kernel_dtype pooled_type(struct test *test)
+{
+    static const enum kernel_dtype types[] = {KERNEL_F32, KERNEL_U8, KERNEL_I8, KERNEL_F64};
+
+    return types[test_range(test, 0, 3)];
+}
+
+/* Places of maxima, of which many are equal and some are NaN, and norms, against the reference. */
+static void check_pool_places(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_pool_any s = {.batch = test_range(test, 0, 2),
+                                .channels = test_range(test, 1, 3)};
+    size_t count, x_count;
+    int64_t *places, *want_places;
+    float *numbers;
+    void *x, *got, *want;
+
+    s.op = test_chance(test, 3) ? POOL_LP : POOL_MAX;
+    s.dtype = s.op == POOL_LP ? KERNEL_F32 : pooled_type(test);
+    s.p = (double)test_range(test, 1, 3);
+    s.is_column_major = test_chance(test, 8);
+    if (test_chance(test, 3))
+        test_wide_window(test, 2, &s.window);
+    else
+        random_window(test, &s.window);
+    count = (size_t)(s.batch * s.channels * volume(s.window.out));
+    x_count = (size_t)(s.batch * s.channels * volume(s.window.in));
+    numbers = test_input(test, x_count);
+    for (size_t i = 0; i < x_count; i++)
+        numbers[i] = test_random(test) % 64 == 0 && kernel_dtype_is_real(s.dtype)
+                         ? NAN
+                         : truncf(numbers[i] * 20.0f);
+    x = test_input_bytes(test, x_count * kernel_dtype_bytes(s.dtype));
+    cast_ref(x, s.dtype, numbers, KERNEL_F32, x_count);
+    got = test_output(test, count * kernel_dtype_bytes(s.dtype));
+    want = test_output(test, count * kernel_dtype_bytes(s.dtype));
+    places = s.op == POOL_MAX ? test_output(test, count * sizeof(*places)) : NULL;
+    want_places = s.op == POOL_MAX ? test_output(test, count * sizeof(*places)) : NULL;
+    TEST_RUN(test, TEST_REF, pool_ref(want, want_places, x, &s));
+    TEST_RUN(test, TEST_NEW, table->pool.fn(got, places, x, &s));
+    if (s.dtype == KERNEL_F32)
+        test_compare(test, got, want, count, &(struct test_tolerance){.relative = 1e-7});
+    else
+        test_compare_bytes(test, got, want, count * kernel_dtype_bytes(s.dtype));
+    if (places)
+        test_compare_bytes(test, places, want_places, count * sizeof(*places));
+}
+
 static void check_lrn(struct test *test, const struct kernel_table *table)
 {
     struct kernel_lrn f32 = {.batch = test_range(test, 0, 2),
@@ -524,6 +572,7 @@ const struct test_op test_ops_convolve[] = {
     {"conv_transpose", check_conv_transpose, offsetof(struct kernel_table, conv_transpose)},
     {"transpose_plan", check_transpose_plan, TEST_ALWAYS},
     {"pool", check_pool, offsetof(struct kernel_table, pool)},
+    {"pool_places", check_pool_places, offsetof(struct kernel_table, pool)},
     {"lrn", check_lrn, offsetof(struct kernel_table, lrn)},
     {"batch_norm", check_batch_norm, offsetof(struct kernel_table, batch_norm)},
 };
