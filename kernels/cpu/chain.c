@@ -34,6 +34,7 @@ struct loops {
     power_loop *power[POWERS];
     fill_loop *fill;
     load_loop *load[KERNEL_DTYPES];
+    zip_fn *other; /* two operands without a loop here */
 };
 
 enum source {
@@ -319,7 +320,7 @@ static void run_power(const struct loops *loops, float *y, const float *a, const
     else if (*b == 0.5f)
         loops->power[ROOT](y, a, count);
     else
-        zip_ref(y, a, b, &args);
+        loops->other(y, a, b, &args);
 }
 
 static void run_step(const struct walk *walk, const struct kernel_chain_step *step, float *y,
@@ -339,7 +340,7 @@ static void run_step(const struct walk *walk, const struct kernel_chain_step *st
         struct kernel_zip_args args = {step->zip, KERNEL_F32, KERNEL_F32, KERNEL_F32,
                                        1,         {count},    {1},        {1}};
 
-        zip_ref(y, a, b, &args);
+        loops->other(y, a, b, &args);
     } else if (loops->map[step->map]) {
         loops->map[step->map](y, a, count, (float)step->a, (float)step->b);
     } else {
@@ -546,6 +547,7 @@ ISA_BODY float zip_prelu(float a, float b)
             .power = {square_##isa, cube_##isa, root_##isa},                                       \
             .fill = fill_##isa,                                                                    \
             .load = {LOAD_TYPES(LOAD_LOOP, isa)},                                                  \
+            .other = zip_##isa,                                                                    \
         };                                                                                         \
                                                                                                    \
         run_chain(y, inputs, chain, &loops);                                                       \

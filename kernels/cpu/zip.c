@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "kernels/cpu/isa.h"
+#include "kernels/cpu/math_f64.h"
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
 
@@ -277,6 +278,70 @@ ISA_BODY int64_t modulo_i64(int64_t a, int64_t b)
         }                                                                                          \
     }
 
+/* Powers and rests of reals, a block at a time. What the vector does not know, odd numbers, is the library's. */
+
+enum { BLOCK = 256 };
+
+/* Of a: above 0 and finite; b: finite. */
+ISA_BODY double power_f32(float a, float b, int *odd)
+{
+    *odd = !(a > 0.0f) | !(a <= 0x1.fffffep+127f) | !(b - b == 0.0f);
+    return math_f64_exp((double)b * math_f64_log((double)(*odd ? 1.0f : a)));
+}
+
+/* With the quotient's whole part, which may be too large by 1. It is exact below 2^28, and so is what is left. */
+ISA_BODY double rest_f32(float a, float b, int *odd)
+{
+    double over = __builtin_fabs((double)a), by = __builtin_fabs((double)b), quotient = over / by;
+    double rest = over - __builtin_trunc(quotient) * by;
+
+    *odd = !(quotient < 0x1p28) | !(by <= 0x1p128);
+    rest = rest < 0.0 ? rest + by : rest;
+    return __builtin_copysign(rest, (double)a);
+}
+
+ISA_BODY double rest_f64(double a, double b, int *odd)
+{
+    double over = __builtin_fabs(a), by = __builtin_fabs(b), quotient = over / by;
+    double rest = __builtin_fma(-__builtin_trunc(quotient), by, over);
+
+    *odd = !(quotient < 0x1p52) | !(by <= 0x1.fffffffffffffp+1023);
+    rest = rest < 0.0 ? rest + by : rest;
+    return __builtin_copysign(rest, a);
+}
+
+#define BLOCKS(name, type, function, library, isa)                                                 \
+    ISA_TARGET_##isa static void name##_##isa(void *out, const void *const x[OPERANDS],            \
+                                              const int64_t step[OPERANDS], int64_t count)         \
+    {                                                                                              \
+        const type *from_a = x[0], *from_b = x[1];                                                 \
+        type *y = out, a[BLOCK], b[BLOCK];                                                         \
+                                                                                                   \
+        for (int64_t at = 0; at < count; at += BLOCK) {                                            \
+            int64_t some = count - at < BLOCK ? count - at : BLOCK;                                \
+            int any = 0;                                                                           \
+                                                                                                   \
+            for (int64_t i = 0; i < some; i++) {                                                   \
+                a[i] = from_a[(at + i) * step[0]];                                                 \
+                b[i] = from_b[(at + i) * step[1]];                                                 \
+            }                                                                                      \
+            _Pragma("omp simd reduction(| : any)") for (int64_t i = 0; i < some; i++)              \
+            {                                                                                      \
+                int odd;                                                                           \
+                                                                                                   \
+                y[at + i] = (type)function(a[i], b[i], &odd);                                      \
+                any |= odd;                                                                        \
+            }                                                                                      \
+            for (int64_t i = 0; any && i < some; i++) {                                            \
+                int odd;                                                                           \
+                                                                                                   \
+                (void)function(a[i], b[i], &odd);                                                  \
+                if (odd)                                                                           \
+                    y[at + i] = (type)library((double)a[i], (double)b[i]);                         \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
 /* Of three: every element of the condition, or one for all. */
 
 #define CHOOSE(bytes, type, isa)                                                                   \
@@ -392,6 +457,9 @@ static double exponent_of(const void *b, const struct kernel_zip_args *s)
     POWER(square, a *a, isa)                                                                       \
     POWER(cube, a *a *a, isa)                                                                      \
     POWER(root, a == -(double)INFINITY ? -a : sqrt(a + 0.0), isa)                                  \
+    BLOCKS(power_f32, float, power_f32, pow, isa)                                                  \
+    BLOCKS(real_rest_f32, float, rest_f32, fmod, isa)                                              \
+    BLOCKS(real_rest_f64, double, rest_f64, fmod, isa)                                             \
     CHOOSE(1, uint8_t, isa)                                                                        \
     CHOOSE(2, uint16_t, isa)                                                                       \
     CHOOSE(4, uint32_t, isa)                                                                       \
@@ -414,7 +482,8 @@ static double exponent_of(const void *b, const struct kernel_zip_args *s)
             [ZIP_MAX] = {REAL_RUNS(max, isa), SIGNED_RUNS(max, isa), BYTE_RUNS(max, isa)},         \
             [ZIP_MIN] = {REAL_RUNS(min, isa), SIGNED_RUNS(min, isa), BYTE_RUNS(min, isa)},         \
             [ZIP_MOD] = {SIGNED_RUNS(modulo, isa)},                                                \
-            [ZIP_FMOD] = {SIGNED_RUNS(rest, isa)},                                                 \
+            [ZIP_FMOD] = {REAL_RUNS(real_rest, isa), SIGNED_RUNS(rest, isa)},                      \
+            [ZIP_POW] = {[KERNEL_F32] = power_f32_##isa},                                          \
             [ZIP_PRELU] = {REAL_RUNS(prelu, isa)},                                                 \
             [ZIP_BIT_AND] = {BIT_RUNS(and, isa)},                                                  \
             [ZIP_BIT_OR] = {BIT_RUNS(or, isa)},                                                    \

@@ -172,6 +172,13 @@ def element_wise(m):
         Case("f32, 256x1024", "Tanh", [a]),
         Case("f32, 256x1024", "Sigmoid", [a]),
         Case("f32, 256x1024, tanh", "Gelu", [a], {"approximate": "tanh"}),
+        Case("f32, 256x1024, by a tensor", "Pow", [np.abs(a), b]),
+        Case("f32, 256x1024, by 1.7", "Pow", [np.abs(a), scalar(1.7)]),
+        Case("f32, 256x1024, fmod", "Mod", [a * 9, b], {"fmod": 1}),
+        Case("f64, 256x1024", "Exp", [a.astype(np.float64)]),
+        Case("f64, 256x1024", "Log", [np.abs(a).astype(np.float64)]),
+        Case("f64, 256x1024", "Tanh", [a.astype(np.float64)]),
+        Case("f64, 256x1024", "Sqrt", [np.abs(a).astype(np.float64)]),
     ]
 
 

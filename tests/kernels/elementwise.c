@@ -50,6 +50,33 @@ static void compare_reals(struct test *test, const float *got, const float *want
     }
 }
 
+/* Functions of f64 that versions compute their own way. */
+static bool is_near_f64(enum kernel_map op)
+{
+    return op == MAP_EXP || op == MAP_LOG || op == MAP_SIGMOID || op == MAP_TANH;
+}
+
+static void compare_f64(struct test *test, const double *got, const double *want, size_t count,
+                        enum kernel_map op)
+{
+    for (size_t i = 0; i < count; i++)
+        if (isnan(want[i])
+                ? !isnan(got[i])
+                : got[i] != want[i] && !(fabs(got[i] - want[i]) <= 2e-15 * fabs(want[i]) + 1e-300))
+            test_fail(test, "function %d is %.17g, not %.17g", (int)op, got[i], want[i]);
+}
+
+/* What is beyond a function, at its ends, or next to nothing. */
+static void add_odd_f64(struct test *test, double *x, size_t count)
+{
+    static const double odd[] = {NAN,   INFINITY, -INFINITY, 0.0,   -0.0,    5e-324,
+                                 1e308, -1e308,   1e-310,    709.5, -745.05, 1e-8};
+
+    for (size_t i = 0; i < count; i++)
+        if (test_random(test) % 16 == 0)
+            x[i] = odd[test_random(test) % (sizeof(odd) / sizeof(odd[0]))];
+}
+
 static void check_map(struct test *test, const struct kernel_table *table)
 {
     size_t count = (size_t)test_range(test, 0, test->is_wide ? 3000 : 300), bytes, y_bytes;
@@ -70,6 +97,8 @@ static void check_map(struct test *test, const struct kernel_table *table)
     for (size_t i = 0; args.dtype == KERNEL_F32 && i < count; i++)
         if ((args.op == MAP_SIN || args.op == MAP_COS) && test_chance(test, 8))
             ((float *)(void *)x)[i] *= powf(10.0f, (float)test_range(test, 0, 36));
+    if (args.dtype == KERNEL_F64)
+        add_odd_f64(test, (double *)(void *)x, count);
     want = test_output(test, count * y_bytes);
     got = test_output(test, count * y_bytes);
     TEST_RUN(test, TEST_REF,
@@ -81,6 +110,9 @@ static void check_map(struct test *test, const struct kernel_table *table)
     if (args.dtype == KERNEL_F32 && !is_exact(args.op) && y_bytes == bytes)
         compare_reals(test, (const float *)got, (const float *)want, (const float *)x, count,
                       args.op);
+    else if (args.dtype == KERNEL_F64 && is_near_f64(args.op))
+        compare_f64(test, (const double *)(void *)got, (const double *)(void *)want, count,
+                    args.op);
     else
         test_compare_bytes(test, got, want, count * y_bytes);
 }
@@ -140,6 +172,50 @@ static void zip_alone(zip_fn *zip, char *y, const char *a, const char *b, size_t
             &one);
 }
 
+/* Some that all versions know, and any. */
+static void make_exponents(struct test *test, float *b, size_t count)
+{
+    static const float some[] = {2.0f, 3.0f, 0.5f, -1.0f, 0.0f, 1.0f, INFINITY, -INFINITY, NAN};
+    bool is_any = test_chance(test, 2);
+
+    for (size_t i = 0; i < count; i++)
+        if (!is_any)
+            b[i] = some[test_range(test, 0, 3)];
+        else if (test_random(test) % 16 == 0)
+            b[i] = some[test_random(test) % (sizeof(some) / sizeof(some[0]))];
+}
+
+/* Quotients that are large, or nothing, and what is no number. */
+static void add_odd_reals(struct test *test, void *a, size_t a_count, void *b, size_t b_count,
+                          enum kernel_dtype type)
+{
+    static const double odd[] = {NAN, INFINITY, -INFINITY, 0.0, -0.0, 3e9, 1e-30, 0.1, 7.0};
+
+    for (size_t i = 0; i < a_count + b_count; i++)
+        if (test_random(test) % 4 == 0)
+            cast_ref((char *)(i < a_count ? a : b) +
+                         (i < a_count ? i : i - a_count) * kernel_dtype_bytes(type),
+                     type, &odd[test_random(test) % (sizeof(odd) / sizeof(odd[0]))], KERNEL_F64, 1);
+}
+
+static void compare_powers(struct test *test, const float *got, const float *want, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (isnan(want[i]) ? !isnan(got[i])
+                           : got[i] != want[i] &&
+                                 !(fabsf(got[i] - want[i]) <= 2e-7f * fabsf(want[i]) + 1e-44f))
+            test_fail(test, "power %zu is %.9g, not %.9g", i, (double)got[i], (double)want[i]);
+}
+
+/* Exact, but for the bits of a NaN. */
+static void compare_rests(struct test *test, const double *got, const double *want, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (isnan(want[i]) ? !isnan(got[i])
+                           : got[i] != want[i] || signbit(got[i]) != signbit(want[i]))
+            test_fail(test, "rest %zu is %.17g, not %.17g", i, got[i], want[i]);
+}
+
 static void check_zip(struct test *test, const struct kernel_table *table)
 {
     struct kernel_zip_args args = {.op = (enum kernel_zip)test_range(test, 0, ZIP_COUNT - 1),
@@ -165,14 +241,19 @@ static void check_zip(struct test *test, const struct kernel_table *table)
     a = random_tensor(test, args.a_type, a_count);
     b = random_tensor(test, args.b_type, b_count);
     if (args.op == ZIP_POW && args.b_type == KERNEL_F32)
-        for (size_t i = 0; i < b_count; i++)
-            ((float *)(void *)b)[i] =
-                (const float[]){2.0f, 3.0f, 0.5f, -1.0f}[test_range(test, 0, 3)];
+        make_exponents(test, (float *)(void *)b, b_count);
+    if (args.op == ZIP_FMOD && kernel_dtype_is_real(args.a_type))
+        add_odd_reals(test, a, a_count, b, b_count, args.a_type);
     want = test_output(test, bytes);
     got = test_output(test, bytes);
     TEST_RUN(test, TEST_REF, zip_alone(zip_ref, want, a, b, count, &args));
     TEST_RUN(test, TEST_NEW, table->zip.fn(got, a, b, &args));
-    test_compare_bytes(test, got, want, bytes);
+    if (args.op == ZIP_POW && args.a_type == KERNEL_F32 && args.b_type == KERNEL_F32)
+        compare_powers(test, (const float *)(void *)got, (const float *)(void *)want, count);
+    else if (args.op == ZIP_FMOD && args.a_type == KERNEL_F64)
+        compare_rests(test, (const double *)(void *)got, (const double *)(void *)want, count);
+    else
+        test_compare_bytes(test, got, want, bytes);
 }
 
 static void check_where(struct test *test, const struct kernel_table *table)
