@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One row times weights that are stored in half precision: read once, some lines at a time, which are
- * widened into the cache and multiplied from there. */
+/* One row times weights that are stored in half precision: read once. Where the processor does not widen them as it
+ * reads, some lines at a time are widened into the cache and multiplied from there. */
 #include "kernels/cpu/gemm_row.h"
 
 enum { TILE = 1 << 16 }; /* numbers of b */
@@ -34,6 +34,9 @@ void gemm_row_init(struct gemm_row *row, const struct kernel_gemm *shape,
     if (activation->kind != KERNEL_IDENTITY)
         row->activate = activation->kind == KERNEL_GELU_TANH ? gelu_tanh_f32_ref
                                                              : table.unary_f32[activation->kind].fn;
+    row->is_direct = table.level >= KERNEL_LEVEL_AVX2;
+    if (row->is_direct)
+        return;
     row->tile_bytes = round_up((size_t)(row->lines * line) * sizeof(float));
     row->workspace_bytes = row->tile_bytes + round_up((size_t)shape->n * sizeof(float));
 }
@@ -46,8 +49,8 @@ static void add(const struct gemm_row *row, float *y, const float *x)
     row->add(y, y, x, &flat);
 }
 
-void gemm_row_run(const struct gemm_row *row, float *y, const float *a, const void *b,
-                  const float *bias, void *workspace)
+static void run_by_tiles(const struct gemm_row *row, float *y, const float *a, const void *b,
+                         const float *bias, void *workspace)
 {
     const struct kernel_gemm *s = &row->shape;
     int64_t line = s->trans_b ? s->k : s->n, all = s->trans_b ? s->n : s->k;
@@ -72,6 +75,17 @@ void gemm_row_run(const struct gemm_row *row, float *y, const float *a, const vo
     }
     if (bias)
         add(row, y, bias);
+}
+
+void gemm_row_run(const struct gemm_row *row, float *y, const float *a, const void *b,
+                  const float *bias, void *workspace)
+{
+#if defined(__x86_64__)
+    if (row->is_direct)
+        gemm_row_half(row, y, a, b, bias);
+    else
+#endif
+        run_by_tiles(row, y, a, b, bias, workspace);
     if (row->activate)
-        row->activate(y, y, (size_t)s->n, row->activation.a, row->activation.b);
+        row->activate(y, y, (size_t)row->shape.n, row->activation.a, row->activation.b);
 }

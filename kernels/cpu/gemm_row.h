@@ -14,7 +14,8 @@ struct gemm_row {
     binary_fn *add;
     cast_fn *cast;
     const char *version;
-    int64_t lines; /* of b as it lies */
+    bool is_direct; /* gemm_row_half() does it: there is no workspace */
+    int64_t lines;  /* of b as it lies */
     size_t tile_bytes, workspace_bytes;
 };
 
@@ -25,5 +26,9 @@ void gemm_row_init(struct gemm_row *row, const struct kernel_gemm *shape,
 /** b as it lies, in its type; bias: NULL, none. */
 void gemm_row_run(const struct gemm_row *row, float *y, const float *a, const void *b,
                   const float *bias, void *workspace);
+
+/** y = a * b + bias, where the processor widens halves (KERNEL_LEVEL_AVX2). */
+void gemm_row_half(const struct gemm_row *row, float *y, const float *a, const void *b,
+                   const float *bias);
 
 #endif
