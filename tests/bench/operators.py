@@ -71,6 +71,8 @@ def quantised(m):
         Case("u8u8, 128x768x768", "MatMulInteger", [m.byte(128, 768), Const(m.byte(768, 768)), scalar(120, u8), scalar(128, u8)]),
         Case("u8s8, 1x768x3072", "MatMulInteger", [m.byte(1, 768), Const(m.byte(768, 3072, dtype=s8)), scalar(120, u8)]),
         Case("u8u8, both variable, 12x128x64x128", "MatMulInteger", [m.byte(12, 128, 64), m.byte(12, 64, 128), scalar(120, u8)]),
+        Case("u8s8, 128x768x768", "QGemm", [m.byte(128, 768), *x, Const(m.byte(768, 768, dtype=s8)), scalar(0.01), scalar(0, s8),
+                                            Const(m.whole(1000, 768, dtype=np.int32)), *y], domain="com.microsoft"),
         Case("u8s8, 128x256x256", "QLinearMatMul", linear(m.byte(128, 256), m.byte(256, 256, dtype=s8))),
         Case("u8s8, 128x768x3072", "QLinearMatMul", linear(m.byte(128, 768), m.byte(768, 3072, dtype=s8))),
         Case("u8s8 per channel, 3x3, 64, 56x56", "QLinearConv", conv, {"pads": [1] * 4}),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operators between DequantizeLinear and QuantizeLinear: which become quantised ones, and that the
  * numbers stay within one quantum. */
+#include "runtime/ops/lower/lower.h"
 #include "runtime/passes/pass.h"
 #include "tests/support/check.h"
 #include "tests/support/graph_build.h"
@@ -316,6 +317,31 @@ static void functions_become_tables(void **state)
     assert_int_equal(fold(variable, LOOKUP_OP_TYPE, 1e-6), 0);
 }
 
+/* Its third operand counts in the products' quanta, which is a DequantizeLinear of its own. */
+static void a_quantised_gemm_is_a_quantised_product(void **state)
+{
+    struct graph *graph = build_graph(20);
+    struct node *node =
+        build_node(graph, "QGemm",
+                   "x:u8 2,4; s:f32 =0.01; z:u8 =120; w:i8 4,2=1,2,3,-4,5,6,-7,8; "
+                   "v:f32=0.02,0.03; u:i8=0,0; c:i32=100,-50; t:f32 =0.05; k:u8 =128",
+                   "", "y");
+    struct diag diag = {0};
+    int found = 0;
+
+    free(node->domain);
+    node->domain = strdup("com.microsoft");
+    build_output(graph, "y");
+    CHECK_OK(lower_graph(graph, &diag));
+    CHECK_OK(shape_infer(graph, eval_node, &diag));
+    assert_true(pass_fold_quantised(graph, true, &diag) >= 0);
+    for (uint32_t i = 0; i < graph->node_count; i++)
+        found += strcmp(graph->nodes[i]->op_type, "QLinearMatMul") == 0;
+    assert_int_equal(found, 1);
+    assert_int_equal(graph->node_count, 1);
+    graph_destroy(&graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -323,6 +349,7 @@ int main(void)
         cmocka_unit_test(other_convs_stay),
         cmocka_unit_test(a_product_becomes_a_quantised_one),
         cmocka_unit_test(a_gemm_becomes_a_quantised_product),
+        cmocka_unit_test(a_quantised_gemm_is_a_quantised_product),
         cmocka_unit_test(what_moves_elements_moves_integers),
         cmocka_unit_test(parts_of_the_same_quanta_are_joined),
         cmocka_unit_test(functions_become_tables),

@@ -119,22 +119,52 @@ static void lower_where(struct lower *l)
     to_quanta(l, lower_op(l, "Where", inputs, 3), 7, 0);
 }
 
+/* The quanta of the products of A's and B's, where they are constants and alpha is 1. */
+static struct value *quanta_of_products(struct lower *l, const struct value *c)
+{
+    struct tensor_view a, b;
+    struct value *scale;
+    int64_t count;
+    float *data;
+
+    if (node_float(l->node, "alpha", 1.0f) != 1.0f || !lower_content(lower_input(l, 1), &a) ||
+        !lower_content(lower_input(l, 4), &b) || a.dtype != DTYPE_F32 || b.dtype != DTYPE_F32 ||
+        shape_elements(&a.shape) != 1)
+        return NULL;
+    count = shape_elements(&b.shape);
+    if (c->shape.rank != 1 || (count != 1 && count != c->shape.dims[0]))
+        return NULL;
+    data = lower_data(l, DTYPE_F32, &(struct shape){count > 1, {count}}, &scale);
+    for (int64_t i = 0; data && i < count; i++)
+        data[i] = *(const float *)a.data * ((const float *)b.data)[i];
+    return data ? scale : NULL;
+}
+
+/* C as numbers: as passes know it that make a product of integers of all, or by itself. */
+static struct value *bias_of_gemm(struct lower *l, struct value *c)
+{
+    float alpha = node_float(l->node, "alpha", 1.0f);
+    struct value *scale = c ? quanta_of_products(l, c) : NULL;
+
+    if (scale) {
+        c = lower_op(l, "DequantizeLinear", (struct value *[]){c, scale}, 2);
+        lower_int(l, "axis", 0);
+        return c;
+    }
+    if (c)
+        c = lower_two(l, "Mul", lower_cast(l, c, DTYPE_F32),
+                      lower_two(l, "Mul", lower_input(l, 1), lower_input(l, 4)));
+    return c && alpha != 1.0f ? lower_two(l, "Mul", c, lower_number(l, alpha)) : c;
+}
+
 /* C's quanta are those of the products of A's and B's, times alpha. */
 static void lower_gemm(struct lower *l)
 {
     bool is_transposed = node_int(l->node, "transB", 0) != 0;
-    float alpha = node_float(l->node, "alpha", 1.0f);
-    struct value *a = numbers(l, 0), *b = numbers(l, 3), *c = lower_input(l, 6), *y;
+    struct value *a = numbers(l, 0), *b = numbers(l, 3), *y;
 
     lower_int(l, "axis", is_transposed ? 0 : 1);
-    if (c)
-        c = lower_two(l, "Mul", lower_cast(l, c, DTYPE_F32),
-                      lower_two(l, "Mul", lower_input(l, 1), lower_input(l, 4)));
-    if (c && alpha != 1.0f)
-        c = lower_two(l, "Mul", c, lower_number(l, alpha));
-    struct value *inputs[] = {a, b, c};
-
-    y = lower_op(l, "Gemm", inputs, 3);
+    y = lower_op(l, "Gemm", (struct value *[]){a, b, bias_of_gemm(l, lower_input(l, 6))}, 3);
     lower_copy(l, "alpha transA transB");
     if (lower_input(l, 7))
         to_quanta(l, y, 7, 0);
