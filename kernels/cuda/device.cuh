@@ -159,6 +159,8 @@ static __device__ inline int64_t get_i64(const void *x, int dtype, int64_t i)
 {
     switch (dtype) {
     case KERNEL_I8:
+    case KERNEL_I4:
+    case KERNEL_I2:
         return ((const int8_t *)x)[i];
     case KERNEL_I16:
         return ((const int16_t *)x)[i];
@@ -226,6 +228,10 @@ static __device__ inline int64_t lowest_of(int dtype)
         return INT32_MIN;
     case KERNEL_I64:
         return INT64_MIN;
+    case KERNEL_I4:
+        return -8;
+    case KERNEL_I2:
+        return -2;
     default:
         return 0;
     }
@@ -246,7 +252,14 @@ static __device__ inline int64_t highest_of(int dtype)
         return UINT16_MAX;
     case KERNEL_U32:
         return UINT32_MAX;
+    case KERNEL_I4:
+        return 7;
+    case KERNEL_U4:
+        return 15;
+    case KERNEL_U2:
+        return 3;
     case KERNEL_BOOL:
+    case KERNEL_I2:
         return 1;
     default:
         return UINT8_MAX;
