@@ -68,7 +68,7 @@ def check_replay(line):
 
 def check_itself():
     status, text = run(HARNESS, "--op", "broken_itself", "--cases", "1")
-    expect("a kernel against itself", status == 1 and "eye_ref is compared with itself" in text, (status, text))
+    expect("a kernel against itself", status == 1 and "determinant_ref is compared with itself" in text, (status, text))
 
 
 def check_statuses():
