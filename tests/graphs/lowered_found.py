@@ -47,7 +47,7 @@ def scored():
     g.add("LinearClassifier", [x], (7, 1), LEARNING, **numbers, classlabels_ints=[7, 9], post_transform="LOGISTIC")
     units = {"coefficients": [1.0, 0, 0, 0, 1, 0, 0, 0, 1], "targets": 3}
     g.add("LinearRegressor", [x], domain=LEARNING, post_transform="SOFTMAX_ZERO", **units)
-    parts = g.feed(np.array([[0.1, 0.5, 0.9], [0.999, 0.25, 0.6]], np.float32))
+    parts = g.feed(np.array([[0.1, 0.5, 0.9], [0.97, 0.25, 0.6]], np.float32))
     g.add("LinearRegressor", [parts], domain=LEARNING, post_transform="PROBIT", **units)
     return g
 
