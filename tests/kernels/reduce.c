@@ -321,6 +321,77 @@ static void check_normalize_groups(struct test *test, const struct kernel_table 
                  &(struct test_tolerance){.absolute = 2e-5, .relative = 1e-5});
 }
 
+/* Which axes are reduced: rows, groups with a scale for each channel, or any; how many scales there are. */
+static size_t random_scales(struct test *test, struct kernel_normalize *s)
+{
+    int kind = (int)test_range(test, 0, 3);
+
+    for (int i = 0; i < s->rank; i++)
+        s->is_reduced[i] = kind == 3 ? test_chance(test, 2) : i >= 4 - kind;
+    if (kind == 2 && test_chance(test, 2)) { /* groups */
+        s->scale_stride[1] = s->bias_stride[1] = s->dims[2];
+        s->scale_stride[2] = s->bias_stride[2] = 1;
+        return (size_t)(s->dims[1] * s->dims[2]);
+    }
+    s->scale_stride[3] = 1;
+    s->bias_stride[3] = test_chance(test, 2);
+    return (size_t)s->dims[3];
+}
+
+/* f64 with everything that may be left out, held to the reference. */
+static void check_normalize_f64(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_normalize s = {.dtype = KERNEL_F64,
+                                 .stat_dtype = test_chance(test, 2) ? KERNEL_F32 : KERNEL_F64,
+                                 .rank = 4,
+                                 .dims = {test_range(test, 1, 3), test_range(test, 1, 4),
+                                          test_range(test, 1, 4), test_range(test, 1, 90)},
+                                 .keeps_mean = test_chance(test, 3),
+                                 .adds_to_root = test_chance(test, 3),
+                                 .epsilon = 1e-3};
+    size_t count = (size_t)(s.dims[0] * s.dims[1] * s.dims[2] * s.dims[3]);
+    size_t scales = random_scales(test, &s), stat_bytes = count * kernel_dtype_bytes(s.stat_dtype);
+    bool is_plain = test_chance(test, 2), has_statistics = !is_plain && test_chance(test, 2);
+    float *numbers = test_input(test, count), *factors = test_input(test, scales);
+    double *x = test_output(test, count * 8), *scale = test_output(test, scales * 8);
+    double *want = test_output(test, count * 8), *got = test_output(test, count * 8);
+    void *means[2] = {test_output(test, stat_bytes), test_output(test, stat_bytes)};
+    void *inverses[2] = {test_output(test, stat_bytes), test_output(test, stat_bytes)};
+    struct kernel_normalize_data data = {.x = x, .scale = is_plain ? NULL : scale};
+
+    test_describe(test, "%lldx%lldx%lldx%lld, %zu scales%s", (long long)s.dims[0],
+                  (long long)s.dims[1], (long long)s.dims[2], (long long)s.dims[3], scales,
+                  is_plain ? ", plain" : "");
+    for (size_t i = 0; i < count; i++)
+        numbers[i] += 9.0f; /* a mean that is no 0 */
+    cast_ref(x, KERNEL_F64, numbers, KERNEL_F32, count);
+    cast_ref(scale, KERNEL_F64, factors, KERNEL_F32, scales);
+    data.bias = !is_plain && test_chance(test, 2) ? scale : NULL;
+    for (int i = 0; i < 2; i++) {
+        memset(means[i], 0, stat_bytes);
+        memset(inverses[i], 0, stat_bytes);
+        data.y = i ? got : want;
+        data.mean = has_statistics ? means[i] : NULL;
+        data.inverse = has_statistics ? inverses[i] : NULL;
+        if (i)
+            TEST_RUN(test, TEST_NEW, table->normalize.fn(&data, &s));
+        else
+            TEST_RUN(test, TEST_REF, normalize_ref(&data, &s));
+    }
+    for (size_t i = 0; i < count; i++)
+        if (!(fabs(got[i] - want[i]) <= 1e-12 * fmax(1.0, fabs(want[i]))))
+            test_fail(test, "element %zu is %.17g, not %.17g", i, got[i], want[i]);
+    for (size_t i = 0; i < 2 * count; i++) {
+        void *const *side = i < count ? means : inverses;
+        bool is_f32 = s.stat_dtype == KERNEL_F32;
+        double a = is_f32 ? (double)((float *)side[1])[i % count] : ((double *)side[1])[i % count];
+        double b = is_f32 ? (double)((float *)side[0])[i % count] : ((double *)side[0])[i % count];
+
+        if (!(fabs(a - b) <= (is_f32 ? 1e-6 : 1e-12) * fmax(1.0, fabs(b))))
+            test_fail(test, "statistic %zu is %.17g, not %.17g", i, a, b);
+    }
+}
+
 /* Each line alone gives what it gives among others. */
 static void check_along(struct test *test, const struct kernel_table *table)
 {
@@ -536,6 +607,7 @@ const struct test_op test_ops_reduce[] = {
     {"arg_reduce_types", check_arg_types, offsetof(struct kernel_table, arg_reduce)},
     {"normalize", check_normalize, offsetof(struct kernel_table, normalize)},
     {"normalize_groups", check_normalize_groups, offsetof(struct kernel_table, normalize)},
+    {"normalize_f64", check_normalize_f64, offsetof(struct kernel_table, normalize)},
     {"reduce", check_reduce, offsetof(struct kernel_table, reduce)},
     {"reduce_types", check_reduce_types, offsetof(struct kernel_table, reduce)},
 };
