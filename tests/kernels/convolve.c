@@ -497,6 +497,70 @@ static void check_batch_norm(struct test *test, const struct kernel_table *table
     check_training(test, &s, y);
 }
 
+/* f32 and f64 in any mixture, with given statistics and those of x itself, held to the reference. */
+static void check_batch_norm_types(struct test *test, const struct kernel_table *table)
+{
+    static const enum kernel_dtype reals[] = {KERNEL_F32, KERNEL_F64};
+    struct kernel_batch_norm s = {.dtype = reals[test_range(test, 0, 1)],
+                                  .scale_dtype = reals[test_range(test, 0, 1)],
+                                  .stat_dtype = reals[test_range(test, 0, 1)],
+                                  .batch = test_range(test, 1, 4),
+                                  .channels = test_range(test, 1, test_chance(test, 4) ? 600 : 5),
+                                  .plane = test_chance(test, 2) ? 1 : test_range(test, 2, 70),
+                                  .plane_stats = 1,
+                                  .epsilon = 1e-3,
+                                  .momentum = 0.75};
+    bool is_training = s.batch * s.plane > 1 && test_chance(test, 2);
+    size_t count = (size_t)(s.batch * s.channels * s.plane), channels = (size_t)s.channels;
+    double *got = test_output(test, count * 8), *want = test_output(test, count * 8);
+    void *given[5], *made[2][3];
+    struct kernel_batch_norm_data data;
+
+    test_describe(test, "%lldx%lldx%lld of types %d %d %d%s", (long long)s.batch,
+                  (long long)s.channels, (long long)s.plane, (int)s.dtype, (int)s.scale_dtype,
+                  (int)s.stat_dtype, is_training ? ", training" : "");
+    for (int i = 0; i < 5; i++) {
+        size_t numbers = i ? channels : count;
+        float *from = test_input(test, numbers);
+
+        for (size_t c = 0; i == 4 && c < channels; c++)
+            from[c] = 0.1f + fabsf(from[c]);
+        given[i] = test_output(test, numbers * 8);
+        cast_ref(given[i],
+                 i == 0  ? s.dtype
+                 : i < 3 ? s.scale_dtype
+                         : s.stat_dtype,
+                 from, KERNEL_F32, numbers);
+    }
+    for (int i = 0; i < 2; i++) {
+        for (int k = 0; k < 3; k++)
+            made[i][k] = test_output(test, (k ? channels : count) * 8);
+        data = (struct kernel_batch_norm_data){made[i][0],
+                                               is_training ? made[i][1] : NULL,
+                                               is_training ? made[i][2] : NULL,
+                                               given[0],
+                                               given[1],
+                                               given[2],
+                                               given[3],
+                                               given[4]};
+        if (i)
+            TEST_RUN(test, TEST_NEW, table->batch_norm.fn(&data, &s));
+        else
+            TEST_RUN(test, TEST_REF, batch_norm_ref(&data, &s));
+    }
+    for (int k = 0; k < (is_training ? 3 : 1); k++) {
+        enum kernel_dtype dtype = k ? s.stat_dtype : s.dtype;
+        double room = dtype == KERNEL_F64 ? 1e-13 : 1e-6;
+
+        cast_ref(got, KERNEL_F64, made[1][k], dtype, k ? channels : count);
+        cast_ref(want, KERNEL_F64, made[0][k], dtype, k ? channels : count);
+        for (size_t i = 0; i < (k ? channels : count); i++)
+            if (!(fabs(got[i] - want[i]) <= room * fmax(1.0, fabs(want[i]))))
+                test_fail(test, "output %d, element %zu is %.17g, not %.17g", k, i, got[i],
+                          want[i]);
+    }
+}
+
 /* As the convolution with as many pads in front as it sees, over the past and its input. */
 static void check_causal_conv(struct test *test, const struct kernel_table *table)
 {
@@ -575,5 +639,6 @@ const struct test_op test_ops_convolve[] = {
     {"pool_places", check_pool_places, offsetof(struct kernel_table, pool)},
     {"lrn", check_lrn, offsetof(struct kernel_table, lrn)},
     {"batch_norm", check_batch_norm, offsetof(struct kernel_table, batch_norm)},
+    {"batch_norm_types", check_batch_norm_types, offsetof(struct kernel_table, batch_norm)},
 };
 const size_t test_ops_convolve_count = sizeof(test_ops_convolve) / sizeof(test_ops_convolve[0]);
