@@ -597,8 +597,60 @@ static void check_class_loss(struct test *test, const struct kernel_table *table
     }
 }
 
+/* More samples than are taken at once, of either type, held to the reference: what is not finite among them. */
+static void check_loss_types(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_class_loss s;
+    size_t samples, count, bytes;
+    void *x, *sides[2], *logs[2];
+    int32_t *labels;
+    float *numbers;
+
+    random_loss(test, &s);
+    s.dtype = test_chance(test, 2) ? KERNEL_F64 : KERNEL_F32;
+    s.label_type = KERNEL_I32;
+    s.classes = test_range(test, 1, 70);
+    s.batch = s.inner == 1 ? test_range(test, 1, 600) : 2;
+    s.inner = s.inner == 1 ? 1 : test_range(test, 2, 300);
+    bytes = kernel_dtype_bytes(s.dtype);
+    samples = (size_t)(s.batch * s.inner);
+    count = samples * (size_t)s.classes;
+    numbers = test_input(test, count);
+    labels = test_output(test, samples * sizeof(*labels));
+    x = test_output(test, count * bytes);
+    for (size_t i = 0; i < samples; i++)
+        labels[i] = (int32_t)test_range(test, 0, s.classes - 1);
+    for (size_t i = 0; i < count; i++)
+        numbers[i] = test_random(test) % 2000 == 0 ? (test_chance(test, 2) ? NAN : -INFINITY)
+                                                   : numbers[i] * 20.0f;
+    cast_ref(x, s.dtype, numbers, KERNEL_F32, count);
+    test_describe(test, "loss of %lldx%lldx%lld of type %d, reduction %d, scores %d",
+                  (long long)s.batch, (long long)s.classes, (long long)s.inner, (int)s.dtype,
+                  (int)s.reduction, s.takes_scores);
+    for (int i = 0; i < 2; i++) {
+        sides[i] = test_output(test, samples * bytes);
+        logs[i] = s.takes_scores ? test_output(test, count * bytes) : NULL;
+    }
+    TEST_RUN(test, TEST_REF, class_loss_ref(sides[0], logs[0], x, labels, NULL, &s));
+    TEST_RUN(test, TEST_NEW, table->class_loss.fn(sides[1], logs[1], x, labels, NULL, &s));
+    if (s.reduction != LOSS_EACH)
+        samples = 1;
+    for (size_t i = 0; i < samples + (logs[0] ? count : 0); i++) {
+        void **side = i < samples ? sides : logs;
+        size_t at = i < samples ? i : i - samples;
+        bool is_f64 = s.dtype == KERNEL_F64;
+        double a = is_f64 ? ((double *)side[1])[at] : (double)((float *)side[1])[at];
+        double b = is_f64 ? ((double *)side[0])[at] : (double)((float *)side[0])[at];
+        double room = (is_f64 ? 1e-14 : 2e-6) * fmax(fabs(b), 20.0);
+
+        if (isnan(b) ? !isnan(a) : a != b && !(fabs(a - b) <= room))
+            test_fail(test, "result %zu is %.17g, not %.17g", i, a, b);
+    }
+}
+
 const struct test_op test_ops_reduce[] = {
     {"class_loss", check_class_loss, offsetof(struct kernel_table, class_loss)},
+    {"class_loss_types", check_loss_types, offsetof(struct kernel_table, class_loss)},
     {"along", check_along, offsetof(struct kernel_table, along)},
     {"along_powers", check_along_powers, offsetof(struct kernel_table, along)},
     {"along_types", check_along_types, offsetof(struct kernel_table, along)},
