@@ -38,12 +38,49 @@ typedef void quantize_dynamic_fn(uint8_t *y, float *scale, uint8_t *zero, const 
 /** y[i] = table[x[i]], of 256 bytes; y may be x. */
 typedef void lookup_fn(uint8_t *y, const uint8_t *x, const uint8_t *table, size_t count);
 
+/** What bytes stand for: (byte - zero) * scale. scale > 0. */
+struct kernel_quanta {
+    float scale;
+    int32_t zero;
+    bool is_signed;
+};
+
+/** y has shape dims, dense. Strides in elements; 0 where an operand is broadcast, of the innermost axis 0
+ *  or 1. */
+struct kernel_zip_quanta {
+    struct kernel_quanta y, a, b;
+    bool is_product; /* or a sum */
+    int rank;
+    int64_t dims[KERNEL_MAX_RANK];
+    int64_t a_stride[KERNEL_MAX_RANK];
+    int64_t b_stride[KERNEL_MAX_RANK];
+};
+
+/** y = saturate(round((a + b) / y's scale) + y's zero), of bytes that stand for a and b, or of their product;
+ *  halves to even. y may be a or b when that operand is not broadcast. Versions multiply by
+ *  the quotients of scales; what is nearer to a half than 1e-6 of the largest sum or product that bytes can have, in
+ *  y's quanta, may become the one beside it. That largest one is below 2^31. */
+typedef void zip_quanta_fn(void *y, const void *a, const void *b,
+                           const struct kernel_zip_quanta *args);
+
+/** x is [outer, count, inner], y [outer, inner]; count > 0. */
+struct kernel_mean_quanta {
+    struct kernel_quanta y, x;
+    int64_t outer, count, inner;
+};
+
+/** y = saturate(round(mean of x along the middle axis / y's scale) + y's zero), exact; the mean is rounded to f32
+ *  and so is the quotient. */
+typedef void mean_quanta_fn(void *y, const void *x, const struct kernel_mean_quanta *args);
+
 /* See KERNEL_DECLARE(). */
 #define QUANTIZE_KERNELS(KERNEL)                                                                   \
     KERNEL(quantize, EACH);                                                                        \
     KERNEL(dequantize, EACH);                                                                      \
     KERNEL(quantize_dynamic, EACH);                                                                \
-    KERNEL(lookup, EACH)
+    KERNEL(lookup, EACH);                                                                          \
+    KERNEL(mean_quanta, EACH);                                                                     \
+    KERNEL(zip_quanta, EACH)
 QUANTIZE_KERNELS(KERNEL_DECLARE);
 
 #endif

@@ -86,3 +86,50 @@ void lookup_ref(uint8_t *y, const uint8_t *x, const uint8_t *table, size_t count
     for (size_t i = 0; i < count; i++)
         y[i] = table[x[i]];
 }
+
+static int32_t byte_of(const void *x, int64_t i, const struct kernel_quanta *q)
+{
+    int32_t byte = q->is_signed ? ((const int8_t *)x)[i] : ((const uint8_t *)x)[i];
+
+    return byte - q->zero;
+}
+
+static void put_byte(void *y, int64_t i, float number, const struct kernel_quanta *q)
+{
+    double byte = nearbyint((double)(number / q->scale)) + (double)q->zero;
+
+    byte = saturate(byte, q->is_signed ? KERNEL_I8 : KERNEL_U8);
+    ((uint8_t *)y)[i] = (uint8_t)(int)byte;
+}
+
+void zip_quanta_ref(void *y, const void *a, const void *b, const struct kernel_zip_quanta *args)
+{
+    int64_t count = 1;
+
+    for (int i = 0; i < args->rank; i++)
+        count *= args->dims[i];
+    for (int64_t i = 0; i < count; i++) {
+        int64_t rest = i, a_at = 0, b_at = 0;
+        float first, second;
+
+        for (int axis = args->rank - 1; axis >= 0; rest /= args->dims[axis--]) {
+            a_at += rest % args->dims[axis] * args->a_stride[axis];
+            b_at += rest % args->dims[axis] * args->b_stride[axis];
+        }
+        first = (float)byte_of(a, a_at, &args->a) * args->a.scale;
+        second = (float)byte_of(b, b_at, &args->b) * args->b.scale;
+        put_byte(y, i, args->is_product ? first * second : first + second, &args->y);
+    }
+}
+
+void mean_quanta_ref(void *y, const void *x, const struct kernel_mean_quanta *args)
+{
+    for (int64_t i = 0; i < args->outer * args->inner; i++) {
+        int64_t first = i / args->inner * args->count * args->inner + i % args->inner, sum = 0;
+
+        for (int64_t j = 0; j < args->count; j++)
+            sum += byte_of(x, first + j * args->inner, &args->x);
+        put_byte(y, i, (float)((double)sum * (double)args->x.scale / (double)args->count),
+                 &args->y);
+    }
+}

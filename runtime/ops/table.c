@@ -29,6 +29,9 @@ static const struct op_row made_rows[] = {
     {CHAIN_OP_TYPE, 0, 0, INPUTS_ANY, 1, NULL, "", &chain, LAYOUT_ANY, 1},
     {PREPROCESS_OP_TYPE, 0, 0, INPUTS_ANY, 1, NULL, "", &preprocess, LAYOUT_ANY, 1},
     {LOOKUP_OP_TYPE, 0, 2, 2, 1, NULL, "", &lookup, LAYOUT_ROW_MAJOR, 1},
+    {QUANTA_ADD_OP_TYPE, 0, 8, 8, 1, NULL, "", &quanta_zip, LAYOUT_ROW_MAJOR, 1},
+    {QUANTA_MUL_OP_TYPE, 0, 8, 8, 1, NULL, "", &quanta_zip, LAYOUT_ROW_MAJOR, 1},
+    {QUANTA_MEAN_OP_TYPE, 0, 5, 5, 1, NULL, "axes", &quanta_mean, LAYOUT_ROW_MAJOR, 1},
 };
 
 /* Operators of other people's libraries. */

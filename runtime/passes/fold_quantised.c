@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operators between DequantizeLinear and QuantizeLinear, as quantisers write them, become operators
  * over integers: Conv, MatMul and Gemm their quantised forms, what only moves or compares elements
- * itself, functions of one operand a table of their results. */
+ * itself, functions of one operand a table of their results, sums, products and means some over bytes. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static bool take_quantity(const struct node *node, struct value *integers,
 
     if (!integers || !(is_byte(integers->dtype) || integers->dtype == DTYPE_I32) || !scale ||
         !scale->data || scale->dtype != DTYPE_F32 || scale->shape.rank > 1 ||
-        (zero && (!zero->data || !is_zero_of(zero, scale))) ||
+        (zero && (!zero->data || zero->dtype != integers->dtype || !is_zero_of(zero, scale))) ||
         node_int(node, "block_size", 0) != 0 || node_attribute(node, "precision"))
         return false;
     *out_quantity = (struct quantity){integers, scale, zero, shape_elements(&scale->shape),
@@ -473,6 +473,101 @@ static int fold_with_lookup(struct graph *graph, struct node *node)
     return look_up(graph, nodes, 2, x, table);
 }
 
+/* Sums, products and means of bytes */
+
+/* What a kernel may divide by, and that a number of so many quanta of y stays an integer. */
+static bool is_bounded(double most, const struct quantity *y)
+{
+    double scale = (double)*(const float *)y->scale->data;
+
+    return scale > 1e-30 && most >= 0.0 && most / scale < 1e9;
+}
+
+static double scale_of(const struct quantity *q)
+{
+    return (double)*(const float *)q->scale->data;
+}
+
+/* As residuals and gates have them. */
+static int fold_zip(struct graph *graph, struct node *node)
+{
+    bool is_sum = is_plain_op(node, "Add");
+    struct quantity a, b;
+    struct end end;
+    double most;
+
+    if (!(is_sum || is_plain_op(node, "Mul")) || node->input_count != 2 ||
+        !find_bytes(node->inputs[0], &a) || !find_bytes(node->inputs[1], &b) ||
+        !find_end(node->outputs[0], &end))
+        return 0;
+    most = is_sum ? 255.0 * (scale_of(&a) + scale_of(&b))
+                  : 255.0 * 255.0 * scale_of(&a) * scale_of(&b);
+    if (!(scale_of(&a) > 0.0 && scale_of(&b) > 0.0) || !is_bounded(most, &end.y))
+        return 0;
+    return quantise(graph, node, &end, is_sum ? QUANTA_ADD_OP_TYPE : QUANTA_MUL_OP_TYPE,
+                    (struct value *[]){a.x, a.scale, zero_point(graph, &a), b.x, b.scale,
+                                       zero_point(graph, &b), end.y.scale,
+                                       zero_point(graph, &end.y)},
+                    8);
+}
+
+/* The axes that a mean is taken of, where they follow each other. */
+static bool find_mean_axes(const struct node *node, int rank, int64_t out_axes[2])
+{
+    const struct value *list = node_input(node, 1);
+    size_t count = 0;
+    const int64_t *axes = list ? list->data : node_ints(node, "axes", &count);
+    bool is_of[SHAPE_MAX_RANK] = {false};
+
+    if (list && (!list->data || list->dtype != DTYPE_I64))
+        return false;
+    count = list ? (size_t)shape_elements(&list->shape) : count;
+    if (is_plain_op(node, "GlobalAveragePool")) {
+        out_axes[0] = 2;
+        out_axes[1] = rank;
+        return rank > 2;
+    }
+    if (!is_plain_op(node, "ReduceMean") || count == 0)
+        return false;
+    out_axes[0] = rank;
+    out_axes[1] = 0;
+    for (size_t i = 0; i < count; i++) {
+        int64_t axis = axes[i] + (axes[i] < 0 ? rank : 0);
+
+        if (axis < 0 || axis >= rank || is_of[axis])
+            return false;
+        is_of[axis] = true;
+        out_axes[0] = axis < out_axes[0] ? axis : out_axes[0];
+        out_axes[1] = axis + 1 > out_axes[1] ? axis + 1 : out_axes[1];
+    }
+    return out_axes[1] - out_axes[0] == (int64_t)count;
+}
+
+static int fold_mean(struct graph *graph, struct node *node)
+{
+    struct node *nodes[3] = {node}, *made;
+    struct value *zeros[2];
+    struct quantity x;
+    struct end end;
+    int64_t axes[2];
+
+    if (!node || node->input_count < 1 || !find_bytes(node->inputs[0], &x) ||
+        !find_mean_axes(node, x.x->shape.rank, axes) || !find_end(node->outputs[0], &end) ||
+        !(scale_of(&x) > 0.0) || !is_bounded(255.0 * scale_of(&x), &end.y))
+        return 0;
+    for (int64_t i = axes[0]; i < axes[1]; i++)
+        if (x.x->shape.dims[i] < 1)
+            return 0;
+    zeros[0] = zero_point(graph, &x);
+    zeros[1] = zero_point(graph, &end.y);
+    if (!zeros[0] || !zeros[1])
+        return -ENOMEM;
+    memcpy(nodes + 1, end.nodes, end.count * sizeof(*nodes));
+    made = graph_merge_nodes(graph, nodes, 1 + end.count, QUANTA_MEAN_OP_TYPE,
+                             (struct value *[]){x.x, x.scale, zeros[0], end.y.scale, zeros[1]}, 5);
+    return !made || node_set_ints(made, "axes", axes, 2) < 0 ? -ENOMEM : 1;
+}
+
 int pass_fold_quantised(struct graph *graph, bool looks_up, struct diag *diag)
 {
     uint32_t count = graph->node_count;
@@ -488,6 +583,8 @@ int pass_fold_quantised(struct graph *graph, bool looks_up, struct diag *diag)
         rc = rc == 0 ? fold_concat(graph, node) : rc;
         rc = rc == 0 && looks_up ? fold_functions(graph, node) : rc;
         rc = rc == 0 && looks_up ? fold_with_lookup(graph, node) : rc;
+        rc = rc == 0 && looks_up ? fold_zip(graph, node) : rc;
+        rc = rc == 0 && looks_up ? fold_mean(graph, node) : rc;
         if (rc < 0)
             return diag_set(diag, rc, "no memory to optimise the model");
         changed += rc;

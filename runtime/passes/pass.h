@@ -34,7 +34,8 @@ struct pass_options {
     /* Of a model that says float16 or bfloat16, what lies between operators is float32, but as half_where_large
      * says; operators become others as in a model of float32. Not where `half` asks for something else. */
     bool widens;
-    bool no_lookups;   /* functions between quantised tensors stay, as a device computes them */
+    bool
+        no_lookups; /* what a table or sums of bytes would compute between quantised tensors stays, as a device computes them */
     bool folds_scales; /* products with a number go into matrix products, as a device has them */
     bool joins_gelu;   /* GELUs by tanh go into matrix products, as a device's library has them */
     /* Attention in smaller operators becomes one, for a device's kernel: of float32, and of what is
@@ -64,7 +65,8 @@ int pass_fold_tables(struct graph *graph, eval_fn *eval, struct diag *diag);
  *  with a Relu or Clip that the range of the result makes needless; what only moves or compares
  * elements works on the integers. Scales and zero points must be constants, and a bias one in units
  * of the products. Where looks_up is set, functions of one operand become a table of all their results
- * (LOOKUP_OP_TYPE), spelled out as nodes. Before pass_fold_constants(), which makes weights real, and that table. */
+ * (LOOKUP_OP_TYPE), spelled out as nodes, and sums, products and means are of bytes (QUANTA_ADD_OP_TYPE and the
+ * like; results may be the quantum beside). Before pass_fold_constants(), which makes weights real, and that table. */
 int pass_fold_quantised(struct graph *graph, bool looks_up, struct diag *diag);
 
 /** Take out nodes that do nothing: Identity, Dropout in inference, Reshape or Transpose to the same

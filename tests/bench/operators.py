@@ -63,6 +63,7 @@ def quantised(m):
         zero = scalar(0, b_type)
         return [a, *x, Const(b), b_scale or scalar(0.01), zero, *y]
 
+    microsoft, image, other = "com.microsoft", m.byte(1, 64, 56, 56), (scalar(0.03), scalar(130, u8))
     channel = Const(np.full(64, 0.01, np.float32)), Const(np.zeros(64, s8))
     conv = [m.byte(1, 64, 56, 56), *x, Const(m.byte(64, 64, 3, 3, dtype=s8)), *channel, *y]
     depth = [m.byte(1, 64, 56, 56), *x, Const(m.byte(64, 1, 3, 3, dtype=s8)), *channel, *y]
@@ -90,6 +91,11 @@ def quantised(m):
         Case("u8s8 normal per channel, 3x3 stride 2", "QLinearConv", conv[:3] + [Const(m.weights(64, 64, 3, 3, axes=(1, 2, 3)))] + conv[4:],
              {"pads": [1] * 4, "strides": [2, 2]}),
         Case("128x768", "DynamicQuantizeLinear", [m.real(128, 768)], outputs=3),
+        Case("u8, 1x64x56x56", "QLinearAdd", [image, *x, m.byte(1, 64, 56, 56), *other, *y], domain=microsoft),
+        Case("u8, 1x64x56x56 and a channel's", "QLinearMul", [image, *x, m.byte(1, 64, 1, 1), *other, *y], domain=microsoft),
+        Case("u8, 1x64x56x56", "QLinearMul", [image, *x, m.byte(1, 64, 56, 56), *other, *y], domain=microsoft),
+        Case("u8, 64, 56x56", "QLinearGlobalAveragePool", [image, *x, *y], {"channels_last": 0}, domain=microsoft),
+        Case("u8, 56x56, 64", "QLinearGlobalAveragePool", [m.byte(1, 56, 56, 64), *x, *y], {"channels_last": 1}, domain=microsoft),
     ]
 
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Cases of quantisation: there and back is at most half a step away. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "tests/kernels/harness.h"
 
@@ -153,6 +154,110 @@ static void check_lookup(struct test *test, const struct kernel_table *table)
     test_compare_bytes(test, x, want, count);
 }
 
+static struct kernel_quanta random_quanta(struct test *test)
+{
+    struct kernel_quanta q = {.scale = 0.01f + 0.02f * fabsf(test_float(test)),
+                              .is_signed = test_chance(test, 2)};
+
+    if (test_chance(test, 3))
+        q.scale = 1.0f / (float)(1 << test_range(test, 0, 7)); /* of which halves come */
+    q.zero = (int32_t)test_range(test, 0, 255) - (q.is_signed ? 128 : 0);
+    return q;
+}
+
+static double real_of(const uint8_t *x, int64_t i, const struct kernel_quanta *q)
+{
+    int byte = q->is_signed ? (int8_t)x[i] : x[i];
+
+    return (double)(byte - q->zero) * (double)q->scale;
+}
+
+/* A result may be the one beside it where the number is as near to a half as the contract says. */
+static void compare_zip(struct test *test, const uint8_t *got, const uint8_t *want,
+                        const uint8_t *a, const uint8_t *b, const struct kernel_zip_quanta *s)
+{
+    double most_a = 255.0 * (double)s->a.scale, most_b = 255.0 * (double)s->b.scale;
+    double most = (s->is_product ? most_a * most_b : most_a + most_b) / (double)s->y.scale;
+    int64_t count = 1;
+
+    for (int i = 0; i < s->rank; i++)
+        count *= s->dims[i];
+    for (int64_t i = 0; i < count; i++) {
+        int64_t rest = i, a_at = 0, b_at = 0;
+        double first, second, number;
+
+        for (int axis = s->rank - 1; axis >= 0; rest /= s->dims[axis--]) {
+            a_at += rest % s->dims[axis] * s->a_stride[axis];
+            b_at += rest % s->dims[axis] * s->b_stride[axis];
+        }
+        first = real_of(a, a_at, &s->a);
+        second = real_of(b, b_at, &s->b);
+        number = (s->is_product ? first * second : first + second) / (double)s->y.scale;
+        if (got[i] != want[i] && (abs((int8_t)(got[i] - want[i])) != 1 ||
+                                  fabs(fabs(number - floor(number)) - 0.5) > 1e-6 * most)) {
+            test_fail(test, "element %lld, %.9g, was %d and is %d", (long long)i, number, want[i],
+                      got[i]);
+            return;
+        }
+    }
+}
+
+/* Shapes that join to one axis, operands that are broadcast along some. */
+static void check_zip_quanta(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_zip_quanta s = {.y = random_quanta(test),
+                                  .a = random_quanta(test),
+                                  .b = random_quanta(test),
+                                  .is_product = test_chance(test, 2),
+                                  .rank = (int)test_range(test, 0, 3)};
+    int64_t a_count = 1, b_count = 1, count = 1;
+    uint8_t *a, *b, *want, *got;
+
+    for (int i = s.rank - 1; i >= 0; i--) {
+        bool a_stays = test_chance(test, 5), b_stays = test_chance(test, 5);
+
+        s.dims[i] = test_range(test, test_chance(test, 30) ? 0 : 1, i == s.rank - 1 ? 150 : 9);
+        s.a_stride[i] = a_stays ? 0 : a_count;
+        s.b_stride[i] = b_stays ? 0 : b_count;
+        a_count *= a_stays ? 1 : s.dims[i];
+        b_count *= b_stays ? 1 : s.dims[i];
+        count *= s.dims[i];
+    }
+    a = test_input_bytes(test, (size_t)a_count);
+    b = test_input_bytes(test, (size_t)b_count);
+    want = test_output(test, (size_t)count);
+    got = test_output(test, (size_t)count);
+    test_describe(test, "%s of %d axes, %lldx%lldx%lld, %lld and %lld bytes",
+                  s.is_product ? "product" : "sum", s.rank, (long long)s.dims[0],
+                  (long long)s.dims[1], (long long)s.dims[2], (long long)a_count,
+                  (long long)b_count);
+    TEST_RUN(test, TEST_REF, zip_quanta_ref(want, a, b, &s));
+    TEST_RUN(test, TEST_NEW, table->zip_quanta.fn(got, a, b, &s));
+    compare_zip(test, got, want, a, b, &s);
+    if (a_count != count)
+        return;
+    table->zip_quanta.fn(a, a, b, &s);
+    test_compare_bytes(test, a, got, (size_t)count);
+}
+
+static void check_mean_quanta(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_mean_quanta s = {.y = random_quanta(test),
+                                   .x = random_quanta(test),
+                                   .outer = test_range(test, 0, 5),
+                                   .count = test_range(test, 1, 600),
+                                   .inner = test_chance(test, 2) ? 1 : test_range(test, 0, 150)};
+    uint8_t *x = test_input_bytes(test, (size_t)(s.outer * s.count * s.inner));
+    uint8_t *want = test_output(test, (size_t)(s.outer * s.inner));
+    uint8_t *got = test_output(test, (size_t)(s.outer * s.inner));
+
+    test_describe(test, "%lldx%lldx%lld", (long long)s.outer, (long long)s.count,
+                  (long long)s.inner);
+    TEST_RUN(test, TEST_REF, mean_quanta_ref(want, x, &s));
+    TEST_RUN(test, TEST_NEW, table->mean_quanta.fn(got, x, &s));
+    test_compare_bytes(test, got, want, (size_t)(s.outer * s.inner));
+}
+
 /* Every number survives the way through a wider type; what lies between two becomes one of them. */
 static void check_cast_small(struct test *test, const struct kernel_table *table)
 {
@@ -195,6 +300,8 @@ const struct test_op test_ops_quantize[] = {
     {"quantize_exact", check_quantize_exact, offsetof(struct kernel_table, quantize)},
     {"dequantize_blocks", check_dequantize_blocks, offsetof(struct kernel_table, dequantize)},
     {"lookup", check_lookup, offsetof(struct kernel_table, lookup)},
+    {"mean_quanta", check_mean_quanta, offsetof(struct kernel_table, mean_quanta)},
+    {"zip_quanta", check_zip_quanta, offsetof(struct kernel_table, zip_quanta)},
     {"quantize_dynamic", check_quantize_dynamic, offsetof(struct kernel_table, quantize_dynamic)},
 };
 const size_t test_ops_quantize_count = sizeof(test_ops_quantize) / sizeof(test_ops_quantize[0]);

@@ -317,6 +317,81 @@ static void functions_become_tables(void **state)
     assert_int_equal(fold(variable, LOOKUP_OP_TYPE, 1e-6), 0);
 }
 
+#define OTHER                                                                                      \
+    {                                                                                              \
+        "QuantizeLinear", "o:f32 1,2,4,4; os:f32 =0.013; oz:i8 =-7", "", "oq"                      \
+    }
+#define OTHER_REAL                                                                                 \
+    {                                                                                              \
+        "DequantizeLinear", "oq; os; oz", "", "t"                                                  \
+    }
+
+/* Also where signs differ, an operand is broadcast, or a Relu cuts off what bytes do not hold anyway. */
+static void sums_and_products_are_of_bytes(void **state)
+{
+    const struct piece sum[PIECES_MAX] = {
+        QUANTISE,
+        REAL,
+        OTHER,
+        OTHER_REAL,
+        {"Add", "r; t", "", "k"},
+        {"QuantizeLinear", "k; ys:f32 =0.017; yz:u8 =9", "", "yq"},
+        END};
+    const struct piece residual[PIECES_MAX] = {
+        QUANTISE,
+        REAL,
+        OTHER,
+        OTHER_REAL,
+        {"Add", "t; r", "", "l"},
+        {"Relu", "l", "", "k"},
+        {"QuantizeLinear", "k; ys:f32 =0.017; yz:u8 =0", "", "yq"},
+        END};
+    const struct piece gate[PIECES_MAX] = {
+        QUANTISE,
+        REAL,
+        {"DequantizeLinear", "g:u8 2,1,1=200,30; gs:f32 =0.004; gz:u8 =0", "", "t"},
+        {"Mul", "t; r", "", "k"},
+        {"QuantizeLinear", "k; ys:f32 =0.007; yz:i8 =-3", "", "yq"},
+        END};
+    struct piece far[PIECES_MAX];
+
+    assert_int_equal(fold(sum, QUANTA_ADD_OP_TYPE, 0.0171), 1);
+    assert_int_equal(fold(sum, "DequantizeLinear", 0.0171), 1);
+    assert_int_equal(fold(residual, QUANTA_ADD_OP_TYPE, 0.0171), 1);
+    assert_int_equal(fold(residual, "Relu", 0.0171), 0);
+    assert_int_equal(fold(gate, QUANTA_MUL_OP_TYPE, 0.0071), 1);
+    memcpy(far, sum, sizeof(far));
+    far[5].inputs = "k; ys:f32 =0.000000000001; yz:u8 =9"; /* more quanta than an integer holds */
+    assert_int_equal(fold(far, "Add", 1e-6), 1);
+}
+
+static void means_are_of_bytes(void **state)
+{
+    const struct piece planes[PIECES_MAX] = {
+        QUANTISE,
+        REAL,
+        {"GlobalAveragePool", "r", "", "k"},
+        {"QuantizeLinear", "k; ys:f32 =0.003; yz:u8 =100", "", "yq"},
+        END};
+    const struct piece middle[PIECES_MAX] = {
+        QUANTISE,
+        REAL,
+        {"ReduceMean", "r", "axes=[-2,1] keepdims=0", "k"},
+        {"QuantizeLinear", "k; ys:f32 =0.003; yz:i8 =10", "", "yq"},
+        END};
+    const struct piece apart[PIECES_MAX] = {
+        QUANTISE,
+        REAL,
+        {"ReduceMean", "r", "axes=[1,3]", "k"},
+        {"QuantizeLinear", "k; ys:f32 =0.003; yz:i8 =10", "", "yq"},
+        END};
+
+    assert_int_equal(fold(planes, QUANTA_MEAN_OP_TYPE, 0.0031), 1);
+    assert_int_equal(fold(planes, "GlobalAveragePool", 0.0031), 0);
+    assert_int_equal(fold(middle, QUANTA_MEAN_OP_TYPE, 0.0031), 1);
+    assert_int_equal(fold(apart, QUANTA_MEAN_OP_TYPE, 1e-6), 0);
+}
+
 /* Its third operand counts in the products' quanta, which is a DequantizeLinear of its own. */
 static void a_quantised_gemm_is_a_quantised_product(void **state)
 {
@@ -353,6 +428,8 @@ int main(void)
         cmocka_unit_test(what_moves_elements_moves_integers),
         cmocka_unit_test(parts_of_the_same_quanta_are_joined),
         cmocka_unit_test(functions_become_tables),
+        cmocka_unit_test(sums_and_products_are_of_bytes),
+        cmocka_unit_test(means_are_of_bytes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

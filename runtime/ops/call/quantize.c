@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear, and what is looked up between them. */
+/* QuantizeLinear, DequantizeLinear, DynamicQuantizeLinear, and what is computed of bytes between them. */
 #include "runtime/ops/call/call.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+
+#include "runtime/graph/fused_ops.h"
 
 struct quantize_params {
     quantize_fn *fn; /* or the other direction, which has the same type */
@@ -168,5 +170,109 @@ int call_bind_lookup(const struct call_request *request, struct call *call)
     p->count = (size_t)shape_elements(&request->inputs[0].shape);
     call->version = request->kernels->lookup.version;
     call->run = run_lookup;
+    return 0;
+}
+
+/* The scale and zero point at inputs i and i + 1. */
+static struct kernel_quanta quanta_of(const struct call *call, uint32_t i, bool is_signed)
+{
+    const void *zero = call->inputs[i + 1];
+
+    return (struct kernel_quanta){.scale = *(const float *)call->inputs[i],
+                                  .zero =
+                                      is_signed ? *(const int8_t *)zero : *(const uint8_t *)zero,
+                                  .is_signed = is_signed};
+}
+
+struct quanta_zip_params {
+    zip_quanta_fn *fn;
+    struct kernel_zip_quanta args;
+};
+
+static int run_quanta_zip(const struct call *call)
+{
+    const struct quanta_zip_params *p = call->params;
+    struct kernel_zip_quanta args = p->args;
+
+    args.a = quanta_of(call, 1, args.a.is_signed);
+    args.b = quanta_of(call, 4, args.b.is_signed);
+    args.y = quanta_of(call, 6, args.y.is_signed);
+    p->fn(call->outputs[0], call->inputs[0], call->inputs[3], &args);
+    return 0;
+}
+
+static int operand_strides(const struct call_request *request, uint32_t i, int64_t *out_strides)
+{
+    const struct shape *x = &request->inputs[i].shape;
+    int64_t own[SHAPE_MAX_RANK];
+
+    call_input_strides(request, i, own);
+    return call_broadcast_strides(request, x, own, request->outputs[0].shape.rank - x->rank,
+                                  out_strides);
+}
+
+int call_bind_quanta_zip(const struct call_request *request, struct call *call)
+{
+    const struct shape *y = &request->outputs[0].shape;
+    struct quanta_zip_params *p;
+    int rc = call_params(request, call, sizeof(*p));
+
+    if (rc < 0)
+        return rc;
+    p = call->params;
+    p->args.is_product = strcmp(request->node->op_type, QUANTA_MUL_OP_TYPE) == 0;
+    p->args.a.is_signed = request->inputs[0].dtype == DTYPE_I8;
+    p->args.b.is_signed = request->inputs[3].dtype == DTYPE_I8;
+    p->args.y.is_signed = request->outputs[0].dtype == DTYPE_I8;
+    p->args.rank = y->rank;
+    memcpy(p->args.dims, y->dims, (size_t)y->rank * sizeof(y->dims[0]));
+    rc = operand_strides(request, 0, p->args.a_stride);
+    if (rc == 0)
+        rc = operand_strides(request, 3, p->args.b_stride);
+    p->fn = request->kernels->zip_quanta.fn;
+    call->version = request->kernels->zip_quanta.version;
+    call->run = run_quanta_zip;
+    return rc;
+}
+
+struct quanta_mean_params {
+    mean_quanta_fn *fn;
+    struct kernel_mean_quanta args;
+};
+
+static int run_quanta_mean(const struct call *call)
+{
+    const struct quanta_mean_params *p = call->params;
+    struct kernel_mean_quanta args = p->args;
+
+    args.x = quanta_of(call, 1, args.x.is_signed);
+    args.y = quanta_of(call, 3, args.y.is_signed);
+    p->fn(call->outputs[0], call->inputs[0], &args);
+    return 0;
+}
+
+int call_bind_quanta_mean(const struct call_request *request, struct call *call)
+{
+    const struct shape *x = &request->inputs[0].shape;
+    struct quanta_mean_params *p;
+    size_t count;
+    const int64_t *axes = node_ints(request->node, "axes", &count);
+    int rc = call_params(request, call, sizeof(*p));
+
+    if (rc < 0)
+        return rc;
+    p = call->params;
+    p->args.outer = p->args.count = p->args.inner = 1;
+    for (int i = 0; i < x->rank; i++)
+        *(i < axes[0]   ? &p->args.outer
+          : i < axes[1] ? &p->args.count
+                        : &p->args.inner) *= x->dims[i];
+    if (p->args.count == 0)
+        return call_refuse(request, -ENOTSUP, "no kernel for a mean of nothing");
+    p->args.x.is_signed = request->inputs[0].dtype == DTYPE_I8;
+    p->args.y.is_signed = request->outputs[0].dtype == DTYPE_I8;
+    p->fn = request->kernels->mean_quanta.fn;
+    call->version = request->kernels->mean_quanta.version;
+    call->run = run_quanta_mean;
     return 0;
 }

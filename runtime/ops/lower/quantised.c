@@ -67,14 +67,36 @@ static int rank_of_unary(const struct lower *l)
                                                         : lower_rank(lower_input(l, 0));
 }
 
+/* Means of all places of what has its channels last: it stays so. */
+static void lower_mean_last(struct lower *l, int rank)
+{
+    int64_t axes[SHAPE_MAX_RANK];
+    bool has_list = graph_opset(l->graph, "") >= 18;
+    struct value *inputs[] = {numbers(l, 0), NULL}, *y;
+
+    for (int i = 0; i < rank - 2; i++)
+        axes[i] = i + 1;
+    if (has_list)
+        inputs[1] = lower_list(l, axes, (size_t)rank - 2);
+    y = lower_op(l, "ReduceMean", inputs, 2);
+    if (!has_list)
+        lower_ints(l, "axes", axes, (size_t)rank - 2);
+    to_quanta(l, y, 3, 0);
+}
+
 static void lower_unary(struct lower *l)
 {
     const char *op = l->node->op_type + strlen("QLinear");
     bool has_axes = strcmp(op, "LeakyRelu") != 0 && strcmp(op, "Sigmoid") != 0;
     bool is_last = node_int(l->node, "channels_last", 0) != 0;
     struct value *x = lower_input(l, 0), *y;
-    int rank = is_last ? rank_of_unary(l) : has_axes ? 0 : before_channels_last(&x, 1);
+    int rank = is_last ? rank_of_unary(l) : has_axes ? 0 : before_channels_last(&x, 1), other;
 
+    if (is_last && rank > 2 && strcmp(op, "GlobalAveragePool") == 0 &&
+        !lower_before_channels_last(x, &other)) {
+        lower_mean_last(l, rank);
+        return;
+    }
     if (is_last)
         x = lower_channels_second(l, x, rank);
     y = lower_one(l, op, numbers_of(l, x, 1));
