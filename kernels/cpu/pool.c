@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pooling. Channels-last: every channel of one output at a time; row-major: a row of outputs. */
 #include "kernels/cpu/isa.h"
+#include "kernels/cpu/pool_flat.h"
 #include "kernels/cpu/pool_places.h"
 #include "kernels/cpu/pool_planes.h"
 #include "kernels/cpu/pool_rows.h"
@@ -265,6 +266,83 @@ ISA_BODY void pool_planes(const struct pool *p, int64_t begin, int64_t end, bool
     }
 }
 
+POOL_FLAT(max_f32, float, POOL_MAXIMUM, -FLT_MAX)
+POOL_FLAT(max_u8, uint8_t, POOL_MAXIMUM, 0)
+POOL_FLAT(max_i8, int8_t, POOL_MAXIMUM, INT8_MIN)
+
+/* Rows of outputs [begin, end), counted over all planes, of a window that steps by one. */
+ISA_BODY void pool_flat(const struct pool *p, int64_t begin, int64_t end)
+{
+    const struct kernel_window *w = &p->shape->window;
+    int64_t most = pool_flat_rows(w);
+    float line[FLAT_MOST];
+
+    while (begin < end) {
+        int64_t plane = begin / w->out[1], oh = begin % w->out[1];
+        int64_t left = w->out[1] - oh < end - begin ? w->out[1] - oh : end - begin;
+        int64_t rows = left < most ? left : most;
+
+        max_f32_flat(p->y + begin * w->out[2], p->x + plane * w->in[1] * w->in[2], line, w, oh,
+                     rows);
+        begin += rows;
+    }
+}
+
+/* Of a volume: maxima of planes above each other first, as a plane. */
+enum { DEEP_MOST = 1 << 13 };
+
+static bool is_deep(const struct kernel_window *w)
+{
+    return w->in[0] > 1 && w->in[1] * w->in[2] <= DEEP_MOST && w->kernel[1] * w->kernel[2] > 1;
+}
+
+ISA_BODY const float *join_planes(float *restrict plane, const float *restrict volume,
+                                  const struct kernel_window *w, int64_t od)
+{
+    struct pool_span deep = pool_inside(w, 0, od);
+    int64_t first = od * w->stride[0] - w->pad_begin[0], count = w->in[1] * w->in[2];
+    const float *x = volume + (first + deep.first * w->dilation[0]) * count;
+
+    if (deep.end - deep.first == 1)
+        return x;
+    for (int64_t i = 0; i < count && deep.first == deep.end; i++)
+        plane[i] = -FLT_MAX;
+    for (int64_t d = deep.first; d < deep.end; d++, x += w->dilation[0] * count) {
+        if (d == deep.first)
+            memcpy(plane, x, (size_t)count * sizeof(*plane));
+        else
+            max_f32_tap(plane, x, 1, 0, count);
+    }
+    return plane;
+}
+
+/* Rows of outputs [begin, end), counted over all planes of volumes. */
+ISA_BODY void pool_deep(const struct pool *p, int64_t begin, int64_t end)
+{
+    const struct kernel_window *w = &p->shape->window;
+    struct kernel_pool flat = *p->shape;
+    struct kernel_window *f = &flat.window;
+    float plane[DEEP_MOST];
+
+    f->in[0] = f->out[0] = f->kernel[0] = f->stride[0] = f->dilation[0] = 1;
+    f->pad_begin[0] = f->pad_end[0] = 0;
+    while (begin < end) {
+        int64_t oh = begin % w->out[1], od = begin / w->out[1] % w->out[0];
+        int64_t left = w->out[1] - oh < end - begin ? w->out[1] - oh : end - begin;
+        const float *volume = p->x + begin / w->out[1] / w->out[0] * w->in[0] * w->in[1] * w->in[2];
+        struct pool q = {p->y + (begin - oh) * w->out[2], join_planes(plane, volume, w, od), &flat};
+
+        if (pool_is_small(f))
+            pool_small(&q, oh, oh + left, true);
+        else if (pool_is_flat(f))
+            pool_flat(&q, oh, oh + left);
+        else
+            for (int64_t i = oh; i < oh + left; i++)
+                max_f32_row(q.y + i * w->out[2], q.x, f, 0, i);
+        begin += left;
+    }
+}
+
 /* Rows of outputs [begin, end), counted over all planes. */
 ISA_BODY void pool_rows(const struct pool *p, int64_t begin, int64_t end, bool is_max)
 {
@@ -274,6 +352,14 @@ ISA_BODY void pool_rows(const struct pool *p, int64_t begin, int64_t end, bool i
 
     if (pool_is_small(w)) {
         pool_small(p, begin, end, is_max);
+        return;
+    }
+    if (is_max && !is_whole && pool_is_flat(w)) {
+        pool_flat(p, begin, end);
+        return;
+    }
+    if (is_max && !is_whole && is_deep(w)) {
+        pool_deep(p, begin, end);
         return;
     }
     for (int64_t i = begin; i < end; i++) {
@@ -361,6 +447,27 @@ ISA_BODY void pool_small_bytes(const struct pool_any *p, int64_t begin, int64_t 
     }
 }
 
+ISA_BODY void pool_flat_bytes(const struct pool_any *p, int64_t begin, int64_t end)
+{
+    const struct kernel_window *w = p->window;
+    int64_t most = pool_flat_rows(w);
+    uint8_t line[FLAT_MOST];
+
+    while (begin < end) {
+        int64_t plane = begin / w->out[1], oh = begin % w->out[1];
+        int64_t left = w->out[1] - oh < end - begin ? w->out[1] - oh : end - begin;
+        int64_t rows = left < most ? left : most;
+        const uint8_t *x = p->x + plane * w->in[1] * w->in[2];
+        uint8_t *y = p->y + begin * w->out[2];
+
+        if (p->is_signed)
+            max_i8_flat((int8_t *)y, (const int8_t *)x, (int8_t *)line, w, oh, rows);
+        else
+            max_u8_flat(y, x, line, w, oh, rows);
+        begin += rows;
+    }
+}
+
 ISA_BODY void pool_bytes(const struct pool_any *p, int64_t begin, int64_t end)
 {
     const struct kernel_window *w = p->window;
@@ -368,6 +475,10 @@ ISA_BODY void pool_bytes(const struct pool_any *p, int64_t begin, int64_t end)
 
     if (pool_is_small(w)) {
         pool_small_bytes(p, begin, end);
+        return;
+    }
+    if (pool_is_flat(w)) {
+        pool_flat_bytes(p, begin, end);
         return;
     }
     for (int64_t i = begin; i < end; i++) {

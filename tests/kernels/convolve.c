@@ -371,7 +371,18 @@ static enum kernel_dtype pooled_type(struct test *test)
     return types[test_range(test, 0, 3)];
 }
 
-/* Places of maxima, of which many are equal and some are NaN, and norms, against the reference. */
+/* A window that steps by one through all of its places. */
+static void step_by_one(struct kernel_window *w)
+{
+    for (int axis = 1; axis < KERNEL_SPATIAL; axis++) {
+        w->stride[axis] = w->dilation[axis] = 1;
+        w->out[axis] = w->in[axis] + w->pad_begin[axis] + w->pad_end[axis] - w->kernel[axis] + 1;
+        w->in[axis] += w->out[axis] < 1 ? 1 - w->out[axis] : 0;
+        w->out[axis] = w->out[axis] < 1 ? 1 : w->out[axis];
+    }
+}
+
+/* Maxima and their places, of which many are equal and some are NaN, and norms, against the reference. */
 static void check_pool_places(struct test *test, const struct kernel_table *table)
 {
     struct kernel_pool_any s = {.batch = test_range(test, 0, 2),
@@ -380,6 +391,7 @@ static void check_pool_places(struct test *test, const struct kernel_table *tabl
     int64_t *places, *want_places;
     float *numbers;
     void *x, *got, *want;
+    bool has_places;
 
     s.op = test_chance(test, 3) ? POOL_LP : POOL_MAX;
     s.dtype = s.op == POOL_LP ? KERNEL_F32 : pooled_type(test);
@@ -389,6 +401,8 @@ static void check_pool_places(struct test *test, const struct kernel_table *tabl
         test_wide_window(test, 2, &s.window);
     else
         random_window(test, &s.window);
+    if (test_chance(test, 3))
+        step_by_one(&s.window);
     count = (size_t)(s.batch * s.channels * volume(s.window.out));
     x_count = (size_t)(s.batch * s.channels * volume(s.window.in));
     numbers = test_input(test, x_count);
@@ -400,8 +414,9 @@ static void check_pool_places(struct test *test, const struct kernel_table *tabl
     cast_ref(x, s.dtype, numbers, KERNEL_F32, x_count);
     got = test_output(test, count * kernel_dtype_bytes(s.dtype));
     want = test_output(test, count * kernel_dtype_bytes(s.dtype));
-    places = s.op == POOL_MAX ? test_output(test, count * sizeof(*places)) : NULL;
-    want_places = s.op == POOL_MAX ? test_output(test, count * sizeof(*places)) : NULL;
+    has_places = s.op == POOL_MAX && !test_chance(test, 3);
+    places = has_places ? test_output(test, count * sizeof(*places)) : NULL;
+    want_places = has_places ? test_output(test, count * sizeof(*places)) : NULL;
     TEST_RUN(test, TEST_REF, pool_ref(want, want_places, x, &s));
     TEST_RUN(test, TEST_NEW, table->pool.fn(got, places, x, &s));
     if (s.dtype == KERNEL_F32)

@@ -356,6 +356,23 @@ static void same_window(struct test *test, struct kernel_window *w)
     }
 }
 
+/* A wide one that steps by one, over more rows than are taken at once, now and then. */
+static void wide_window(struct test *test, struct kernel_window *w)
+{
+    for (int axis = 1; axis < KERNEL_SPATIAL; axis++) {
+        w->in[axis] = test_range(test, 1, test_chance(test, 6) ? 150 : 50);
+        w->kernel[axis] = test_range(test, 1, 14);
+        w->pad_begin[axis] = test_range(test, 0, w->kernel[axis] - 1);
+        w->pad_end[axis] = test_range(test, 0, w->kernel[axis] - 1);
+        w->stride[axis] = w->dilation[axis] = 1;
+        w->out[axis] = w->in[axis] + w->pad_begin[axis] + w->pad_end[axis] - w->kernel[axis] + 1;
+        if (w->out[axis] < 1) {
+            w->in[axis] += 1 - w->out[axis];
+            w->out[axis] = 1;
+        }
+    }
+}
+
 static void check_pool(struct test *test, const struct kernel_table *table, bool is_max)
 {
     struct kernel_pool s = {
@@ -376,6 +393,8 @@ static void check_pool(struct test *test, const struct kernel_table *table, bool
         random_window(test, s.rank, s.rank == 3 ? 4 : s.channels_last ? 12 : 60, true, &s.window);
     if (s.rank == 2 && test_chance(test, 3))
         same_window(test, &s.window);
+    else if (s.rank == 2 && !s.channels_last && test_chance(test, 2))
+        wide_window(test, &s.window);
     else if (test_chance(test, 3)) /* rounded up: the last window may lie in the pads alone */
         for (int i = KERNEL_SPATIAL - s.rank; i < KERNEL_SPATIAL; i++)
             s.window.out[i]++;
