@@ -777,6 +777,7 @@ static const struct row {
     {"com.microsoft.FusedMatMul", fused_matmul},
     {"com.microsoft.Inverse", inverse},
     {"com.microsoft.Tokenizer", nothing},
+    {"optrace.BlockMatMul", fused_matmul},
     {"optrace.PairwiseCoupling",
      elementwise}, /* the scores' own: how many steps follow is known by data */
 };

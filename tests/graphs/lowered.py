@@ -148,6 +148,10 @@ def blocks():
         packed = (2 * bits + 7) // 8
         inputs += [g.constant(g.quanta(6, packed), np.uint8)] if zeros is np.uint8 else [g.constant(g.real(6, 2))] if zeros else []
         g.add("MatMulNBits", inputs, K=40, N=6, bits=bits, block_size=32, **({} if zeros else {"weight_prepacked": 0}))
+    for zeros in (None, np.uint8):  # rows are rounded to 8 bits
+        inputs = [wide, g.constant(g.quanta(19, 3, 8), np.uint8), g.constant(g.random.random((19, 3)) / 20)]
+        inputs += [g.constant(g.quanta(19, 2), np.uint8)] if zeros else ["", "", g.constant(g.real(19))]
+        g.add("MatMulNBits", inputs, K=40, N=19, bits=4, block_size=16, accuracy_level=4)
     order = g.constant(g.random.permutation(64) % 2, np.int32)
     four, scales = g.constant(g.quanta(6, 2, 16), np.uint8), g.constant(g.random.random((6, 2)) / 20)
     g.add("MatMulNBits", [g.feed(g.real(2, 64)), four, scales, "", order], K=64, N=6, bits=4, block_size=32)

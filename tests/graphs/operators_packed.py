@@ -230,7 +230,10 @@ def make_block_matmul(b):
     has_order = bits == 4 and kind != "packed" and b.rng.random() < 0.3
     order = b.leaf(b.random_array(I32, [blocks * block], 0, blocks), constant=True) if has_order else ""
     inputs += [order, maybe(b, lambda: vector(b, n), 0.4)]
-    add(b, "MatMulNBits", inputs, K=k, N=n, bits=bits if bits != 4 or b.rng.random() < 0.8 else None, block_size=block)
+    # 4 rounds what is multiplied: only of 4 bits do both round alike.
+    level = b.rng.choice([None, None, 1, 1, 4] if bits == 4 and kind != "real" and not has_order else [None, 1])
+    add(b, "MatMulNBits", inputs, K=k, N=n, bits=bits if bits != 4 or b.rng.random() < 0.8 else None, block_size=block,
+        accuracy_level=level)
 
 
 @contrib("MatMulBnb4", weight=0.4)

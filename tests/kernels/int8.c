@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/blocks.h"
 #include "kernels/cpu/int8.h"
 #include "tests/kernels/harness.h"
 
@@ -344,9 +345,80 @@ static void check_tile(struct test *test, const struct kernel_table *table)
     test_compare_bytes(test, got, want, INT8_MAX_ROWS * INT8_LINE * sizeof(*want));
 }
 
+/* Weights of 4 bits in blocks, by one of the versions that this machine has. */
+static void check_blocks(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_blocks s = {test_range(test, 1, 14), test_range(test, 1, 90),
+                              test_range(test, 1, 300), KERNEL_BLOCK_MIN, test_chance(test, 2)};
+    struct kernel_blocks_weights weights;
+    product_blocks_fn *fn;
+    const char *version;
+    float *a, *y, *want, *allowed, *bias = NULL;
+    int64_t blocks, bytes;
+    void *packed;
+
+    (void)table;
+    s.size <<= test_range(test, 0, 4);
+    fn = kernel_product_blocks((enum kernel_level)test_range(test, 1, (int64_t)kernel_best_level()),
+                               &version);
+    test_kernel(test, version);
+    test_describe(test, "%lldx%lldx%lld, blocks of %lld, zero points %d, %s", (long long)s.m,
+                  (long long)s.n, (long long)s.k, (long long)s.size, s.has_zeros, version);
+    blocks = (s.k + s.size - 1) / s.size;
+    bytes = s.n * blocks * (s.size / 2);
+    weights.quanta = any_bytes(test, (size_t)bytes);
+    weights.scales = test_input(test, (size_t)(s.n * blocks));
+    weights.zeros = s.has_zeros ? any_bytes(test, (size_t)(s.n * ((blocks + 1) / 2))) : NULL;
+    a = test_input(test, (size_t)(s.m * s.k));
+    if (test_chance(test, 3))
+        memset(a, 0, (size_t)(s.k < s.size ? s.k : s.size) * sizeof(*a)); /* a block of zeros */
+    if (test_chance(test, 2))
+        bias = test_input(test, (size_t)s.n);
+    want = test_output(test, (size_t)(s.m * s.n) * sizeof(*want));
+    TEST_RUN(test, TEST_REF, product_blocks_ref(want, a, &weights, bias, &s));
+    allowed = test_output(test, (size_t)(s.m * s.n) * sizeof(*allowed));
+    for (int64_t i = 0; i < s.m * s.n; i++)
+        allowed[i] = 15.0f * (float)s.k; /* the numbers and the scales are up to 1 */
+    packed = test_output(test, kernel_blocks_packed(&s));
+    kernel_pack_blocks(packed, &weights, &s);
+    y = test_output(test, (size_t)(s.m * s.n) * sizeof(*y));
+    TEST_RUN(test, TEST_NEW, fn(y, a, packed, bias, &s, test_output(test, kernel_blocks_room(&s))));
+    test_compare(test, y, want, (size_t)(s.m * s.n),
+                 &(struct test_tolerance){1e-6, 1e-6, allowed, 1e-6});
+}
+
+/* What is not finite makes its row NaN, and no other. */
+static void check_blocks_nan(struct test *test, const struct kernel_table *table)
+{
+    static const float numbers[] = {NAN, INFINITY, -INFINITY};
+    struct kernel_blocks s = {3, 20, 70, 32, false};
+    struct kernel_blocks_weights weights = {any_bytes(test, 20 * 3 * 16), test_input(test, 20 * 3),
+                                            NULL};
+    float *a = test_input(test, 3 * 70), *y = test_output(test, 3 * 20 * sizeof(*y));
+    float *want = test_output(test, 3 * 20 * sizeof(*want));
+    void *packed = test_output(test, kernel_blocks_packed(&s));
+    const char *version;
+    product_blocks_fn *fn = kernel_product_blocks(
+        (enum kernel_level)test_range(test, 1, (int64_t)kernel_best_level()), &version);
+
+    (void)table;
+    test_kernel(test, version);
+    test_describe(test, "%s", version);
+    a[70 + test_range(test, 0, 69)] = numbers[test_range(test, 0, 2)];
+    TEST_RUN(test, TEST_REF, product_blocks_ref(want, a, &weights, NULL, &s));
+    kernel_pack_blocks(packed, &weights, &s);
+    TEST_RUN(test, TEST_NEW, fn(y, a, packed, NULL, &s, test_output(test, kernel_blocks_room(&s))));
+    for (int i = 0; i < 3 * 20; i++)
+        if (isnan(y[i]) != (i / 20 == 1) || isnan(want[i]) != (i / 20 == 1))
+            test_fail(test, "element %d is %g, the reference's %g", i, (double)y[i],
+                      (double)want[i]);
+}
+
 const struct test_op test_ops_int8[] = {
     {"product_int8", check_product, offsetof(struct kernel_table, product_int8)},
     {"convolve_int8", check_convolve, offsetof(struct kernel_table, convolve_int8)},
     {"int8_tile", check_tile, TEST_ALWAYS},
+    {"product_blocks", check_blocks, TEST_ALWAYS},
+    {"product_blocks_nan", check_blocks_nan, TEST_ALWAYS},
 };
 const size_t test_ops_int8_count = sizeof(test_ops_int8) / sizeof(test_ops_int8[0]);

@@ -495,6 +495,38 @@ static void attention_with_bodies_is_checked(void **state)
     refuse(flexible(all, "mode=1", NULL), "attribute mode is not known");
 }
 
+/* Where activations may be rounded weights of 4 bits stay so, but for a device; elsewhere they are widened. */
+static void weights_of_bits_are_kept(void **state)
+{
+    for (int level = 0; level <= 4; level++) {
+        struct graph *graph = build_graph(17);
+        char attributes[80];
+        struct diag diag = {0};
+        struct node *node;
+        const float *weights;
+
+        snprintf(attributes, sizeof(attributes), "K=16 N=1 bits=4 block_size=16 accuracy_level=%d",
+                 level);
+        node = build_node(graph, "MatMulNBits",
+                          "x:f32 2,16; w:u8 1,1,8=33,67,101,135,169,203,237,15; s:f32 1=0.5",
+                          attributes, "y");
+        free(node->domain);
+        node->domain = strdup("com.microsoft");
+        build_output(graph, "y");
+        assert_int_equal(lower_graph(graph, &diag), 0);
+        assert_string_equal(graph_find_value(graph, "y")->producer->op_type,
+                            level == 4 ? "BlockMatMul" : "MatMul");
+        assert_int_equal(lower_for_device(graph, &diag), level == 4);
+        assert_int_equal(lower_for_device(graph, &diag), 0);
+        node = graph_find_value(graph, "y")->producer;
+        assert_string_equal(node->op_type, "MatMul");
+        weights = node->inputs[1]->data;
+        assert_true(weights[0] == 0.5f * (1 - 8) && weights[1] == 0.5f * (2 - 8) &&
+                    weights[15] == 0.5f * (0 - 8));
+        graph_destroy(&graph);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -510,6 +542,7 @@ int main(void)
         cmocka_unit_test(given_numbers_are_checked),
         cmocka_unit_test(what_is_given_must_fit),
         cmocka_unit_test(attention_with_bodies_is_checked),
+        cmocka_unit_test(weights_of_bits_are_kept),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 /* Weights of a few bits in blocks, each with a scale of its own: those of products become numbers
  * once, of tables only the rows that are gathered. Bits lie in a byte from the lowest on, but for
  * MatMulBnb4, whose first number of two is in the upper half. */
+#include <errno.h>
 #include <string.h>
 
 #include "runtime/graph/element.h"
@@ -157,11 +158,44 @@ static bool read_blocks(struct lower *l, struct blocks *b)
     return true;
 }
 
+/* Whether the model lets its activations be rounded to 8 bits, and a kernel does so. */
+static bool is_rounded(const struct lower *l, const struct blocks *b)
+{
+    enum { EIGHT_BITS = 4, LARGEST = 256 };
+
+    return node_int(l->node, "accuracy_level", 0) == EIGHT_BITS && b->bits == 4 &&
+           b->size <= LARGEST && !b->order && b->scales->dtype == DTYPE_F32 &&
+           (!b->zeros || b->zeros->dtype == DTYPE_U8);
+}
+
+/* The weights stay as they are. */
+static void keep_bits(struct lower *l, const struct blocks *b)
+{
+    struct value *inputs[] = {lower_input(l, 0), lower_input(l, 1), lower_input(l, 2),
+                              lower_input(l, 3), lower_input(l, 5)};
+    struct value *y = lower_op(l, "optrace.BlockMatMul", inputs, 5);
+
+    lower_int(l, "K", b->columns);
+    lower_int(l, "N", b->rows);
+    lower_int(l, "block_size", b->size);
+    lower_done(l, 0, y);
+}
+
+static void multiply_widened(struct lower *l, const struct blocks *b, struct value *bias)
+{
+    struct value *weights;
+    float *data = lower_data(l, DTYPE_F32, &(struct shape){2, {b->columns, b->rows}}, &weights);
+
+    if (data)
+        widen_turned(data, b);
+    if (b->scales->dtype != DTYPE_F32)
+        weights = lower_cast(l, weights, b->scales->dtype);
+    finish_product(l, weights, bias);
+}
+
 static void lower_nbits(struct lower *l)
 {
     struct blocks b = {0};
-    struct value *weights;
-    float *data;
 
     if (node_int(l->node, "weight_prepacked", 0) != 0)
         lower_refuse(l, "its weights are laid out for a device");
@@ -169,13 +203,28 @@ static void lower_nbits(struct lower *l)
         lower_refuse(l, "its weights are not constant blocks of 2, 4 or 8 bits with their scales");
     if (l->rc < 0)
         return;
-    data = lower_data(l, DTYPE_F32, &(struct shape){2, {b.columns, b.rows}}, &weights);
-    if (data)
-        widen_turned(data, &b);
-    if (b.scales->dtype != DTYPE_F32)
-        weights = lower_cast(l, weights, b.scales->dtype);
-    finish_product(l, weights, lower_input(l, 5));
+    if (is_rounded(l, &b))
+        keep_bits(l, &b);
+    else
+        multiply_widened(l, &b, lower_input(l, 5));
 }
+
+/* What keep_bits() made, whose last inputs are the zero points and the bias. */
+static void lower_kept(struct lower *l)
+{
+    struct blocks b = {0};
+    struct value *bias = lower_input(l, 4);
+
+    if (l->node->input_count > 4)
+        l->rc = node_set_input(l->node, 4, NULL) < 0 ? -ENOMEM : l->rc;
+    if (l->rc == 0 && !read_blocks(l, &b))
+        lower_refuse(l, "its weights are not constant blocks of 4 bits with their scales");
+    if (l->rc == 0)
+        multiply_widened(l, &b, bias);
+}
+
+const struct lower_rule lower_kept_blocks = {
+    {"optrace.BlockMatMul", "MatMul, Add"}, 3, 5, 1, "K N block_size", lower_kept};
 
 /* --- MatMulBnb4 --- */
 
@@ -326,7 +375,7 @@ const struct lower_rule lower_blocks[] = {
      1,
      "K N block_size quant_type training_mode transB",
      lower_bnb4},
-    {{"com.microsoft.MatMulNBits", "MatMul, Add"},
+    {{"com.microsoft.MatMulNBits", "MatMul, Add; or BlockMatMul"},
      3,
      6,
      1,

@@ -176,6 +176,28 @@ int lower_graph(struct graph *graph, struct diag *diag)
     return rc < 0 ? rc : 0;
 }
 
+int lower_for_device(struct graph *graph, struct diag *diag)
+{
+    const uint32_t count = graph->node_count;
+    int made = 0, rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < count; i++) {
+        struct node *node = graph->nodes[i];
+        char buffer[NODE_TYPE_BYTES];
+
+        if (strcmp(node_full_type(node, buffer), lower_kept_blocks.facts.type) != 0)
+            continue;
+        rc = lower_node(graph, node, &lower_kept_blocks, diag);
+        made++;
+    }
+    if (made == 0)
+        return rc;
+    graph_remove_detached(graph);
+    if (rc == 0)
+        rc = graph_sort(graph, diag);
+    return rc < 0 ? rc : made;
+}
+
 bool lower_takes_body(const struct node *node)
 {
     char buffer[NODE_TYPE_BYTES];

@@ -33,6 +33,9 @@ struct lower_rule {
     lower_fn *lower;
 };
 
+/** For lower_for_device(). */
+extern const struct lower_rule lower_kept_blocks;
+
 /** Ends with one whose type is NULL. */
 extern const struct lower_rule lower_layers[], lower_attentions[], lower_quantised[],
     lower_linear[], lower_groups[], lower_learning[], lower_scans[], lower_sequences[],

@@ -116,6 +116,22 @@ int shape_fused_matmul(struct infer *infer)
     return rc < 0 ? rc : infer_output(infer, 0, infer_dtype(infer, 0), &out);
 }
 
+int shape_block_product(struct infer *infer)
+{
+    struct shape y = *infer_shape(infer, 0);
+    int64_t k = node_int(infer->node, "K", 0), n = node_int(infer->node, "N", 0);
+
+    if (infer_dtype(infer, 0) != DTYPE_F32)
+        return infer_unsupported(infer, "its inputs are not float32");
+    if (y.rank < 1 || y.dims[y.rank - 1] != k)
+        return infer_fail(infer, "rows of %" PRId64 " elements by columns of %" PRId64,
+                          y.rank < 1 ? 0 : y.dims[y.rank - 1], k);
+    if (n < 1)
+        return infer_fail(infer, "it has %" PRId64 " columns", n);
+    y.dims[y.rank - 1] = n;
+    return infer_output(infer, 0, DTYPE_F32, &y);
+}
+
 int shape_matmul(struct infer *infer)
 {
     struct shape out;

@@ -27,7 +27,7 @@ WITHOUT = {
         "com.microsoft.MatMulInteger16 com.microsoft.QuantizeLinear com.microsoft.Range com.microsoft.UnfoldTensor",
     "rare, and without a case yet": "com.microsoft.CropAndResize com.microsoft.LinearAttentionGate com.microsoft.MRotaryEmbedding com.microsoft.MoE com.microsoft.NGramRepeatBlock "
         "com.microsoft.QEmbedLayerNormalization com.microsoft.QMoE",
-    "of no model": "optrace.PairwiseCoupling",
+    "of no model": "optrace.BlockMatMul optrace.PairwiseCoupling",
 }
 
 

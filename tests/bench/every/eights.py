@@ -73,6 +73,9 @@ def dynamic(m, _kind):
         for bits in (4, 8):
             packed = [Const(m.byte(768, 24, 32 * bits // 8)), Const((m.random.random((768, 24)) / 20).astype(np.float32))]
             yield quick(f"{rows}x768x768, {bits} bits", "MatMulNBits", [x, *packed], "f32", {"K": 768, "N": 768, "bits": bits, "block_size": 32})
+            if bits == 4:
+                yield quick(f"{rows}x768x768, rounded to 8 bits", "MatMulNBits", [x, *packed], "f32",
+                            {"K": 768, "N": 768, "bits": 4, "block_size": 32, "accuracy_level": 4})
         four = [Const(m.byte(768 * 768 // 2)), Const((m.random.random(768 * 768 // 64) / 20).astype(np.float32))]
         yield quick(f"{rows}x768x768", "MatMulBnb4", [x, *four], "f32", {"K": 768, "N": 768, "block_size": 64, "quant_type": 1})
     table = [Const(m.byte(1000, 384)), m.whole(1000, 128), Const((m.random.random((1000, 24)) / 20).astype(np.float32))]
