@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Conversions between float32 and what tensors are stored in to save memory: half precision, by the
- * instructions for it (F16C), and bfloat16. The others are the reference's. */
+ * instructions for it (F16C), and bfloat16; conversions between these and other types by way of it, and those that C
+ * knows. The others are the reference's. */
 #include <float.h>
 #include <string.h>
 
@@ -23,6 +24,8 @@ struct cast {
     const void *x;
     enum kernel_dtype to; /* of what is narrowed, and the largest number of that type */
     float most;
+    team_fn *first, *second; /* of a conversion by way of f32 */
+    size_t x_bytes, y_bytes;
 };
 
 /* --- bfloat16: the upper half of a float. --- */
@@ -161,6 +164,20 @@ HALF(avx512, "avx2,f16c,avx512f", 16, _mm256_loadu_si256, _mm256_storeu_si256, _
             y[begin] = TO_I64(x[begin]);                                                           \
     }
 
+/* To a float that is rounded once when it is rounded again to fewer bits: towards 0, its last bit set when something was
+ * cut off. */
+ISA_BODY float odd_float(double x)
+{
+    float y = (float)x;
+    uint32_t bits;
+
+    memcpy(&bits, &y, sizeof(bits));
+    bits -= __builtin_fabs((double)y) > __builtin_fabs(x);
+    bits |= (double)y != x;
+    memcpy(&y, &bits, sizeof(y));
+    return y;
+}
+
 /* X(from, to, x_type, y_type, op, isa): what has a loop of its own. */
 #define CONVERSIONS(X, isa)                                                                        \
     X(U8, BOOL, uint8_t, uint8_t, TRUTH, isa)                                                      \
@@ -190,6 +207,8 @@ HALF(avx512, "avx2,f16c,avx512f", 16, _mm256_loadu_si256, _mm256_storeu_si256, _
     X(I32, F64, int32_t, double, SAME, isa)                                                        \
     X(I64, BOOL, int64_t, uint8_t, TRUTH, isa)                                                     \
     X(I64, U8, int64_t, uint8_t, SAME, isa)                                                        \
+    X(I64, I8, int64_t, int8_t, SAME, isa)                                                         \
+    X(I64, I16, int64_t, int16_t, SAME, isa)                                                       \
     X(I64, I32, int64_t, int32_t, SAME, isa)                                                       \
     X(I64, F32, int64_t, float, SAME, isa)                                                         \
     X(I64, F64, int64_t, double, SAME, isa)                                                        \
@@ -207,9 +226,29 @@ HALF(avx512, "avx2,f16c,avx512f", 16, _mm256_loadu_si256, _mm256_storeu_si256, _
     X(F64, I64, double, int64_t, TO_I64, isa)                                                      \
     X(F64, F32, double, float, SAME, isa)
 
-#define CONVERTS(isa) CONVERSIONS(CONVERT, isa) FLOAT_TO_I64(isa)
+#define CONVERTS(isa)                                                                              \
+    CONVERSIONS(CONVERT, isa)                                                                      \
+    CONVERT(I32, ODD, int32_t, float, odd_float, isa)                                              \
+    CONVERT(F64, ODD, double, float, odd_float, isa)                                               \
+    FLOAT_TO_I64(isa)
 #define CONVERT_PART(from, to, x_type, y_type, op, isa)                                            \
     [KERNEL_##from][KERNEL_##to] = from##_to_##to##_##isa,
+
+/* Whether what f32 makes of it is what becomes of it in one step. Integers that f32 does not hold are beyond float16, but
+ * not beyond bfloat16. */
+static bool has_way(enum kernel_dtype from, enum kernel_dtype to)
+{
+    bool is_half = from == KERNEL_F16 || from == KERNEL_BF16;
+
+    return is_half || to == KERNEL_F16 || (to == KERNEL_BF16 && from != KERNEL_I64);
+}
+
+/* Of bytes nothing changes but what they are called; a bool is 0 or 1. */
+static bool is_same_byte(enum kernel_dtype from, enum kernel_dtype to)
+{
+    return (from == KERNEL_U8 || from == KERNEL_I8 || from == KERNEL_BOOL) &&
+           (to == KERNEL_U8 || to == KERNEL_I8);
+}
 
 /* --- The versions. --- */
 
@@ -268,24 +307,49 @@ HALF(avx512, "avx2,f16c,avx512f", 16, _mm256_loadu_si256, _mm256_storeu_si256, _
         team_for((int64_t)count, GRAIN, narrow_part_##isa, &c);                                    \
     }                                                                                              \
                                                                                                    \
+    static void by_way_part_##isa(void *argument, int64_t begin, int64_t end)                      \
+    {                                                                                              \
+        const struct cast *c = argument;                                                           \
+        float block[BLOCK_OF_HALVES];                                                              \
+                                                                                                   \
+        while (begin < end) {                                                                      \
+            int64_t count = end - begin < BLOCK_OF_HALVES ? end - begin : BLOCK_OF_HALVES;         \
+            struct cast there = {.y = block,                                                       \
+                                 .x = (const char *)c->x + (size_t)begin * c->x_bytes};            \
+            struct cast back = {.y = (char *)c->y + (size_t)begin * c->y_bytes, .x = block};       \
+                                                                                                   \
+            c->first(&there, 0, count);                                                            \
+            c->second(&back, 0, count);                                                            \
+            begin += count;                                                                        \
+        }                                                                                          \
+    }                                                                                              \
+                                                                                                   \
     void cast_##isa(void *y, enum kernel_dtype to, const void *x, enum kernel_dtype from,          \
                     size_t count)                                                                  \
     {                                                                                              \
         static team_fn *const parts[KERNEL_DTYPES][KERNEL_DTYPES] = {                              \
             CONVERSIONS(CONVERT_PART, isa)[KERNEL_F32][KERNEL_I64] = F32_to_I64_##isa,             \
+            [KERNEL_F16][KERNEL_F32] = half_to_float_##isa,                                        \
+            [KERNEL_F32][KERNEL_F16] = float_to_half_##isa,                                        \
+            [KERNEL_BF16][KERNEL_F32] = brain_to_float_##isa,                                      \
+            [KERNEL_F32][KERNEL_BF16] = float_to_brain_##isa,                                      \
         };                                                                                         \
-        struct cast c = {.y = y, .x = x};                                                          \
-        team_fn *part = parts[from == KERNEL_BOOL ? KERNEL_U8 : from][to];                         \
+        enum kernel_dtype stored = from == KERNEL_BOOL ? KERNEL_U8 : from;                         \
+        struct cast c = {.y = y,                                                                   \
+                         .x = x,                                                                   \
+                         .first = parts[stored][KERNEL_F32],                                       \
+                         .second = parts[KERNEL_F32][to],                                          \
+                         .x_bytes = kernel_dtype_bytes(from),                                      \
+                         .y_bytes = kernel_dtype_bytes(to)};                                       \
+        team_fn *part = parts[stored][to];                                                         \
                                                                                                    \
-        if (from == KERNEL_F16 && to == KERNEL_F32)                                                \
-            part = half_to_float_##isa;                                                            \
-        else if (from == KERNEL_F32 && to == KERNEL_F16)                                           \
-            part = float_to_half_##isa;                                                            \
-        else if (from == KERNEL_BF16 && to == KERNEL_F32)                                          \
-            part = brain_to_float_##isa;                                                           \
-        else if (from == KERNEL_F32 && to == KERNEL_BF16)                                          \
-            part = float_to_brain_##isa;                                                           \
-        if (from == to && count > 0)                                                               \
+        if (from == KERNEL_F64)                                                                    \
+            c.first = F64_to_ODD_##isa;                                                            \
+        else if (from == KERNEL_I32 && to == KERNEL_BF16)                                          \
+            c.first = I32_to_ODD_##isa;                                                            \
+        if (!part && has_way(from, to) && c.first && c.second)                                     \
+            part = by_way_part_##isa;                                                              \
+        if (count > 0 && (from == to || is_same_byte(from, to)))                                   \
             memcpy(y, x, count *kernel_dtype_bytes(to));                                           \
         else if (part)                                                                             \
             team_for((int64_t)count, GRAIN, part, &c);                                             \

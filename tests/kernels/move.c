@@ -332,6 +332,48 @@ static void check_cast_half(struct test *test, const struct kernel_table *table)
     }
 }
 
+/* Between any two of the usual types, held to the reference: halves between two others, what is beyond a type's range,
+ * and none at all. */
+static void check_cast_types(struct test *test, const struct kernel_table *table)
+{
+    static const enum kernel_dtype types[] = {
+        KERNEL_F32, KERNEL_F64, KERNEL_F16, KERNEL_BF16, KERNEL_I8,   KERNEL_U8,
+        KERNEL_I16, KERNEL_U16, KERNEL_I32, KERNEL_I64,  KERNEL_BOOL,
+    };
+    enum kernel_dtype from = types[test_range(test, 0, 10)], to = types[test_range(test, 0, 10)];
+    size_t count = (size_t)test_range(test, 0, 1200);
+    double *numbers = test_output(test, count * sizeof(*numbers));
+    void *x = test_output(test, count * kernel_dtype_bytes(from));
+    void *want = test_output(test, count * kernel_dtype_bytes(to));
+    void *got = test_output(test, count * kernel_dtype_bytes(to));
+
+    test_describe(test, "%zu elements of type %d to type %d", count, (int)from, (int)to);
+    for (size_t i = 0; i < count; i++) {
+        int bits = (int)test_range(test, 0, 60);
+
+        numbers[i] = ldexp((double)test_range(test, -65536, 65536), bits - 40);
+        if (test_chance(test, 3)) /* in the middle between two halves, or next to it */
+            numbers[i] = ldexp((double)(test_range(test, 1024, 2047) * 2 + 1), bits - 40) *
+                         (1.0 + (double)test_range(test, -1, 1) * 0x1p-40);
+        if (test_chance(test, 200))
+            numbers[i] = test_chance(test, 2) ? NAN : -INFINITY;
+    }
+    cast_ref(x, from, numbers, KERNEL_F64, count);
+    TEST_RUN(test, TEST_REF, cast_ref(want, to, x, from, count));
+    TEST_RUN(test, TEST_NEW, table->cast.fn(got, to, x, from, count));
+    for (size_t i = 0; kernel_dtype_is_real(to) && i < count;
+         i++) { /* a NaN is one whatever its bits */
+        size_t bytes = kernel_dtype_bytes(to);
+        double a, b;
+
+        cast_ref(&a, KERNEL_F64, (char *)got + i * bytes, to, 1);
+        cast_ref(&b, KERNEL_F64, (char *)want + i * bytes, to, 1);
+        if (isnan(a) && isnan(b))
+            memcpy((char *)got + i * bytes, (char *)want + i * bytes, bytes);
+    }
+    test_compare_bytes(test, got, want, count * kernel_dtype_bytes(to));
+}
+
 const struct test_op test_ops_move[] = {
     {"copy", check_copy, offsetof(struct kernel_table, copy)},
     {"pad", check_pad, offsetof(struct kernel_table, pad)},
@@ -340,6 +382,7 @@ const struct test_op test_ops_move[] = {
     {"gather", check_gather, offsetof(struct kernel_table, gather)},
     {"cast", check_cast, offsetof(struct kernel_table, cast)},
     {"cast_half", check_cast_half, offsetof(struct kernel_table, cast)},
+    {"cast_types", check_cast_types, offsetof(struct kernel_table, cast)},
     {"made_types", check_made_types, offsetof(struct kernel_table, range)},
     {"eye", check_eye, offsetof(struct kernel_table, eye)},
     {"range", check_range, offsetof(struct kernel_table, range)},
