@@ -70,6 +70,13 @@ enum { BLOCK = 512 };
 /* Of f64. */
 #define MAP_F64(name, expression, isa) MAP_TYPE(f64_##name, double, double, expression, isa)
 
+ISA_BODY float shrunk(float x, float bias, float limit)
+{
+    float y = x > limit ? x - bias : 0.0f;
+
+    return x < -limit ? x + bias : y;
+}
+
 ISA_BODY double sign_of(double x)
 {
     double y = x > 0.0 ? 1.0 : x;
@@ -114,6 +121,9 @@ ISA_BODY double sign_of(double x)
     MAP_TYPE(bit_not, uint8_t, uint8_t, (uint8_t)~x[i], isa)                                       \
     MAP_TYPE(is_inf, uint8_t, float, (x[i] == a) | (x[i] == b), isa)                               \
     MAP_TYPE(is_nan, uint8_t, float, x[i] != x[i], isa)                                            \
+    MAP_TYPE(f64_is_inf, uint8_t, double, (x[i] == (double)a) | (x[i] == (double)b), isa)          \
+    MAP_TYPE(f64_is_nan, uint8_t, double, x[i] != x[i], isa)                                       \
+    MAP_TYPE(shrink, float, float, shrunk(x[i], a, b), isa)                                        \
     MAP_SINE(sine, 0, sin, isa)                                                                    \
     MAP_SINE(cosine, 1, cos, isa)                                                                  \
     MAP_FUNCTIONS(MAP, isa)                                                                        \
@@ -134,8 +144,8 @@ ISA_BODY double sign_of(double x)
     void map_##isa(void *y, const void *x, size_t count, const struct kernel_map_args *args)       \
     {                                                                                              \
         static team_fn *const parts[MAP_COUNT] = {                                                 \
-            MAP_FUNCTIONS(MAP_PART, isa)[MAP_SIN] = sine_part_##isa, [MAP_COS] =                   \
-                                                                         cosine_part_##isa};       \
+            MAP_FUNCTIONS(MAP_PART, isa)[MAP_SIN] = sine_part_##isa,                               \
+            [MAP_COS] = cosine_part_##isa, [MAP_SHRINK] = shrink_part_##isa};                      \
         static team_fn *const f64_parts[MAP_COUNT] = {                                             \
             [MAP_ABS] = f64_abs_part_##isa,                                                        \
             [MAP_CEIL] = f64_ceil_part_##isa,                                                      \
@@ -155,6 +165,9 @@ ISA_BODY double sign_of(double x)
         /* What is equal to one of them; nothing is to a NaN. */                                   \
         struct map infinite = {y, x, args->a != 0.0 ? INFINITY : NAN,                              \
                                args->b != 0.0 ? -INFINITY : NAN};                                  \
+        team_fn *is_inf = args->dtype == KERNEL_F64 ? f64_is_inf_part_##isa : is_inf_part_##isa;   \
+        team_fn *is_nan = args->dtype == KERNEL_F64 ? f64_is_nan_part_##isa : is_nan_part_##isa;   \
+        bool is_wide = args->dtype == KERNEL_F32 || args->dtype == KERNEL_F64;                     \
                                                                                                    \
         if (map_whole_##isa(y, x, count, args))                                                    \
             return;                                                                                \
@@ -163,10 +176,10 @@ ISA_BODY double sign_of(double x)
         else if (args->op == MAP_BIT_NOT)                                                          \
             team_for((int64_t)(count * kernel_dtype_bytes(args->dtype)), GRAIN,                    \
                      bit_not_part_##isa, &m);                                                      \
-        else if (args->op == MAP_IS_INF && args->dtype == KERNEL_F32)                              \
-            team_for((int64_t)count, GRAIN, is_inf_part_##isa, &infinite);                         \
-        else if (args->op == MAP_IS_NAN && args->dtype == KERNEL_F32)                              \
-            team_for((int64_t)count, GRAIN, is_nan_part_##isa, &m);                                \
+        else if (args->op == MAP_IS_INF && is_wide)                                                \
+            team_for((int64_t)count, GRAIN, is_inf, &infinite);                                    \
+        else if (args->op == MAP_IS_NAN && is_wide)                                                \
+            team_for((int64_t)count, GRAIN, is_nan, &m);                                           \
         else if (args->dtype == KERNEL_F32 && parts[args->op])                                     \
             team_for((int64_t)count, GRAIN, parts[args->op], &m);                                  \
         else if (args->dtype == KERNEL_F64 && f64_parts[args->op])                                 \

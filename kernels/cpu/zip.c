@@ -194,6 +194,32 @@ ISA_BODY int64_t modulo_i64(int64_t a, int64_t b)
     return rest != 0 && (rest ^ b) < 0 ? rest + b : rest;
 }
 
+/* Of types that are small enough: their quotient is exact but for its last bits, and no closer to a whole number than to
+ * be rounded to it. */
+
+#define QUOTIENT_OF_BYTES(type_name, type)                                                         \
+    ISA_BODY int32_t quotient_##type_name(type a, type b)                                          \
+    {                                                                                              \
+        float divisor = b == 0 ? 1.0f : (float)b;                                                  \
+                                                                                                   \
+        return b == 0 ? 0 : (int32_t)((float)a / divisor);                                         \
+    }                                                                                              \
+                                                                                                   \
+    ISA_BODY int32_t rest_##type_name(type a, type b)                                              \
+    {                                                                                              \
+        return (a - quotient_##type_name(a, b) * b) * (b != 0);                                    \
+    }                                                                                              \
+                                                                                                   \
+    ISA_BODY int32_t modulo_##type_name(type a, type b)                                            \
+    {                                                                                              \
+        int32_t rest = rest_##type_name(a, b);                                                     \
+                                                                                                   \
+        return rest != 0 && (rest ^ b) < 0 ? rest + b : rest;                                      \
+    }
+
+QUOTIENT_OF_BYTES(i8, int8_t)
+QUOTIENT_OF_BYTES(u8, uint8_t)
+
 #define RUN(name, y_type, x_type, op, isa)                                                         \
     ISA_TARGET_##isa static void name##_##isa(void *out, const void *const x[OPERANDS],            \
                                               const int64_t step[OPERANDS], int64_t count)         \
@@ -421,6 +447,18 @@ static bool narrows(const void *b, const struct kernel_zip_args *s, float *out_n
     return (double)*out_number == number;
 }
 
+/* Whether integers are to be squared: a product with themselves, which wraps around as well. */
+static bool is_square(const void *b, const struct kernel_zip_args *s)
+{
+    int64_t number;
+
+    if (s->op != ZIP_POW || kernel_dtype_is_real(s->a_type) || kernel_dtype_is_real(s->b_type) ||
+        s->y_type != s->a_type || !is_one_number(s))
+        return false;
+    cast_ref(&number, KERNEL_I64, b, s->b_type, 1);
+    return number == 2;
+}
+
 /* The one exponent of a power of f32; NaN where there are several. */
 static double exponent_of(const void *b, const struct kernel_zip_args *s)
 {
@@ -446,6 +484,8 @@ static double exponent_of(const void *b, const struct kernel_zip_args *s)
     REALS(f64, double, isa)                                                                        \
     DIVISIONS(i32, int32_t, isa)                                                                   \
     DIVISIONS(i64, int64_t, isa)                                                                   \
+    DIVISIONS(i8, int8_t, isa)                                                                     \
+    DIVISIONS(u8, uint8_t, isa)                                                                    \
     RUN(max_u8, uint8_t, uint8_t, MAX, isa)                                                        \
     RUN(min_u8, uint8_t, uint8_t, MIN, isa)                                                        \
     RUN(max_i8, int8_t, int8_t, MAX, isa)                                                          \
@@ -478,11 +518,13 @@ static double exponent_of(const void *b, const struct kernel_zip_args *s)
             [ZIP_ADD] = {REAL_RUNS(real_add, isa), BIT_RUNS(add, isa)},                            \
             [ZIP_SUB] = {REAL_RUNS(real_sub, isa), BIT_RUNS(sub, isa)},                            \
             [ZIP_MUL] = {REAL_RUNS(real_mul, isa), BIT_RUNS(mul, isa)},                            \
-            [ZIP_DIV] = {REAL_RUNS(real_div, isa), SIGNED_RUNS(quotient, isa)},                    \
+            [ZIP_DIV] = {REAL_RUNS(real_div, isa), SIGNED_RUNS(quotient, isa),                     \
+                         BYTE_RUNS(quotient, isa)},                                                \
             [ZIP_MAX] = {REAL_RUNS(max, isa), SIGNED_RUNS(max, isa), BYTE_RUNS(max, isa)},         \
             [ZIP_MIN] = {REAL_RUNS(min, isa), SIGNED_RUNS(min, isa), BYTE_RUNS(min, isa)},         \
-            [ZIP_MOD] = {SIGNED_RUNS(modulo, isa)},                                                \
-            [ZIP_FMOD] = {REAL_RUNS(real_rest, isa), SIGNED_RUNS(rest, isa)},                      \
+            [ZIP_MOD] = {SIGNED_RUNS(modulo, isa), BYTE_RUNS(modulo, isa)},                        \
+            [ZIP_FMOD] = {REAL_RUNS(real_rest, isa), SIGNED_RUNS(rest, isa),                       \
+                          BYTE_RUNS(rest, isa)},                                                   \
             [ZIP_POW] = {[KERNEL_F32] = power_f32_##isa},                                          \
             [ZIP_PRELU] = {REAL_RUNS(prelu, isa)},                                                 \
             [ZIP_BIT_AND] = {BIT_RUNS(and, isa)},                                                  \
@@ -518,6 +560,13 @@ static double exponent_of(const void *b, const struct kernel_zip_args *s)
             narrowed.b_type = KERNEL_F32;                                                          \
             args = &narrowed;                                                                      \
             b = &number;                                                                           \
+        }                                                                                          \
+        if (is_square(b, args)) {                                                                  \
+            narrowed.op = ZIP_MUL;                                                                 \
+            narrowed.b_type = args->a_type;                                                        \
+            memcpy(narrowed.b_stride, args->a_stride, sizeof(narrowed.b_stride));                  \
+            args = &narrowed;                                                                      \
+            b = a;                                                                                 \
         }                                                                                          \
         begin_zip(&w, y, a, b, args);                                                              \
         w.run = zip_run_##isa(args, exponent_of(b, args));                                         \

@@ -256,6 +256,40 @@ static void check_zip(struct test *test, const struct kernel_table *table)
         test_compare_bytes(test, got, want, bytes);
 }
 
+/* Every pair of bytes, divided, and squares of integers, held to the reference. */
+static void check_zip_whole(struct test *test, const struct kernel_table *table)
+{
+    static const enum kernel_zip ops[] = {ZIP_DIV, ZIP_MOD, ZIP_FMOD, ZIP_POW};
+    static const enum kernel_dtype types[] = {KERNEL_I8, KERNEL_U8, KERNEL_I32, KERNEL_I64};
+    struct kernel_zip_args args = {.op = ops[test_range(test, 0, 3)],
+                                   .rank = 2,
+                                   .dims = {256, 256},
+                                   .a_stride = {256, 1},
+                                   .b_stride = {256, 1}};
+    int64_t kind = test_range(test, 0, args.op == ZIP_POW ? 3 : 1);
+    size_t count = 256 * 256, bytes;
+    uint8_t *a, *b, *got, *want;
+
+    args.y_type = args.a_type = args.b_type = types[kind];
+    bytes = count * kernel_dtype_bytes(args.a_type);
+    a = test_input_bytes(test, bytes);
+    b = test_input_bytes(test, bytes);
+    got = test_output(test, bytes);
+    want = test_output(test, bytes);
+    test_describe(test, "function %d of pairs of type %d", (int)args.op, (int)args.a_type);
+    for (size_t i = 0; args.op != ZIP_POW && i < count; i++) {
+        a[i] = (uint8_t)(i / 256);
+        b[i] = (uint8_t)(i % 256);
+    }
+    if (args.op == ZIP_POW) {
+        args.b_stride[0] = args.b_stride[1] = 0;
+        cast_ref(b, args.b_type, &(int32_t){(int32_t)test_range(test, 0, 4)}, KERNEL_I32, 1);
+    }
+    TEST_RUN(test, TEST_REF, zip_ref(want, a, b, &args));
+    TEST_RUN(test, TEST_NEW, table->zip.fn(got, a, b, &args));
+    test_compare_bytes(test, got, want, bytes);
+}
+
 static void check_where(struct test *test, const struct kernel_table *table)
 {
     struct kernel_where s = {.element_bytes = (size_t)1 << test_range(test, 0, 3),
@@ -283,6 +317,7 @@ static void check_where(struct test *test, const struct kernel_table *table)
 
 const struct test_op test_ops_elementwise[] = {
     {"map", check_map, offsetof(struct kernel_table, map)},
+    {"zip_whole", check_zip_whole, offsetof(struct kernel_table, zip)},
     {"where", check_where, offsetof(struct kernel_table, where)},
     {"zip", check_zip, offsetof(struct kernel_table, zip)},
 };
