@@ -95,18 +95,38 @@ static bool is_packed(enum dtype dtype)
     return dtype_file_bits(dtype) < 8;
 }
 
+enum { PACKED_PART = 64 }; /* bytes */
+
+/* So many parts of elements of 4 bits, the last one first. */
+static void unpack_fours(uint8_t *data, uint8_t sign, size_t parts)
+{
+    uint8_t packed[PACKED_PART];
+
+    while (parts-- > 0) {
+        uint8_t *to = data + 2 * PACKED_PART * parts;
+
+        memcpy(packed, data + PACKED_PART * parts, sizeof(packed));
+        for (size_t i = 0; i < PACKED_PART; i++) {
+            to[2 * i] = (uint8_t)(((packed[i] & 15) ^ sign) - sign);
+            to[2 * i + 1] = (uint8_t)((packed[i] >> 4 ^ sign) - sign);
+        }
+    }
+}
+
 /* A byte for each element, from the lowest bits on; integers with a sign keep it. `data` has room for
  * all and begins with what is packed, so that the last one is unpacked first. */
 static void unpack(uint8_t *data, enum dtype dtype, size_t elements)
 {
     size_t bits = dtype_file_bits(dtype), each = 8 / bits;
+    size_t parts = bits == 4 ? elements / (2 * PACKED_PART) : 0;
     uint8_t sign = dtype == DTYPE_I4 || dtype == DTYPE_I2 ? (uint8_t)(1 << (bits - 1)) : 0;
 
-    for (size_t i = elements; i-- > 0;) {
+    for (size_t i = elements; i-- > parts * 2 * PACKED_PART;) {
         uint8_t code = data[i / each] >> (i % each * bits) & ((1 << bits) - 1);
 
         data[i] = (uint8_t)((code ^ sign) - sign);
     }
+    unpack_fours(data, sign, parts);
 }
 
 /* What is stored in the message must fit the shape before anything is allocated for it. */

@@ -630,6 +630,37 @@ static void packed_tensors_are_unpacked(void **state)
     }
 }
 
+/* So many that parts of them are unpacked at once, and what is left one by one. */
+static void many_packed_elements_are_unpacked(void **state)
+{
+    enum { LAST = 515 };
+    uint8_t bytes[LAST / 2 + 1];
+
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        bytes[i] = (uint8_t)(i * 37 + 11);
+    for (int64_t count = 125; count <= LAST; count += 13) {
+        bool has_sign = count % 2 == 0;
+        Onnx__TensorProto proto = ONNX__TENSOR_PROTO__INIT;
+        struct tensor_view view;
+        struct diag diag = {0};
+
+        proto.dims = &count;
+        proto.n_dims = 1;
+        proto.has_data_type = 1;
+        proto.data_type = has_sign ? DTYPE_I4 : DTYPE_U4;
+        proto.has_raw_data = 1;
+        proto.raw_data = (ProtobufCBinaryData){(size_t)(count + 1) / 2, bytes};
+        CHECK_OK(onnx_tensor_from_proto(&proto, -1, "t", &view, &diag));
+        for (int64_t i = 0; i < count; i++) {
+            int want = bytes[i / 2] >> (i % 2 * 4) & 15;
+
+            want -= has_sign && want > 7 ? 16 : 0;
+            assert_int_equal(((const int8_t *)view.data)[i], want);
+        }
+        free(view.data);
+    }
+}
+
 static void tensors_are_read_in_all_encodings(void **state)
 {
     struct tensor_view view;
@@ -723,6 +754,7 @@ int main(void)
         cmocka_unit_test(data_files_stay_inside_the_folder),
         cmocka_unit_test(unfolding_is_bounded),
         cmocka_unit_test(packed_tensors_are_unpacked),
+        cmocka_unit_test(many_packed_elements_are_unpacked),
         cmocka_unit_test(tensors_are_read_in_all_encodings),
         cmocka_unit_test(models_of_the_shared_set_are_read),
     };

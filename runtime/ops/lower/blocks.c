@@ -72,41 +72,65 @@ static void widen_row(float *y, const struct blocks *b, int64_t row, int64_t beg
     }
 }
 
-/* The same of four bits where a block is in a row, from an even column on: of all its numbers there are 16. */
-static void widen_fours(float *y, const struct blocks *b, int64_t row, int64_t begin, int64_t end)
-{
-    const uint8_t *quanta = b->quanta + (row * b->count * b->size + begin) / 2;
-    int64_t block = begin >> b->size_bits;
-    float scale = (float)element_get(b->scales->data, b->scales->dtype, row * b->count + block);
-    float zero = zero_of(b, row, block), numbers[16];
+enum {
+    SIDE = 16
+}; /* of what is turned at once, so that what is read and what is written stays in the caches */
 
-    for (int i = 0; i < 16; i++)
-        numbers[i] = scale * ((float)i - zero);
-    for (int64_t i = 0; i < end - begin; i++)
-        y[i] = numbers[quanta[i / 2] >> (i % 2 * 4) & 15];
+/* A block of four bits of SIDE rows, as columns. */
+static void widen_fours(float *y, const struct blocks *b, int64_t row, int64_t block)
+{
+    int64_t begin = block * b->size, end = begin + b->size, stride = b->count * b->size / 2;
+    const uint8_t *quanta = b->quanta + row * stride;
+    float scales[SIDE], zeros[SIDE], columns[2][SIDE];
+
+    for (int r = 0; r < SIDE; r++) {
+        scales[r] =
+            (float)element_get(b->scales->data, b->scales->dtype, (row + r) * b->count + block);
+        zeros[r] = zero_of(b, row + r, block);
+    }
+    end = end < b->columns ? end : b->columns;
+    for (int64_t i = begin; i < end; i += 2) {
+        uint8_t pairs[SIDE];
+
+        for (int r = 0; r < SIDE; r++)
+            pairs[r] = quanta[r * stride + i / 2];
+        for (int r = 0; r < SIDE; r++) {
+            columns[0][r] = scales[r] * ((float)(pairs[r] & 15) - zeros[r]);
+            columns[1][r] = scales[r] * ((float)(pairs[r] >> 4) - zeros[r]);
+        }
+        memcpy(y + i * b->rows + row, columns[0], sizeof(columns[0]));
+        if (i + 1 < end)
+            memcpy(y + (i + 1) * b->rows + row, columns[1], sizeof(columns[1]));
+    }
 }
 
-/* All rows as columns, as a product wants them: some of both at a time, so that what is read and what is written
- * stays in the caches. */
-static void widen_turned(float *y, const struct blocks *b)
+/* Up to SIDE rows as columns. */
+static void widen_rows(float *y, const struct blocks *b, int64_t row, int64_t rows)
 {
-    enum { SIDE = 16 };
-    bool is_fours = b->bits == 4 && !b->order;
     float part[SIDE][SIDE];
 
-    for (int64_t row = 0; row < b->rows; row += SIDE) {
-        int64_t rows = b->rows - row < SIDE ? b->rows - row : SIDE;
+    for (int64_t begin = 0; begin < b->columns; begin += SIDE) {
+        int64_t end = begin + SIDE < b->columns ? begin + SIDE : b->columns;
 
-        for (int64_t begin = 0; begin < b->columns; begin += SIDE) {
-            int64_t end = begin + SIDE < b->columns ? begin + SIDE : b->columns;
-
+        for (int64_t r = 0; r < rows; r++)
+            widen_row(part[r], b, row + r, begin, end);
+        for (int64_t i = begin; i < end; i++)
             for (int64_t r = 0; r < rows; r++)
-                (is_fours ? widen_fours : widen_row)(part[r], b, row + r, begin, end);
-            for (int64_t i = begin; i < end; i++)
-                for (int64_t r = 0; r < rows; r++)
-                    y[i * b->rows + row + r] = part[r][i - begin];
-        }
+                y[i * b->rows + row + r] = part[r][i - begin];
     }
+}
+
+/* All rows as columns, as a product wants them. */
+static void widen_turned(float *y, const struct blocks *b)
+{
+    bool is_fours = b->bits == 4 && !b->order;
+    int64_t row = 0;
+
+    for (; is_fours && row + SIDE <= b->rows; row += SIDE)
+        for (int64_t block = 0; block < b->count; block++)
+            widen_fours(y, b, row, block);
+    for (; row < b->rows; row += SIDE)
+        widen_rows(y, b, row, b->rows - row < SIDE ? b->rows - row : SIDE);
 }
 
 static bool read_sizes(struct lower *l, struct blocks *b)
