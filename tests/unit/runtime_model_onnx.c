@@ -649,7 +649,10 @@ static void many_packed_elements_are_unpacked(void **state)
         proto.has_data_type = 1;
         proto.data_type = has_sign ? DTYPE_I4 : DTYPE_U4;
         proto.has_raw_data = 1;
-        proto.raw_data = (ProtobufCBinaryData){(size_t)(count + 1) / 2, bytes};
+        proto.raw_data.len = (size_t)(count + 1) / 2;
+        proto.raw_data.data = malloc(sizeof(bytes)); /* which is freed as it is read */
+        assert_non_null(proto.raw_data.data);
+        memcpy(proto.raw_data.data, bytes, sizeof(bytes));
         CHECK_OK(onnx_tensor_from_proto(&proto, -1, "t", &view, &diag));
         for (int64_t i = 0; i < count; i++) {
             int want = bytes[i / 2] >> (i % 2 * 4) & 15;
