@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Convolution plans: which kernels there are for a shape, and which one is taken. */
 #include "kernels/cpu/conv_plan.h"
+#include "kernels/cpu/conv_few.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -19,8 +20,10 @@ static bool is_listed(const struct kernel_conv_versions *versions, const char *n
 static const char *prefer_as_it_lies(const struct kernel_conv *shape, bool has_bias,
                                      bool has_residual, char name[KERNEL_CONV_VERSION_BYTES])
 {
-    const char *own = conv_winograd_prefer(shape, name);
+    const char *own = conv_few_prefer(shape);
 
+    if (!own)
+        own = conv_winograd_prefer(shape, name);
     if (!own)
         own = conv_panels_prefer(shape, name);
     if (!own)
@@ -83,8 +86,10 @@ static const char *prefer_for(const struct conv_request *request,
 static int create_as_it_lies(const struct conv_request *request, const char *version,
                              struct kernel_conv_plan **out_plan)
 {
-    int rc = version ? conv_winograd_create(request, version, out_plan) : -ENOTSUP;
+    int rc = version ? conv_few_create(request, version, out_plan) : -ENOTSUP;
 
+    if (rc == -ENOTSUP && version)
+        rc = conv_winograd_create(request, version, out_plan);
     if (rc == -ENOTSUP && version)
         rc = conv_spread_create(request, version, out_plan);
     if (rc == -ENOTSUP && version)
@@ -126,6 +131,7 @@ int kernel_conv_plan_list(const struct kernel_conv *shape, bool has_bias, bool h
 
     *out_versions = (struct kernel_conv_versions){0};
     conv_dnnl_list(shape, has_bias, has_residual, with_slow, &all);
+    conv_few_list(shape, &all);
     conv_winograd_list(shape, &all);
     conv_panels_list(shape, &all);
     if (!has_residual) {

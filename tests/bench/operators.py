@@ -125,6 +125,8 @@ def products(m):
         Case("f32, bij,jk->bik", "Einsum", [m.real(4, 128, 256), Const(m.real(256, 256))], {"equation": "bij,jk->bik"}),
         Case("f32, 12 heads, 128x64", "Attention", q, opset=23),
         Case("f32, 3x3, 64, 56x56", "Conv", [m.real(1, 64, 56, 56), Const(m.real(64, 64, 3, 3))], {"pads": [1] * 4}),
+        Case("f32, 3x3, 16 to 3, 64x64", "Conv", [m.real(1, 16, 64, 64), Const(m.real(3, 16, 3, 3))], {"pads": [1] * 4}),
+        Case("f32, 9, 64 to 1, 1000", "Conv", [m.real(1, 64, 1000), Const(m.real(1, 64, 9))], {"pads": [4, 4]}),
         Case("f16, 2x2 stride 2, 64, 28x28", "ConvTranspose", [m.real(1, 64, 28, 28, dtype=f16), Const(m.real(64, 32, 2, 2, dtype=f16))],
              {"strides": [2, 2]}),
         Case("f64, 64x256x256", "Gemm", [m.real(64, 256, dtype=f64), Const(m.real(256, 256, dtype=f64)), Const(m.real(256, dtype=f64))]),

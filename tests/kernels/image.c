@@ -104,6 +104,21 @@ static void few_channels(struct kernel_conv *s)
     s->filters = s->groups * unit * (1 + s->filters % 3);
 }
 
+/* Of wider images, as at the end of networks that make them. */
+static void few_filters(struct test *test, struct kernel_conv *s)
+{
+    struct kernel_window *w = &s->window;
+
+    s->filters = test_range(test, 1, 8);
+    s->channels = test_chance(test, 2) ? 16 * test_range(test, 1, 4) : test_range(test, 1, 20);
+    w->in[2] += test_range(test, 0, 150);
+    w->stride[2] = test_chance(test, 3) ? w->stride[2] : 1;
+    w->out[2] =
+        (w->in[2] + w->pad_begin[2] + w->pad_end[2] - (w->kernel[2] - 1) * w->dilation[2] - 1) /
+            w->stride[2] +
+        1;
+}
+
 static void random_conv(struct test *test, struct kernel_conv *s)
 {
     static const int64_t widths[] = {1,  2,  3,  4,  5,  7,  8,  15,  16,  17,  20, 24,
@@ -139,6 +154,8 @@ static void random_conv(struct test *test, struct kernel_conv *s)
         if (s->rank == 2 && test_chance(test, 2)) /* what networks use most: 1 x 1 and 3 x 3 */
             common_window(test, &s->window);
     }
+    if (s->groups == 1 && test_chance(test, 4))
+        few_filters(test, s);
     if (test->is_wide)
         bound_conv(s);
     test_window_text(&s->window, window);
