@@ -52,7 +52,7 @@ typedef void conv_f32_fn(float *y, const float *x, const float *w, const float *
  * after ("turned:"). Made and run by threads whose kernel_threads() are
  * the same, run by one thread at a time. Tolerance as above; of Winograd's twice that with the
  * largest sum of the images, because an output is made of neighbours' products that cancel out.
- * What is not finite is in neighbours' results, too; of merged groups ("merged:") in those of the groups that are
+ * What is not finite is in neighbours' results, too; of merged groups and places ("merged:") in those that are
  * computed with it.
  *
  * Where weights are f16 or bf16 the plan keeps them so and widens those of one run into its workspace,

@@ -4,7 +4,8 @@
  * by weights of half precision, since to widen all weights first takes as long as to multiply them so few times; and
  * along lines, as those of audio: what a window sees lies together there, so that nothing is unrolled, and weights
  * that are read once for many places take less than oneDNN's kernels, which read them for each three. With AVX-512
- * short work along lines, with gaps in the window, too: oneDNN's kernels need milliseconds to write their code.
+ * short work along lines, with gaps in the window, too: oneDNN's kernels need milliseconds to write their code. Where
+ * there are few filters, neighbouring places are columns of the product, too, each with its weights further down.
  */
 #include "kernels/cpu/conv_plan.h"
 
@@ -75,6 +76,27 @@ static bool is_along_gaps(const struct kernel_conv *s)
            s->batch * s->window.out[2] * s->window.kernel[2] * s->channels <= UNROLLED_MAX;
 }
 
+/* Neighbours that are columns of one row: so many that they fill a register of AVX-512. Those of all rows are the
+ * places. Nothing lies between windows, which would be multiplied by 0. */
+static int64_t neighbours_of(const struct kernel_conv *s)
+{
+    enum { COLUMNS = 16 };
+    int64_t count = 1;
+
+    if (s->types.weights != KERNEL_F32 || !has_avx512() || !is_along_line(s) ||
+        s->window.stride[2] > s->window.kernel[2])
+        return 1;
+    while (2 * count * s->filters <= COLUMNS && s->window.out[2] % (2 * count) == 0)
+        count *= 2;
+    return count;
+}
+
+/* From what the first of them sees to what the last one does. */
+static int64_t shift_of(const struct kernel_conv *s)
+{
+    return (neighbours_of(s) - 1) * s->window.stride[2];
+}
+
 static int64_t places_of(const struct kernel_conv *s)
 {
     return s->batch * s->window.out[0] * s->window.out[1] * s->window.out[2];
@@ -82,9 +104,12 @@ static int64_t places_of(const struct kernel_conv *s)
 
 static struct kernel_gemm product_of(const struct kernel_conv *s)
 {
-    return (struct kernel_gemm){.m = is_along_line(s) ? s->window.out[2] : places_of(s),
-                                .n = s->filters,
-                                .k = taps_of(s) * s->channels,
+    int64_t neighbours = neighbours_of(s);
+
+    return (struct kernel_gemm){.m =
+                                    is_along_line(s) ? s->window.out[2] / neighbours : places_of(s),
+                                .n = s->filters * neighbours,
+                                .k = (taps_of(s) + shift_of(s)) * s->channels,
                                 .trans_b = true,
                                 .types = s->types};
 }
@@ -107,6 +132,14 @@ static bool is_possible(const struct kernel_conv *s, bool has_residual, struct g
     return product.n * product.k >= WEIGHTS_MIN && gemm_panels_init(panels, &product, activation);
 }
 
+/* What is not finite is in neighbours' results, too, as it is in those of merged groups. */
+static void write_name(const struct kernel_conv *s, const struct gemm_panels *panels,
+                       char out_name[KERNEL_CONV_VERSION_BYTES])
+{
+    snprintf(out_name, KERNEL_CONV_VERSION_BYTES, "%s%s", neighbours_of(s) > 1 ? "merged:" : "",
+             panels->version);
+}
+
 static const char *name_of(const struct kernel_conv *shape,
                            char out_name[KERNEL_CONV_VERSION_BYTES])
 {
@@ -114,7 +147,7 @@ static const char *name_of(const struct kernel_conv *shape,
 
     if (!is_possible(shape, false, &panels))
         return NULL;
-    snprintf(out_name, KERNEL_CONV_VERSION_BYTES, "%s", panels.version);
+    write_name(shape, &panels, out_name);
     return out_name;
 }
 
@@ -297,9 +330,9 @@ static bool is_pointwise(const struct kernel_conv *s)
     static void turn_##type(const struct kernel_conv *s, type *restrict to,                        \
                             const type *restrict w)                                                \
     {                                                                                              \
-        int64_t taps = taps_of(s);                                                                 \
+        int64_t taps = taps_of(s), line = (taps + shift_of(s)) * s->channels;                      \
                                                                                                    \
-        for (int64_t f = 0; f < s->filters; f++, to += taps * s->channels)                         \
+        for (int64_t f = 0; f < s->filters; f++, to += line)                                       \
             for (int64_t c = 0; c < s->channels; c++, w += taps)                                   \
                 for (int64_t tap = 0; tap < taps; tap++)                                           \
                     to[tap * s->channels + c] = w[tap];                                            \
@@ -307,22 +340,45 @@ static bool is_pointwise(const struct kernel_conv *s)
 TURN(uint16_t)
 TURN(uint32_t)
 
-/* Channels of a tap side by side, as they are unrolled. NULL without memory; the caller frees it. */
-static void *turn(const struct kernel_conv *s, const void *w)
+/* The columns of the other neighbours, between zeros, from those of the first. */
+static void add_neighbours(const struct kernel_conv *s, float *turned)
 {
+    int64_t neighbours = neighbours_of(s), step = s->window.stride[2] * s->channels;
+    int64_t count = taps_of(s) * s->channels, line = count + shift_of(s) * s->channels;
+
+    for (int64_t i = 1; i < neighbours; i++)
+        for (int64_t f = 0; f < s->filters; f++)
+            memcpy(turned + (i * s->filters + f) * line + i * step, turned + f * line,
+                   (size_t)count * sizeof(*turned));
+}
+
+/* Channels of a tap side by side, as they are unrolled. NULL without memory; the caller frees it. */
+static void *turn(const struct panels_plan *plan, const void *w)
+{
+    const struct kernel_conv *s = &plan->shape;
     size_t bytes = kernel_dtype_bytes(s->types.weights);
-    void *turned = malloc((size_t)(s->filters * s->channels * taps_of(s)) * bytes + 1);
+    void *turned = calloc((size_t)(plan->panels.n * plan->panels.k) + 1, bytes);
 
     if (turned && bytes == 2)
         turn_uint16_t(s, turned, w);
     else if (turned)
         turn_uint32_t(s, turned, w);
+    if (turned && neighbours_of(s) > 1)
+        add_neighbours(s, turned);
     return turned;
+}
+
+/* The bias of the filters once more for each neighbour. */
+static void repeat_bias(const struct kernel_conv *s, float *bias)
+{
+    for (int64_t i = s->filters; i < s->filters * neighbours_of(s); i++)
+        bias[i] = bias[i - s->filters];
 }
 
 static int set_weights(struct panels_plan *plan, const struct conv_request *request)
 {
     struct kernel_conv_plan *base = &plan->base;
+    struct gemm_panels filters = plan->panels;
     void *turned = NULL;
     float *bias;
 
@@ -330,12 +386,15 @@ static int set_weights(struct panels_plan *plan, const struct conv_request *requ
     base->weights_bytes = base->w_bytes + gemm_panels_bias_bytes(&plan->panels);
     base->weights = aligned_alloc(64, base->weights_bytes);
     if (base->weights && taps_of(request->shape) > 1)
-        turned = turn(request->shape, request->stored_w);
+        turned = turn(plan, request->stored_w);
     if (!base->weights || (taps_of(request->shape) > 1 && !turned))
         return -ENOMEM;
     bias = (float *)(void *)((char *)base->weights + base->w_bytes);
     gemm_panels_pack(&plan->panels, base->weights, turned ? turned : request->stored_w, true);
-    gemm_panels_pack_bias(&plan->panels, bias, request->bias);
+    memset(bias, 0, gemm_panels_bias_bytes(&plan->panels));
+    filters.n = request->shape->filters;
+    gemm_panels_pack_bias(&filters, bias, request->bias);
+    repeat_bias(request->shape, bias);
     place(base, base->weights, bias);
     free(turned);
     return 0;
@@ -361,12 +420,14 @@ int conv_panels_create(const struct conv_request *request, const char *version,
     static const struct conv_plan_type type = {destroy, run, place};
     const struct kernel_conv *s = request->shape;
     struct panels_plan *plan = calloc(1, sizeof(*plan));
+    char name[KERNEL_CONV_VERSION_BYTES] = "";
     struct kernel_table table;
 
     if (!plan)
         return -ENOMEM;
-    if (!is_possible(s, request->has_residual, &plan->panels) ||
-        strcmp(version, plan->panels.version) != 0) {
+    if (is_possible(s, request->has_residual, &plan->panels))
+        write_name(s, &plan->panels, name);
+    if (strcmp(version, name) != 0) {
         free(plan);
         return -ENOTSUP;
     }
@@ -377,7 +438,7 @@ int conv_panels_create(const struct conv_request *request, const char *version,
     plan->unrolls = !plan->is_line && !is_pointwise(s);
     if (plan->is_line) {
         plan->line = line_of(&s->window);
-        plan->panels.a_line = s->window.stride[2] * s->channels;
+        plan->panels.a_line = neighbours_of(s) * s->window.stride[2] * s->channels;
     }
     plan->has_residual = request->has_residual;
     plan->add = table.binary[KERNEL_ADD][KERNEL_F32].fn;

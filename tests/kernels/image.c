@@ -195,14 +195,14 @@ struct conv_scene {
     size_t counts[4]; /* of x, w, bias, y */
 };
 
-static void make_conv_scene(struct test *test, struct conv_scene *scene)
+/* Of the shape that the scene has. */
+static void fill_conv_scene(struct test *test, struct conv_scene *scene)
 {
     struct kernel_conv *s = &scene->shape;
     size_t *counts = scene->counts;
     size_t used;
     bool has_bias, has_residual, has_poison;
 
-    random_conv(test, s);
     has_bias = test_chance(test, 2);
     has_residual = test_chance(test, 3);
     has_poison = test->is_wide && test_chance(test, 5);
@@ -227,6 +227,12 @@ static void make_conv_scene(struct test *test, struct conv_scene *scene)
              conv_f32_ref(scene->want, scene->x, scene->w, scene->bias, scene->residual, s));
     scene->allowed =
         conv_allowance(test, s, scene->x, scene->w, scene->bias, scene->residual, counts);
+}
+
+static void make_conv_scene(struct test *test, struct conv_scene *scene)
+{
+    random_conv(test, &scene->shape);
+    fill_conv_scene(test, scene);
 }
 
 static bool is_of(const char *version, const char *family)
@@ -290,24 +296,61 @@ static void check_conv_version(struct test *test, struct conv_scene *scene, cons
     kernel_conv_plan_destroy(&plan);
 }
 
-static void check_conv_plan(struct test *test, const struct kernel_table *table)
+static void check_conv_plans(struct test *test, struct conv_scene *scene)
 {
     struct kernel_conv_versions versions;
-    struct conv_scene scene;
     bool with_slow;
     int chosen;
 
-    make_conv_scene(test, &scene);
     /* The references are on each list: a search looks at the others rather. */
     with_slow = !test->is_wide || test->takes_all || test_chance(test, 4);
-    if (kernel_conv_plan_list(&scene.shape, scene.bias != NULL, scene.residual != NULL, with_slow,
-                              &versions) < 0)
+    if (kernel_conv_plan_list(&scene->shape, scene->bias != NULL, scene->residual != NULL,
+                              with_slow, &versions) < 0)
         return; /* conv_f32 does it then */
     /* Mostly what a network gets. */
     chosen = test_chance(test, 2) ? 0 : (int)test_range(test, 0, versions.count - 1);
     for (int i = 0; i < versions.count && !test->failed; i++)
         if (i == chosen || test->takes_all)
-            check_conv_version(test, &scene, versions.items[i].name);
+            check_conv_version(test, scene, versions.items[i].name);
+}
+
+static void check_conv_plan(struct test *test, const struct kernel_table *table)
+{
+    struct conv_scene scene;
+
+    make_conv_scene(test, &scene);
+    check_conv_plans(test, &scene);
+}
+
+/* Few filters along a line, as vocoders end with: neighbouring places may be computed as one. */
+static void check_conv_line(struct test *test, const struct kernel_table *table)
+{
+    struct conv_scene scene = {.shape = {.batch = test_range(test, 1, 2),
+                                         .channels = test_range(test, 1, 20),
+                                         .filters = test_range(test, 1, 9),
+                                         .groups = 1,
+                                         .rank = 1,
+                                         .channels_last = true,
+                                         .activation = random_activation(test)}};
+    struct kernel_window *w = &scene.shape.window;
+
+    *w = (struct kernel_window){{1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {1, 1, 1}, {0}, {0}};
+    w->kernel[2] = test_range(test, 2, 9);
+    w->stride[2] = test_range(test, 1, 3);
+    w->out[2] = test_range(test, 1, 40) << test_range(test, 0, 4);
+    w->pad_begin[2] = test_range(test, 0, w->kernel[2] - 1);
+    w->pad_end[2] = test_range(test, 0, w->kernel[2] - 1);
+    w->in[2] = (w->out[2] - 1) * w->stride[2] + w->kernel[2] - w->pad_begin[2] - w->pad_end[2];
+    if (w->in[2] < 1) {
+        w->in[2] += w->pad_begin[2] + w->pad_end[2];
+        w->pad_begin[2] = w->pad_end[2] = 0;
+    }
+    test_describe(test, "line %lldx%lld->%lld, kernel %lld by %lld, pads %lld %lld, %lld places",
+                  (long long)scene.shape.batch, (long long)scene.shape.channels,
+                  (long long)scene.shape.filters, (long long)w->kernel[2], (long long)w->stride[2],
+                  (long long)w->pad_begin[2], (long long)w->pad_end[2], (long long)w->out[2]);
+    fill_conv_scene(test, &scene);
+    check_conv_plans(test, &scene);
 }
 
 /* The residual may be what the result will lie in. */
@@ -506,6 +549,7 @@ static void check_batch_norm(struct test *test, const struct kernel_table *table
 
 const struct test_op test_ops_image[] = {
     {"conv_plan", check_conv_plan, TEST_ALWAYS},
+    {"conv_line", check_conv_line, TEST_ALWAYS},
     {"conv_f32", check_conv, offsetof(struct kernel_table, conv_f32)},
     {"max_pool_f32", check_max_pool, offsetof(struct kernel_table, max_pool_f32)},
     {"average_pool_f32", check_average_pool, offsetof(struct kernel_table, average_pool_f32)},
