@@ -543,17 +543,35 @@ static bool find_mean_axes(const struct node *node, int rank, int64_t out_axes[2
     return out_axes[1] - out_axes[0] == (int64_t)count;
 }
 
+/* What reads a mean, as most networks go on with it, and leaves its elements in their order; or NULL. */
+static struct node *view_behind(const struct node *node)
+{
+    static const char *const views[] = {"Reshape", "Flatten", "Squeeze", "Unsqueeze"};
+    struct node *reader = only_reader(node_output(node, 0));
+
+    for (size_t i = 0; i < sizeof(views) / sizeof(views[0]); i++)
+        if (is_plain_op(reader, views[i]) && node_input(reader, 0) == node->outputs[0])
+            return reader;
+    return NULL;
+}
+
 static int fold_mean(struct graph *graph, struct node *node)
 {
-    struct node *nodes[3] = {node}, *made;
+    struct node *nodes[4] = {node}, *view, *made;
+    uint32_t count = 1;
     struct value *zeros[2];
     struct quantity x;
     struct end end;
     int64_t axes[2];
 
     if (!node || node->input_count < 1 || !find_bytes(node->inputs[0], &x) ||
-        !find_mean_axes(node, x.x->shape.rank, axes) || !find_end(node->outputs[0], &end) ||
-        !(scale_of(&x) > 0.0) || !is_bounded(255.0 * scale_of(&x), &end.y))
+        !find_mean_axes(node, x.x->shape.rank, axes))
+        return 0;
+    view = view_behind(node);
+    if (view)
+        nodes[count++] = view;
+    if (!find_end(nodes[count - 1]->outputs[0], &end) || !(scale_of(&x) > 0.0) ||
+        !is_bounded(255.0 * scale_of(&x), &end.y))
         return 0;
     for (int64_t i = axes[0]; i < axes[1]; i++)
         if (x.x->shape.dims[i] < 1)
@@ -562,8 +580,8 @@ static int fold_mean(struct graph *graph, struct node *node)
     zeros[1] = zero_point(graph, &end.y);
     if (!zeros[0] || !zeros[1])
         return -ENOMEM;
-    memcpy(nodes + 1, end.nodes, end.count * sizeof(*nodes));
-    made = graph_merge_nodes(graph, nodes, 1 + end.count, QUANTA_MEAN_OP_TYPE,
+    memcpy(nodes + count, end.nodes, end.count * sizeof(*nodes));
+    made = graph_merge_nodes(graph, nodes, count + end.count, QUANTA_MEAN_OP_TYPE,
                              (struct value *[]){x.x, x.scale, zeros[0], end.y.scale, zeros[1]}, 5);
     return !made || node_set_ints(made, "axes", axes, 2) < 0 ? -ENOMEM : 1;
 }

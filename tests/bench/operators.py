@@ -225,6 +225,9 @@ def along(m):
         Case("f32, 2000x49, last axis", "Softmax", [m.real(2000, 49)]),
         Case("f32, 1000x128, last axis", "Softmax", [m.real(1000, 128)]),
         Case("f32, 20000x10, last axis", "LogSoftmax", [m.real(20000, 10)]),
+        Case("f32, 2000x49, last axis", "LogSoftmax", [m.real(2000, 49)]),
+        Case("f32, 128x1000, last axis", "LogSoftmax", [m.real(128, 1000)]),
+        Case("f32, 128x1000, last axis", "Softmax", [m.real(128, 1000)]),
         Case("f32, 1x21x64x64, axis 1", "LogSoftmax", [m.real(1, 21, 64, 64)], {"axis": 1}),
         Case("f64, 256x1024, last axis", "Softmax", [rows.astype(np.float64)]),
     ]

@@ -373,6 +373,13 @@ static void means_are_of_bytes(void **state)
         {"GlobalAveragePool", "r", "", "k"},
         {"QuantizeLinear", "k; ys:f32 =0.003; yz:u8 =100", "", "yq"},
         END};
+    const struct piece flat[PIECES_MAX] = {
+        QUANTISE,
+        REAL,
+        {"GlobalAveragePool", "r", "", "l"},
+        {"Flatten", "l", "", "k"},
+        {"QuantizeLinear", "k; ys:f32 =0.003; yz:u8 =100", "", "yq"},
+        END};
     const struct piece middle[PIECES_MAX] = {
         QUANTISE,
         REAL,
@@ -388,6 +395,8 @@ static void means_are_of_bytes(void **state)
 
     assert_int_equal(fold(planes, QUANTA_MEAN_OP_TYPE, 0.0031), 1);
     assert_int_equal(fold(planes, "GlobalAveragePool", 0.0031), 0);
+    assert_int_equal(fold(flat, QUANTA_MEAN_OP_TYPE, 0.0031), 1);
+    assert_int_equal(fold(flat, "Flatten", 0.0031), 0);
     assert_int_equal(fold(middle, QUANTA_MEAN_OP_TYPE, 0.0031), 1);
     assert_int_equal(fold(apart, QUANTA_MEAN_OP_TYPE, 1e-6), 0);
 }
