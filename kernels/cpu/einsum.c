@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Einsum of two f32 operands as matrix products: y's innermost axis and its neighbours are the
+/* Einsum of two operands as matrix products, of f64, int32 and int64 where their matrices lie dense: y's innermost axis and its neighbours are the
  * columns, an axis that only the other operand has the rows, what is summed the depth; every other
  * axis counts products. What does not come out so are the loops of einsum_loops.c. */
 #include "kernels/cpu/einsum_loops.h"
@@ -142,7 +142,7 @@ static bool make_plan(const struct kernel_einsum *s, struct plan *p)
         stride *= s->dims[i];
         last = last < 0 && s->dims[i] > 1 ? i : last;
     }
-    if (s->operands != 2 || s->dtype != KERNEL_F32 || !take_depth(s, p))
+    if (s->operands != 2 || !take_depth(s, p))
         return false;
     p->columns = last >= 0 && s->strides[1][last] == 0 ? 0 : 1;
     p->rows = !p->columns;
@@ -157,13 +157,51 @@ static bool make_plan(const struct kernel_einsum *s, struct plan *p)
     return g->a_line > 0 && g->b_line > 0 && g->y_line >= g->n && take_batch(s, y_stride, taken, p);
 }
 
+/* A plan for other types than f32, whose matrices have no lines of their own, and whose products lie one behind the
+ * other. */
+static bool make_product(const struct kernel_einsum *s, const struct plan *p,
+                         struct kernel_product *out_product)
+{
+    const struct kernel_gemm *g = &p->gemm;
+    int64_t dense = g->m * g->n;
+
+    if ((s->dtype != KERNEL_F64 && s->dtype != KERNEL_I32 && s->dtype != KERNEL_I64) ||
+        g->a_line != (g->trans_a ? g->m : g->k) || g->b_line != (g->trans_b ? g->k : g->n) ||
+        g->y_line != g->n || g->k == 1 || g->n == 1)
+        return false;
+    for (int i = g->batch_rank - 1; i >= 0; dense *= g->batch_dims[i--])
+        if (g->y_batch_stride[i] != dense)
+            return false;
+    *out_product = (struct kernel_product){.a_type = s->dtype,
+                                           .b_type = s->dtype,
+                                           .y_type = s->dtype,
+                                           .m = g->m,
+                                           .n = g->n,
+                                           .k = g->k,
+                                           .trans_a = g->trans_a,
+                                           .trans_b = g->trans_b,
+                                           .alpha = 1.0,
+                                           .batch_rank = g->batch_rank};
+    memcpy(out_product->batch_dims, g->batch_dims, sizeof(g->batch_dims));
+    memcpy(out_product->a_batch_stride, g->a_batch_stride, sizeof(g->a_batch_stride));
+    memcpy(out_product->b_batch_stride, g->b_batch_stride, sizeof(g->b_batch_stride));
+    return true;
+}
+
 #define EINSUM(isa)                                                                                \
     void einsum_##isa(void *y, const void *const *operands, const struct kernel_einsum *shape)     \
     {                                                                                              \
         struct plan p;                                                                             \
+        struct kernel_product product;                                                             \
+        bool is_planned = make_plan(shape, &p);                                                    \
                                                                                                    \
-        if (make_plan(shape, &p))                                                                  \
+        if (is_planned && shape->dtype == KERNEL_F32)                                              \
             gemm_f32_##isa(y, operands[p.rows], operands[p.columns], NULL, &p.gemm);               \
+        else if (is_planned && make_product(shape, &p, &product))                                  \
+            product_##isa(&(struct kernel_product_data){.y = y,                                    \
+                                                        .a = operands[p.rows],                     \
+                                                        .b = operands[p.columns]},                 \
+                          &product);                                                               \
         else                                                                                       \
             einsum_loops_##isa(y, operands, shape);                                                \
     }

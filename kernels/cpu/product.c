@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix products of f64 and int32: six or four rows by two registers of columns at a time, from
+/* Matrix products of f64, int32 and int64: six or four rows by two registers of columns at a time, from
  * columns that are copied together first, as rows of a transposed left matrix are. Other types are the
  * reference's. */
 #include <string.h>
@@ -172,8 +172,8 @@ static bool fits(const struct kernel_product_data *d, const struct kernel_produc
 {
     return s->a_type == s->b_type && s->a_type == s->y_type && !d->a_zero && !d->b_zero &&
            !d->y_scale &&
-           (s->a_type == KERNEL_F64 ||
-            (s->a_type == KERNEL_I32 && s->alpha == 1.0 && (!d->c || s->beta == 1.0)));
+           (s->a_type == KERNEL_F64 || ((s->a_type == KERNEL_I32 || s->a_type == KERNEL_I64) &&
+                                        s->alpha == 1.0 && (!d->c || s->beta == 1.0)));
 }
 
 static void multiply(const struct kernel_product_data *d, const struct kernel_product *s,
@@ -207,6 +207,7 @@ static void multiply(const struct kernel_product_data *d, const struct kernel_pr
 #define PRODUCT(isa)                                                                               \
     MATRIX(f64_##isa, double, ISA_BYTES_##isa)                                                     \
     MATRIX(i32_##isa, uint32_t, ISA_BYTES_##isa)                                                   \
+    MATRIX(i64_##isa, uint64_t, ISA_BYTES_##isa)                                                   \
                                                                                                    \
     ISA_TARGET_##isa static void f64_part_##isa(void *argument, int64_t begin, int64_t end)        \
     {                                                                                              \
@@ -218,10 +219,18 @@ static void multiply(const struct kernel_product_data *d, const struct kernel_pr
         i32_##isa##_rows(argument, begin, end);                                                    \
     }                                                                                              \
                                                                                                    \
+    ISA_TARGET_##isa static void i64_part_##isa(void *argument, int64_t begin, int64_t end)        \
+    {                                                                                              \
+        i64_##isa##_rows(argument, begin, end);                                                    \
+    }                                                                                              \
+                                                                                                   \
     void product_##isa(const struct kernel_product_data *data, const struct kernel_product *shape) \
     {                                                                                              \
         if (fits(data, shape))                                                                     \
-            multiply(data, shape, shape->a_type == KERNEL_F64 ? f64_part_##isa : i32_part_##isa);  \
+            multiply(data, shape,                                                                  \
+                     shape->a_type == KERNEL_F64   ? f64_part_##isa                                \
+                     : shape->a_type == KERNEL_I32 ? i32_part_##isa                                \
+                                                   : i64_part_##isa);                              \
         else                                                                                       \
             product_ref(data, shape);                                                              \
     }

@@ -129,7 +129,7 @@ static void check_quantised(struct test *test, const struct kernel_table *table,
     }
 }
 
-/* f64 and int32, as they lie: the reference's, in another order. */
+/* f64, int32 and int64, as they lie: the reference's, in another order. */
 static void check_plain(struct test *test, const struct kernel_table *table,
                         struct kernel_product *s)
 {
@@ -142,7 +142,9 @@ static void check_plain(struct test *test, const struct kernel_table *table,
     s->n = test_range(test, 1, 70);
     s->trans_a = s->trans_b = false;
     s->batch_rank = 0;
-    s->a_type = s->b_type = s->y_type = is_real ? KERNEL_F64 : KERNEL_I32;
+    s->a_type = s->b_type = s->y_type = is_real                ? KERNEL_F64
+                                        : test_chance(test, 2) ? KERNEL_I64
+                                                               : KERNEL_I32;
     test_describe(test, "%lldx%lldx%lld of type %d", (long long)s->m, (long long)s->n,
                   (long long)s->k, (int)s->a_type);
     a_count = (size_t)(s->m * s->k);
@@ -209,24 +211,29 @@ static void check_einsum(struct test *test, const struct kernel_table *table)
     }
 }
 
-/* Two operands with axes of every kind, in any order in memory: byte for byte, since sums of small
+/* Two operands with axes of every kind, in any order in memory: number for number, since sums of small
  * whole numbers are exact. */
-static void check_einsum_reals(struct test *test, const struct kernel_table *table)
+static void check_einsum_pairs(struct test *test, const struct kernel_table *table)
 {
-    struct kernel_einsum s = {.dtype = KERNEL_F32,
+    static const enum kernel_dtype types[] = {KERNEL_F32, KERNEL_F64, KERNEL_I32, KERNEL_I64};
+    struct kernel_einsum s = {.dtype = types[test_range(test, 0, 3)],
                               .operands = 2,
                               .kept = (int)test_range(test, 0, 5),
                               .summed = (int)test_range(test, 0, 3)};
     int axes = s.kept + s.summed;
-    int64_t sizes[2] = {1, 1}, count = 1;
-    float *x[2], *want, *got;
+    int64_t sizes[2] = {1, 1}, count = 1, many = axes > 0 ? test_range(test, 0, axes - 1) : 0;
+    size_t bytes = kernel_dtype_bytes(s.dtype);
+    void *want, *got;
+    const void *x[2];
 
     for (int i = 0; i < axes; i++) {
-        s.dims[i] = test_range(test, 1, 5);
+        s.dims[i] = test_range(test, 1, i == many ? 40 : 5);
         count *= i < s.kept ? s.dims[i] : 1;
     }
     for (int k = 0; k < 2; k++) {
         bool is_reversed = test_chance(test, 3);
+        float *numbers;
+        void *data;
 
         for (int i = 0; i < axes; i++) {
             int axis = is_reversed ? i : axes - 1 - i;
@@ -236,19 +243,26 @@ static void check_einsum_reals(struct test *test, const struct kernel_table *tab
             s.strides[k][axis] = sizes[k];
             sizes[k] *= s.dims[axis];
         }
-        x[k] = test_input(test, (size_t)sizes[k]);
+        numbers = test_input(test, (size_t)sizes[k]);
         for (int64_t i = 0; i < sizes[k]; i++)
-            x[k][i] = (float)test_range(test, -9, 9);
+            numbers[i] = (float)test_range(test, -9, 9);
+        x[k] = data = test_output(test, (size_t)sizes[k] * bytes);
+        cast_ref(data, s.dtype, numbers, KERNEL_F32, (size_t)sizes[k]);
     }
-    test_describe(test, "%d kept, %d summed, %lld elements", s.kept, s.summed, (long long)count);
-    want = test_output(test, (size_t)count * sizeof(*want));
-    got = test_output(test, (size_t)count * sizeof(*got));
-    TEST_RUN(test, TEST_REF, einsum_ref(want, (const void *const[]){x[0], x[1]}, &s));
-    TEST_RUN(test, TEST_NEW, table->einsum.fn(got, (const void *const[]){x[0], x[1]}, &s));
-    for (int64_t i = 0; i < count; i++)
-        if (got[i] != want[i])
-            test_fail(test, "element %lld is %g, not %g", (long long)i, (double)got[i],
-                      (double)want[i]);
+    test_describe(test, "%d kept, %d summed, %lld elements of type %d", s.kept, s.summed,
+                  (long long)count, (int)s.dtype);
+    want = test_output(test, (size_t)count * bytes);
+    got = test_output(test, (size_t)count * bytes);
+    TEST_RUN(test, TEST_REF, einsum_ref(want, x, &s));
+    TEST_RUN(test, TEST_NEW, table->einsum.fn(got, x, &s));
+    for (int64_t i = 0; i < count; i++) {
+        double a, b;
+
+        cast_ref(&a, KERNEL_F64, (char *)got + (size_t)i * bytes, s.dtype, 1);
+        cast_ref(&b, KERNEL_F64, (char *)want + (size_t)i * bytes, s.dtype, 1);
+        if (a != b)
+            test_fail(test, "element %lld is %g, not %g", (long long)i, a, b);
+    }
 }
 
 /* One to three operands of types whose sums are exact; some have an axis twice. */
@@ -396,6 +410,6 @@ const struct test_op test_ops_product[] = {
     {"product", check_product, offsetof(struct kernel_table, product)},
     {"einsum", check_einsum, offsetof(struct kernel_table, einsum)},
     {"einsum_types", check_einsum_types, offsetof(struct kernel_table, einsum)},
-    {"einsum_reals", check_einsum_reals, offsetof(struct kernel_table, einsum)},
+    {"einsum_pairs", check_einsum_pairs, offsetof(struct kernel_table, einsum)},
 };
 const size_t test_ops_product_count = sizeof(test_ops_product) / sizeof(test_ops_product[0]);
