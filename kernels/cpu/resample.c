@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resampling of f32 and bytes along the last two axes: the rows that an output row is made of first, as
- * vectors, then along the row. Other ones are the reference's. */
+/* Resampling of f32 and bytes: the rows that an output row is made of first, as vectors, then along the row; and, of
+ * every type, what only picks elements. Other ones are the reference's. */
 #include <math.h>
 #include <string.h>
 
@@ -19,6 +19,7 @@ struct resampling {
     const char *x;
     int64_t bytes; /* of an element */
     const struct kernel_resample *shape;
+    int top; /* the first axis that does not stay as it is; those from it on are a plane */
     int64_t rows, columns, y_rows, y_columns; /* of a plane */
     const struct kernel_resample_axis *down, *along;
 };
@@ -45,26 +46,56 @@ static bool has_outside(const struct kernel_resample_axis *axis, int64_t count)
     return false;
 }
 
-static bool make_plan(struct resampling *r)
+/* Planes and their rows; false where there is nothing to do. */
+static bool find_planes(struct resampling *r)
 {
     const struct kernel_resample *s = r->shape;
     int last = s->rank - 1;
 
-    if ((s->dtype != KERNEL_F32 && s->dtype != KERNEL_U8 && s->dtype != KERNEL_I8) || s->rank < 1 ||
-        s->x_dims[last] > WIDE)
-        return false;
     for (int i = 0; i < s->rank; i++)
-        if (s->y_dims[i] == 0 || s->x_dims[i] == 0 || (i < last - 1 && !is_same(s, i)))
+        if (s->y_dims[i] == 0 || s->x_dims[i] == 0)
             return false;
+    while (r->top < last - 1 && is_same(s, r->top))
+        r->top++;
     r->bytes = (int64_t)kernel_dtype_bytes(s->dtype);
+    r->rows = r->y_rows = 1;
+    for (int i = r->top; i < last; i++) {
+        r->rows *= s->x_dims[i];
+        r->y_rows *= s->y_dims[i];
+    }
     r->columns = s->x_dims[last];
     r->y_columns = s->y_dims[last];
     r->along = &s->axes[last];
-    r->rows = last > 0 ? s->x_dims[last - 1] : 1;
-    r->y_rows = last > 0 ? s->y_dims[last - 1] : 1;
     r->down = last > 0 ? &s->axes[last - 1] : &nothing;
-    return r->along->taps <= TAPS && !has_outside(r->along, r->y_columns) &&
-           !has_outside(r->down, r->y_rows);
+    return true;
+}
+
+static bool can_sum(const struct resampling *r)
+{
+    const struct kernel_resample *s = r->shape;
+
+    if ((s->dtype != KERNEL_F32 && s->dtype != KERNEL_U8 && s->dtype != KERNEL_I8) ||
+        r->columns > WIDE || r->along->taps > TAPS)
+        return false;
+    for (int i = r->top; i < s->rank; i++)
+        if (has_outside(&s->axes[i], s->y_dims[i]))
+            return false;
+    return true;
+}
+
+/* Whether each element is one of x. */
+static bool can_pick(const struct resampling *r)
+{
+    const struct kernel_resample *s = r->shape;
+
+    for (int i = r->top; i < s->rank; i++) {
+        if (s->axes[i].taps != 1 || has_outside(&s->axes[i], s->y_dims[i]))
+            return false;
+        for (int64_t o = 0; o < s->y_dims[i]; o++)
+            if (s->axes[i].weights[o] != 1.0)
+                return false;
+    }
+    return true;
 }
 
 /* line (+)= weight * row */
@@ -103,6 +134,35 @@ ISA_BODY const float *gather_rows(const struct resampling *r, const char *plane,
         return (const float *)(const void *)(plane + places[0] * line_bytes);
     for (int64_t t = 0; t < r->down->taps; t++)
         add_row(line, plane + places[t] * line_bytes, r->columns, (float)weights[t], t == 0, dtype);
+    return line;
+}
+
+/* As gather_rows(), of planes with more than one axis of rows: a row for each choice of one term of every axis. */
+ISA_BODY const float *gather_volume(const struct resampling *r, const char *volume, int64_t o,
+                                    float *restrict line, enum kernel_dtype dtype)
+{
+    const struct kernel_resample *s = r->shape;
+    int64_t terms = 1;
+
+    for (int i = r->top; i < s->rank - 1; i++)
+        terms *= s->axes[i].taps;
+    for (int64_t term = 0; term < terms; term++) {
+        int64_t row = 0, stride = 1, choice = term, rest = o;
+        double weight = 1.0;
+
+        for (int i = s->rank - 2; i >= r->top; i--) {
+            const struct kernel_resample_axis *a = &s->axes[i];
+            int64_t at = rest % s->y_dims[i] * a->taps + choice % a->taps;
+
+            row += a->places[at] * stride;
+            weight *= a->weights[at];
+            stride *= s->x_dims[i];
+            choice /= a->taps;
+            rest /= s->y_dims[i];
+        }
+        add_row(line, volume + row * r->columns * r->bytes, r->columns, (float)weight, term == 0,
+                dtype);
+    }
     return line;
 }
 
@@ -188,16 +248,84 @@ ISA_BODY void do_rows(const struct resampling *r, int64_t begin, int64_t end,
             char *y = r->y + (i * r->y_columns + first) * r->bytes;
             float line[WIDE], sums[BLOCK];
             int64_t o = i % r->y_rows;
+            bool is_flat = r->top >= r->shape->rank - 2;
+            const float *from;
 
-            if (i > begin && o > 0 && is_again(r, o)) {
+            if (is_flat && i > begin && o > 0 && is_again(r, o)) {
                 memcpy(y, y - r->y_columns * r->bytes, (size_t)(block.count * r->bytes));
-            } else if (dtype == KERNEL_F32) {
-                do_row((float *)(void *)y, gather_rows(r, plane, o, line, dtype), &block);
-            } else {
-                do_row(sums, gather_rows(r, plane, o, line, dtype), &block);
-                round_row(y, sums, block.count, dtype);
+                continue;
             }
+            from = is_flat ? gather_rows(r, plane, o, line, dtype)
+                           : gather_volume(r, plane, o, line, dtype);
+            do_row(dtype == KERNEL_F32 ? (float *)(void *)y : sums, from, &block);
+            if (dtype != KERNEL_F32)
+                round_row(y, sums, block.count, dtype);
         }
+    }
+}
+
+/* --- What only picks. --- */
+
+/* How often each element of a row follows itself, all of them as often; 0 where it is not so. */
+static int64_t repeats_of(const struct resampling *r)
+{
+    int64_t times = r->y_columns / r->columns;
+
+    for (int64_t o = 0; o < r->y_columns; o++)
+        if (times == 0 || r->along->places[o] != o / times)
+            return 0;
+    return times;
+}
+
+#define PICK(type)                                                                                 \
+    {                                                                                              \
+        type *restrict to = y;                                                                     \
+        const type *restrict from = x;                                                             \
+                                                                                                   \
+        if (times == 2)                                                                            \
+            for (int64_t o = 0; o < count / 2; o++)                                                \
+                to[2 * o] = to[2 * o + 1] = from[o];                                               \
+        else                                                                                       \
+            for (int64_t o = 0; o < count; o++)                                                    \
+                to[o] = from[places[o]];                                                           \
+    }
+
+ISA_BODY void pick_row(void *y, const void *x, const int64_t *places, int64_t count, int64_t times,
+                       int64_t bytes)
+{
+    if (times == 1)
+        memcpy(y, x, (size_t)(count * bytes));
+    else if (bytes == 1)
+        PICK(uint8_t)
+    else if (bytes == 2)
+        PICK(uint16_t)
+    else if (bytes == 4)
+        PICK(uint32_t)
+    else
+        PICK(uint64_t)
+}
+
+/* Rows of y [begin, end), counted over all planes; those of the same row of x are alike. */
+ISA_BODY void pick_rows(const struct resampling *r, int64_t begin, int64_t end)
+{
+    const struct kernel_resample *s = r->shape;
+    int64_t y_bytes = r->y_columns * r->bytes, times = repeats_of(r), last = -1;
+
+    for (int64_t i = begin; i < end; i++) {
+        int64_t row = i / r->y_rows * r->rows, stride = 1, rest = i % r->y_rows;
+        char *y = r->y + i * y_bytes;
+
+        for (int axis = s->rank - 2; axis >= r->top; axis--) {
+            row += s->axes[axis].places[rest % s->y_dims[axis]] * stride;
+            stride *= s->x_dims[axis];
+            rest /= s->y_dims[axis];
+        }
+        if (row == last)
+            memcpy(y, y - y_bytes, (size_t)y_bytes);
+        else
+            pick_row(y, r->x + row * r->columns * r->bytes, r->along->places, r->y_columns, times,
+                     r->bytes);
+        last = row;
     }
 }
 
@@ -214,18 +342,24 @@ ISA_BODY void do_rows(const struct resampling *r, int64_t begin, int64_t end,
             do_rows(r, begin, end, KERNEL_I8);                                                     \
     }                                                                                              \
                                                                                                    \
+    ISA_TARGET_##isa static void picks_##isa(void *argument, int64_t begin, int64_t end)           \
+    {                                                                                              \
+        pick_rows(argument, begin, end);                                                           \
+    }                                                                                              \
+                                                                                                   \
     void resample_##isa(void *y, const void *x, const struct kernel_resample *shape)               \
     {                                                                                              \
         struct resampling r = {.y = y, .x = x, .shape = shape};                                    \
         int64_t planes = 1;                                                                        \
                                                                                                    \
-        if (!make_plan(&r)) {                                                                      \
+        if (shape->rank < 1 || !find_planes(&r) || (!can_pick(&r) && !can_sum(&r))) {              \
             resample_ref(y, x, shape);                                                             \
             return;                                                                                \
         }                                                                                          \
-        for (int i = 0; i < shape->rank - 2; i++)                                                  \
+        for (int i = 0; i < r.top; i++)                                                            \
             planes *= shape->y_dims[i];                                                            \
-        team_for(planes *r.y_rows, GRAIN / r.y_columns + 1, rows_##isa, &r);                       \
+        team_for(planes *r.y_rows, GRAIN / r.y_columns + 1,                                        \
+                 can_pick(&r) ? picks_##isa : rows_##isa, &r);                                     \
     }
 
 ISA_VERSIONS(RESAMPLE)

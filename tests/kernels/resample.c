@@ -93,8 +93,62 @@ static void check_bytes(struct test *test, const struct kernel_table *table)
     }
 }
 
+/* One to five axes, some of which stay as they are, or pick elements, as the reference has them: sums of f32, picked
+ * elements of any type. */
+static void check_axes(struct test *test, const struct kernel_table *table)
+{
+    static const enum kernel_dtype types[] = {KERNEL_F32, KERNEL_F64, KERNEL_I32, KERNEL_I64,
+                                              KERNEL_U8,  KERNEL_F16, KERNEL_I8};
+    bool picks = test_chance(test, 2);
+    struct kernel_resample s = {.dtype = types[picks ? test_range(test, 0, 6) : 0],
+                                .rank = (int)test_range(test, 1, 5),
+                                .outside = 7.0};
+    size_t from = 1, count = 1, bytes = kernel_dtype_bytes(s.dtype);
+    float *numbers;
+    void *x, *want, *got;
+
+    for (int i = 0; i < s.rank; i++) {
+        struct kernel_resample_axis *a = &s.axes[i];
+        bool is_same = test_chance(test, 3), is_twice = test_chance(test, 3);
+        int64_t *places;
+        double *weights;
+
+        s.x_dims[i] = test_range(test, 1, 6);
+        s.y_dims[i] = is_same ? s.x_dims[i] : is_twice ? 2 * s.x_dims[i] : test_range(test, 1, 7);
+        a->taps = is_same || is_twice || picks ? 1 : test_range(test, 1, 3);
+        a->places = places = test_output(test, (size_t)(s.y_dims[i] * a->taps) * sizeof(*places));
+        a->weights = weights =
+            test_output(test, (size_t)(s.y_dims[i] * a->taps) * sizeof(*weights));
+        for (int64_t o = 0; o < s.y_dims[i] * a->taps; o++) {
+            places[o] = is_same ? o
+                        : is_twice
+                            ? o / 2
+                            : test_range(test, test_chance(test, 40) ? -1 : 0, s.x_dims[i] - 1);
+            weights[o] = is_same || is_twice || picks ? 1.0 : (double)test_float(test);
+        }
+        from *= (size_t)s.x_dims[i];
+        count *= (size_t)s.y_dims[i];
+    }
+    numbers = test_input(test, from);
+    x = test_output(test, from * bytes);
+    for (size_t i = 0; picks && i < from; i++)
+        numbers[i] = (float)test_range(test, 0, 100);
+    cast_ref(x, s.dtype, numbers, KERNEL_F32, from);
+    want = test_output(test, count * bytes);
+    got = test_output(test, count * bytes);
+    test_describe(test, "%d axes, %zu to %zu elements of type %d%s", s.rank, from, count,
+                  (int)s.dtype, picks ? ", picked" : "");
+    TEST_RUN(test, TEST_REF, resample_ref(want, x, &s));
+    TEST_RUN(test, TEST_NEW, table->resample.fn(got, x, &s));
+    if (picks)
+        test_compare_bytes(test, got, want, count * bytes);
+    else
+        test_compare(test, got, want, count, &(struct test_tolerance){.absolute = 2e-5});
+}
+
 const struct test_op test_ops_resample[] = {
     {"resample", check_resample, offsetof(struct kernel_table, resample)},
+    {"resample_axes", check_axes, offsetof(struct kernel_table, resample)},
     {"resample_bytes", check_bytes, offsetof(struct kernel_table, resample)},
 };
 const size_t test_ops_resample_count = sizeof(test_ops_resample) / sizeof(test_ops_resample[0]);
