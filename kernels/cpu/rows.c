@@ -201,6 +201,55 @@ ISA_BODY void extreme_columns(float *restrict y, const float *restrict x, int64_
     }
 }
 
+/* The logarithm of the sum of e^x of one column, as the reference has it. */
+static float exponential_column(const float *x, const struct reduction *r)
+{
+    double largest = -(double)INFINITY, sum = 0.0;
+
+    for (int64_t k = 0; k < r->count; k++)
+        if (!((double)x[k * r->inner] <= largest))
+            largest = isnan(largest) ? largest : (double)x[k * r->inner];
+    largest = isfinite(largest) ? largest : 0.0;
+    for (int64_t k = 0; k < r->count; k++)
+        sum += exp((double)x[k * r->inner] - largest);
+    return (float)(log(sum) + largest);
+}
+
+enum { TERMS = 32 }; /* of a sum in f32 */
+
+ISA_BODY void exponential_columns(float *restrict y, const float *restrict x, int64_t columns,
+                                  const struct reduction *r)
+{
+    float largest[COLUMNS], parts[COLUMNS], least = math_least();
+    double sums[COLUMNS];
+    int odd = 0;
+
+    for (int64_t i = 0; i < columns; i++) {
+        largest[i] = x[i];
+        sums[i] = 0.0;
+    }
+    for (int64_t k = 1; k < r->count; k++)
+        for (int64_t i = 0; i < columns; i++)
+            largest[i] = x[k * r->inner + i] > largest[i] ? x[k * r->inner + i] : largest[i];
+    for (int64_t first = 0; first < r->count; first += TERMS) {
+        for (int64_t i = 0; i < columns; i++)
+            parts[i] = 0.0f;
+        for (int64_t k = first; k < r->count && k < first + TERMS; k++)
+            for (int64_t i = 0; i < columns; i++)
+                parts[i] += math_exp_below(x[k * r->inner + i] - largest[i], least);
+        for (int64_t i = 0; i < columns; i++)
+            sums[i] += (double)parts[i];
+    }
+#pragma omp simd reduction(| : odd)
+    for (int64_t i = 0; i < columns; i++) {
+        odd |= !(fabsf(largest[i]) <= 0x1.fffffep+127f) | (sums[i] != sums[i]);
+        y[i] = math_log((float)(sums[i] * MATH_BELOW)) + largest[i];
+    }
+    for (int64_t i = 0; odd && i < columns; i++)
+        if (!isfinite(largest[i]) || isnan(sums[i]))
+            y[i] = exponential_column(x + i, r);
+}
+
 /* Blocks of columns [begin, end), counted over the outer axes. */
 ISA_BODY void columns_part(const struct reduction *r, int64_t begin, int64_t end)
 {
@@ -214,6 +263,8 @@ ISA_BODY void columns_part(const struct reduction *r, int64_t begin, int64_t end
 
         if (r->op == REDUCE_MAX || r->op == REDUCE_MIN)
             extreme_columns(y, x, columns, r);
+        else if (r->op == REDUCE_LOG_SUM_EXP)
+            exponential_columns(y, x, columns, r);
         else
             sum_columns(y, x, columns, r);
     }
@@ -494,8 +545,7 @@ static bool plan_rows_f32(const struct kernel_normalize_data *data,
                      : is_extreme(s->op) ? extreme_part_##isa                                      \
                                          : exponential_part_##isa,                                 \
                      &r);                                                                          \
-        else if (is_here && tail <= 0 && s->op != REDUCE_LOG_SUM_EXP &&                            \
-                 find_middle(s, &outer, &r))                                                       \
+        else if (is_here && tail <= 0 && find_middle(s, &outer, &r))                               \
             team_for(outer *((r.inner + COLUMNS - 1) / COLUMNS), GRAIN / (r.count * COLUMNS) + 1,  \
                      columns_part_##isa, &r);                                                      \
         else if (is_here && tail <= 0 && is_sum(s->op) &&                                          \

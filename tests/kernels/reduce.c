@@ -152,6 +152,37 @@ static void check_reduce_types(struct test *test, const struct kernel_table *tab
     test_compare_bytes(test, got, want, groups * bytes);
 }
 
+/* Logarithms of sums of powers along a middle axis, held to the reference: what is not finite among them. */
+static void check_reduce_powers(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_reduce s = {
+        .op = REDUCE_LOG_SUM_EXP,
+        .dtype = KERNEL_F32,
+        .rank = 3,
+        .dims = {test_range(test, 1, 3), test_range(test, 1, 100), test_range(test, 1, 700)},
+        .is_reduced = {false, true, false}};
+    size_t groups = (size_t)(s.dims[0] * s.dims[2]), count = groups * (size_t)s.dims[1];
+    float *x = test_input(test, count), *want = test_output(test, groups * sizeof(*want));
+    float *got = test_output(test, groups * sizeof(*got));
+
+    test_describe(test, "%lldx%lldx%lld", (long long)s.dims[0], (long long)s.dims[1],
+                  (long long)s.dims[2]);
+    for (size_t i = 0; i < count; i++) {
+        static const float odd[] = {NAN, INFINITY, -INFINITY, 1e30f, -1e30f};
+
+        x[i] *= 30.0f;
+        if (test_random(test) % 1000 == 0)
+            x[i] = odd[test_random(test) % 5];
+    }
+    TEST_RUN(test, TEST_REF, reduce_ref(want, x, &s));
+    TEST_RUN(test, TEST_NEW, table->reduce.fn(got, x, &s));
+    for (size_t i = 0; i < groups; i++)
+        if (isnan(want[i]) ? !isnan(got[i])
+                           : got[i] != want[i] &&
+                                 !(fabsf(got[i] - want[i]) <= 2e-6f * fmaxf(1.0f, fabsf(want[i]))))
+            test_fail(test, "result %zu is %.9g, not %.9g", i, (double)got[i], (double)want[i]);
+}
+
 static void check_arg_reduce(struct test *test, const struct kernel_table *table)
 {
     struct kernel_arg_reduce s = {.dtype = KERNEL_I8,
@@ -661,6 +692,7 @@ const struct test_op test_ops_reduce[] = {
     {"normalize_groups", check_normalize_groups, offsetof(struct kernel_table, normalize)},
     {"normalize_f64", check_normalize_f64, offsetof(struct kernel_table, normalize)},
     {"reduce", check_reduce, offsetof(struct kernel_table, reduce)},
+    {"reduce_powers", check_reduce_powers, offsetof(struct kernel_table, reduce)},
     {"reduce_types", check_reduce_types, offsetof(struct kernel_table, reduce)},
 };
 const size_t test_ops_reduce_count = sizeof(test_ops_reduce) / sizeof(test_ops_reduce[0]);
