@@ -131,6 +131,9 @@ POOL_ROW(max_f32, float, POOL_MAXIMUM, -FLT_MAX)
 POOL_ROW(sum_f32, float, POOL_SUM, 0.0f)
 POOL_ROW_SMALL(max_f32, float, POOL_MAXIMUM, -FLT_MAX)
 POOL_ROW_SMALL(sum_f32, float, POOL_SUM, 0.0f)
+/* The first of what is equal, or a NaN that comes later. */
+#define POOL_NEXT(a, b) (!((b) <= (a)) ? (b) : (a))
+POOL_ROW(max_f64, double, POOL_NEXT, -(double)INFINITY)
 POOL_ROW(max_u8, uint8_t, POOL_MAXIMUM, 0)
 POOL_ROW(max_i8, int8_t, POOL_MAXIMUM, INT8_MIN)
 POOL_ROW_SMALL(max_u8, uint8_t, POOL_MAXIMUM, 0)
@@ -493,10 +496,56 @@ ISA_BODY void pool_bytes(const struct pool_any *p, int64_t begin, int64_t end)
     }
 }
 
+/* What holds no element is the lowest number, and not infinite. */
+static void end_empty(double *y, const struct kernel_window *w, bool has_rows)
+{
+    for (int64_t o = 0; o < w->out[2]; o++) {
+        struct pool_span along = {0, 0};
+
+        if (y[o] != -(double)INFINITY)
+            continue;
+        along = pool_inside(w, 2, o);
+        if (!has_rows || along.first == along.end)
+            y[o] = -DBL_MAX;
+    }
+}
+
+/* Tap by tap, in the order of the window: whether a NaN stays is a matter of it. */
+ISA_BODY void pool_f64(const struct pool_any *p, int64_t begin, int64_t end)
+{
+    const struct kernel_window *w = p->window;
+    int64_t in = w->in[0] * w->in[1] * w->in[2], rows = w->out[0] * w->out[1];
+
+    for (int64_t i = begin; i < end; i++) {
+        int64_t od = i % rows / w->out[1], oh = i % w->out[1];
+        int64_t at_d = od * w->stride[0] - w->pad_begin[0];
+        int64_t at_h = oh * w->stride[1] - w->pad_begin[1];
+        struct pool_span deep = pool_inside(w, 0, od), high = pool_inside(w, 1, oh);
+        const double *plane = (const double *)(const void *)p->x + i / rows * in;
+        double *y = (double *)(void *)p->y + i * w->out[2];
+
+        for (int64_t o = 0; o < w->out[2]; o++)
+            y[o] = -(double)INFINITY;
+        for (int64_t d = deep.first; d < deep.end; d++)
+            for (int64_t h = high.first; h < high.end; h++)
+                max_f64_taps(
+                    y,
+                    plane + ((at_d + d * w->dilation[0]) * w->in[1] + at_h + h * w->dilation[1]) *
+                                w->in[2],
+                    w);
+        end_empty(y, w, deep.first < deep.end && high.first < high.end);
+    }
+}
+
 #define POOL_ANY(isa)                                                                              \
     ISA_TARGET_##isa static void pool_bytes_##isa(void *argument, int64_t begin, int64_t end)      \
     {                                                                                              \
         pool_bytes(argument, begin, end);                                                          \
+    }                                                                                              \
+                                                                                                   \
+    ISA_TARGET_##isa static void pool_f64_##isa(void *argument, int64_t begin, int64_t end)        \
+    {                                                                                              \
+        pool_f64(argument, begin, end);                                                            \
     }                                                                                              \
                                                                                                    \
     ISA_TARGET_##isa static void pool_taps_##isa(void *argument, int64_t begin, int64_t end)       \
@@ -513,6 +562,8 @@ ISA_BODY void pool_bytes(const struct pool_any *p, int64_t begin, int64_t end)
                                                                                                    \
         if (s->op == POOL_MAX && !indices && (s->dtype == KERNEL_U8 || s->dtype == KERNEL_I8))     \
             team_for(rows, GRAIN / (reads + 1) + 1, pool_bytes_##isa, &p);                         \
+        else if (s->op == POOL_MAX && !indices && s->dtype == KERNEL_F64)                          \
+            team_for(rows, GRAIN / (reads + 1) + 1, pool_f64_##isa, &p);                           \
         else if (has_taps(indices, s))                                                             \
             team_for(rows, GRAIN / 4 / (reads + 1) + 1, pool_taps_##isa, &p);                      \
         else                                                                                       \
