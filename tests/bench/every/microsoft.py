@@ -22,7 +22,8 @@ def layers(m, kind):
     yield one("128x768, bias", "FastGelu", [x, row])
     yield one("128x768", "QuickGelu", [x])
     yield one("1x128x768", "SkipLayerNormalization", [*deep, row, row])
-    yield one("1x128x768, bias, sum", "SkipLayerNormalization", [*deep, row, row, row], outputs=4)
+    yield one("1x128x768, bias, sum", "SkipLayerNormalization", [*deep, row, row, row], outputs=4,
+              types=[KINDS[kind], np.float32, np.float32, KINDS[kind]])
     yield one("1x128x768", "SkipSimplifiedLayerNormalization", [*deep, row])
     yield One("128x768", "SimplifiedLayerNormalization", [x, row], {"axis": -1}, types=[KINDS[kind]])
     tables = [Const(m.of(kind, n, 768)) for n in (1000, 512, 2)]
