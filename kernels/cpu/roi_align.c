@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RoiAlign of f32 by means: places and weights of a region's samples are worked out once for all
- * channels. Maxima, other types and regions of very many samples are the reference's. */
+/* RoiAlign of f32: places and weights of a region's samples are worked out once for all
+ * channels. Other types and regions of very many samples are the reference's. */
 #include <math.h>
 
 #include "kernels/cpu/team.h"
@@ -13,7 +13,7 @@ enum {
 
 /* Four pixels, and what each counts. */
 struct sample {
-    int32_t at[4];
+    int32_t at[4]; /* the first below 0: outside, where everything is 0 */
     float weight[4];
 };
 
@@ -81,7 +81,7 @@ static int make_samples(const struct kernel_roi_align *s, const struct region *r
                                               s->in[axis], at[axis], &weight[axis]);
             }
             if (!is_inside) {
-                *sample = (struct sample){{0}, {0}};
+                *sample = (struct sample){{-1}, {0}};
                 continue;
             }
             for (int k = 0; k < 4; k++) {
@@ -94,6 +94,33 @@ static int make_samples(const struct kernel_roi_align *s, const struct region *r
         }
     }
     return count;
+}
+
+static float mean_of(const float *x, const struct sample *samples, int count)
+{
+    float sum = 0.0f;
+
+    for (int k = 0; k < count; k++)
+        for (int corner = 0; samples[k].at[0] >= 0 && corner < 4; corner++)
+            sum += samples[k].weight[corner] * x[samples[k].at[corner]];
+    return sum / (float)count;
+}
+
+/* The largest weighted corner. A NaN is larger than nothing. */
+static float largest_of(const float *x, const struct sample *samples, int count)
+{
+    float largest = -INFINITY;
+
+    for (int k = 0; k < count; k++) {
+        if (samples[k].at[0] < 0)
+            largest = largest > 0.0f ? largest : 0.0f;
+        for (int corner = 0; samples[k].at[0] >= 0 && corner < 4; corner++) {
+            float number = samples[k].weight[corner] * x[samples[k].at[corner]];
+
+            largest = number > largest ? number : largest;
+        }
+    }
+    return largest;
 }
 
 /* Some bins of a region, of all channels. */
@@ -113,12 +140,8 @@ static void pool_bins(float *y, const float *x, const struct kernel_roi_align *s
         const struct sample *sample = samples;
 
         for (int64_t i = 0; i < count; i++) {
-            float sum = 0.0f;
-
-            for (int k = 0; k < each; k++, sample++)
-                for (int corner = 0; corner < 4; corner++)
-                    sum += sample->weight[corner] * x[sample->at[corner]];
-            y[first + i] = sum / (float)each;
+            y[first + i] = s->is_max ? largest_of(x, sample, each) : mean_of(x, sample, each);
+            sample += each;
         }
     }
 }
@@ -159,8 +182,8 @@ int roi_align_portable(void *y, const void *x, const void *rois, const void *ima
 {
     const struct kernel_roi_align *s = shape;
     struct pooling p = {y, x, rois, images, s};
-    bool is_here = s->dtype == KERNEL_F32 && !s->is_max && s->in[0] > 0 && s->in[1] > 0 &&
-                   s->in[0] * s->in[1] < INT32_MAX;
+    bool is_here =
+        s->dtype == KERNEL_F32 && s->in[0] > 0 && s->in[1] > 0 && s->in[0] * s->in[1] < INT32_MAX;
 
     for (int64_t r = 0; is_here && r < s->regions; r++) {
         int64_t image = image_of(images, s->index_type, r);
