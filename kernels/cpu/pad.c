@@ -13,18 +13,26 @@ struct padding {
     const struct kernel_pad *shape;
 };
 
+/* By elements of a size that compilers know: mostly few. */
+#define FILL(type)                                                                                 \
+    {                                                                                              \
+        type element;                                                                              \
+                                                                                                   \
+        memcpy(&element, value, sizeof(element));                                                  \
+        for (int64_t i = 0; i < count; i++)                                                        \
+            memcpy(y + (size_t)i * sizeof(element), &element, sizeof(element));                    \
+    }
+
 static void fill(char *y, const char *value, size_t bytes, int64_t count)
 {
-    uint32_t four;
-
-    if (bytes == 4) {
-        memcpy(&four, value, sizeof(four));
-        for (int64_t i = 0; i < count; i++)
-            memcpy(y + (size_t)i * sizeof(four), &four, sizeof(four));
-        return;
-    }
-    for (int64_t i = 0; i < count; i++)
-        memcpy(y + (size_t)i * bytes, value, bytes);
+    if (bytes == 1)
+        FILL(uint8_t)
+    else if (bytes == 2)
+        FILL(uint16_t)
+    else if (bytes == 4)
+        FILL(uint32_t)
+    else
+        FILL(uint64_t)
 }
 
 enum { EDGE = 64 }; /* elements beside a row whose places are worked out once */
