@@ -229,13 +229,14 @@ int64_t unique_portable(const struct kernel_unique_outputs *outputs, const void 
 {
     int64_t count = shape->axis, groups, group = -1, *all = scratch;
     size_t bytes = kernel_dtype_bytes(shape->dtype);
-    struct sorting s = {count, all, all + count, all + 2 * count};
+    struct sorting s;
     bool is_here = shape->dtype == KERNEL_F32 || shape->dtype == KERNEL_F64 ||
                    shape->dtype == KERNEL_I32 || shape->dtype == KERNEL_I64 ||
                    shape->dtype == KERNEL_I8 || shape->dtype == KERNEL_U8;
 
     if (!is_here || shape->outer != 1 || shape->inner != 1 || count == 0)
         return unique_ref(outputs, x, scratch, shape);
+    s = (struct sorting){count, all, all + count, all + 2 * count};
     for (int64_t i = 0; i < count; i++)
         s.keys[i] = key_of(x, shape->dtype, i);
     if (!sort_by_counts(&s))
