@@ -133,7 +133,7 @@ POOL_ROW_SMALL(max_f32, float, POOL_MAXIMUM, -FLT_MAX)
 POOL_ROW_SMALL(sum_f32, float, POOL_SUM, 0.0f)
 /* The first of what is equal, or a NaN that comes later. */
 #define POOL_NEXT(a, b) (!((b) <= (a)) ? (b) : (a))
-POOL_ROW(max_f64, double, POOL_NEXT, -(double)INFINITY)
+POOL_TAPS(max_f64, double, POOL_NEXT)
 POOL_ROW(max_u8, uint8_t, POOL_MAXIMUM, 0)
 POOL_ROW(max_i8, int8_t, POOL_MAXIMUM, INT8_MIN)
 POOL_ROW_SMALL(max_u8, uint8_t, POOL_MAXIMUM, 0)

@@ -63,9 +63,8 @@ static inline bool pool_is_whole(const struct kernel_window *w)
 
 enum { POOL_WIDE = 2048 }; /* elements of a row that is gathered first */
 
-/** name_row(): y[out] = op over the window of each output of the row (od, oh) of a plane. Rows that
- *  are not too long go down first, whole: what is along them is then done once. */
-#define POOL_ROW(name, type, op, lowest)                                                           \
+/** name_taps(): y[out] = op over the window of each output along a row x of the image. */
+#define POOL_TAPS(name, type, op)                                                                  \
     ISA_BODY void name##_tap(type *restrict y, const type *restrict x, int64_t stride,             \
                              int64_t first, int64_t end)                                           \
     {                                                                                              \
@@ -89,7 +88,12 @@ enum { POOL_WIDE = 2048 }; /* elements of a row that is gathered first */
                                                                                                    \
             name##_tap(y, x + offset, w->stride[2], outputs.first, outputs.end);                   \
         }                                                                                          \
-    }                                                                                              \
+    }
+
+/** name_row(): y[out] = op over the window of each output of the row (od, oh) of a plane. Rows that
+ *  are not too long go down first, whole: what is along them is then done once. */
+#define POOL_ROW(name, type, op, lowest)                                                           \
+    POOL_TAPS(name, type, op)                                                                      \
                                                                                                    \
     ISA_BODY void name##_row(type *restrict y, const type *restrict plane,                         \
                              const struct kernel_window *w, int64_t od, int64_t oh)                \
