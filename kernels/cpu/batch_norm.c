@@ -2,6 +2,7 @@
 /* Batch normalisation: one multiplication and one addition per element. Those of f64, of mixed types and of training are
  * computed in f64. */
 #include "kernels/cpu/isa.h"
+#include "kernels/cpu/reals.h"
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
 
@@ -57,31 +58,18 @@ struct channels {
     const struct kernel_batch_norm *shape;
 };
 
-static double number_at(const void *x, enum kernel_dtype dtype, int64_t i)
-{
-    return dtype == KERNEL_F64 ? ((const double *)x)[i] : (double)((const float *)x)[i];
-}
-
-static void put_number(void *y, enum kernel_dtype dtype, int64_t i, double number)
-{
-    if (dtype == KERNEL_F64)
-        ((double *)y)[i] = number;
-    else
-        ((float *)y)[i] = (float)number;
-}
-
 /* What is normalised by: that of x itself goes beside what was given, too. */
 static void use_statistics(const struct channels *p, int64_t c, double *mean, double *variance)
 {
     const struct kernel_batch_norm *s = p->shape;
-    double old_mean = number_at(p->data->mean, s->stat_dtype, c);
-    double old_variance = number_at(p->data->variance, s->stat_dtype, c);
+    double old_mean = real_at(p->data->mean, s->stat_dtype, c);
+    double old_variance = real_at(p->data->variance, s->stat_dtype, c);
 
     if (p->data->new_mean) {
-        put_number(p->data->new_mean, s->stat_dtype, c,
-                   old_mean * s->momentum + *mean * (1.0 - s->momentum));
-        put_number(p->data->new_variance, s->stat_dtype, c,
-                   old_variance * s->momentum + *variance * (1.0 - s->momentum));
+        real_put(p->data->new_mean, s->stat_dtype, c,
+                 old_mean * s->momentum + *mean * (1.0 - s->momentum));
+        real_put(p->data->new_variance, s->stat_dtype, c,
+                 old_variance * s->momentum + *variance * (1.0 - s->momentum));
         return;
     }
     *mean = old_mean;
@@ -149,9 +137,9 @@ static void use_statistics(const struct channels *p, int64_t c, double *mean, do
                 if (p->data->new_mean)                                                             \
                     measure_##name(p, first + i, &mean[i], &variance);                             \
                 use_statistics(p, first + i, &mean[i], &variance);                                 \
-                a[i] = number_at(p->data->scale, s->scale_dtype, first + i) /                      \
+                a[i] = real_at(p->data->scale, s->scale_dtype, first + i) /                        \
                        sqrt(variance + s->epsilon);                                                \
-                b[i] = number_at(p->data->bias, s->scale_dtype, first + i);                        \
+                b[i] = real_at(p->data->bias, s->scale_dtype, first + i);                          \
             }                                                                                      \
             apply_##name(p, first, count, mean, a, b);                                             \
         }                                                                                          \

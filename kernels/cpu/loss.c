@@ -4,6 +4,7 @@
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/math.h"
 #include "kernels/cpu/math_f64.h"
+#include "kernels/cpu/reals.h"
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
 
@@ -24,20 +25,15 @@ struct block {
     double *normals; /* what is taken from each of its scores */
 };
 
-static double number_at(const void *x, enum kernel_dtype dtype, int64_t i)
-{
-    return dtype == KERNEL_F64 ? ((const double *)x)[i] : (double)((const float *)x)[i];
-}
-
 /* As the reference has it, where something is not finite. */
 static double normal_ref(const void *x, int64_t first, const struct kernel_class_loss *s)
 {
     double largest = -(double)INFINITY, sum = 0.0;
 
     for (int64_t c = 0; c < s->classes; c++)
-        largest = fmax(largest, number_at(x, s->dtype, first + c * s->inner));
+        largest = fmax(largest, real_at(x, s->dtype, first + c * s->inner));
     for (int64_t c = 0; c < s->classes; c++)
-        sum += exp(number_at(x, s->dtype, first + c * s->inner) - largest);
+        sum += exp(real_at(x, s->dtype, first + c * s->inner) - largest);
     return largest + log(sum);
 }
 
@@ -168,14 +164,12 @@ static bool add_block(struct sums *sums, const struct operands *o, const struct 
         if (!is_ignored) {
             if (label < 0 || label >= s->classes)
                 return false;
-            weight = o->weights ? number_at(o->weights, s->dtype, label) : 1.0;
-            loss = (b->normals[i] - number_at(b->x, s->dtype, i * b->step + label * s->inner)) *
-                   weight;
+            weight = o->weights ? real_at(o->weights, s->dtype, label) : 1.0;
+            loss =
+                (b->normals[i] - real_at(b->x, s->dtype, i * b->step + label * s->inner)) * weight;
         }
-        if (s->reduction == LOSS_EACH && s->dtype == KERNEL_F64)
-            ((double *)o->y)[first + i] = loss;
-        else if (s->reduction == LOSS_EACH)
-            ((float *)o->y)[first + i] = (float)loss;
+        if (s->reduction == LOSS_EACH)
+            real_put(o->y, s->dtype, first + i, loss);
         sums->losses += loss;
         sums->weights += weight;
     }
@@ -188,10 +182,7 @@ static void end_sums(const struct sums *sums, const struct operands *o)
 
     if (o->shape->reduction == LOSS_EACH)
         return;
-    if (o->shape->dtype == KERNEL_F64)
-        *(double *)o->y = loss;
-    else
-        *(float *)o->y = (float)loss;
+    real_put(o->y, o->shape->dtype, 0, loss);
 }
 
 static int add_blocks(const struct operands *o, const void *x, void *log_prob, team_fn *part)

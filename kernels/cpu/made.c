@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Matrices and sequences that are made of a few numbers: each type in a loop of its own, and zeros as memory. */
+#include "kernels/cpu/reals.h"
 #include "kernels/kernels.h"
 
 #include <math.h>
@@ -72,20 +73,9 @@ static void grid_row(void *y, enum kernel_dtype dtype, int64_t pixels, int64_t r
     for (int64_t i = 0; i < pixels; i++) {
         double at = place_of(i, pixels, align_corners);
 
-        for (int64_t k = 0; k < rank; k++) {
-            double number = along[k] * at + rest[k];
-
-            if (dtype == KERNEL_F32)
-                ((float *)y)[i * rank + k] = (float)number;
-            else
-                ((double *)y)[i * rank + k] = number;
-        }
+        for (int64_t k = 0; k < rank; k++)
+            real_put(y, dtype, i * rank + k, along[k] * at + rest[k]);
     }
-}
-
-static double number_at(const void *x, enum kernel_dtype dtype, int64_t i)
-{
-    return dtype == KERNEL_F32 ? (double)((const float *)x)[i] : ((const double *)x)[i];
 }
 
 void affine_grid_portable(void *y, const void *theta, const struct kernel_affine_grid *s)
@@ -105,10 +95,10 @@ void affine_grid_portable(void *y, const void *theta, const struct kernel_affine
         for (int64_t k = 0; k < rank; k++) {
             int64_t line = (i / rows * rank + k) * (rank + 1), row = i % rows;
 
-            along[k] = number_at(theta, s->dtype, line);
-            rest[k] = number_at(theta, s->dtype, line + rank);
+            along[k] = real_at(theta, s->dtype, line);
+            rest[k] = real_at(theta, s->dtype, line + rank);
             for (int64_t axis = rank - 2; axis >= 0; row /= s->out[axis--])
-                rest[k] += number_at(theta, s->dtype, line + rank - 1 - axis) *
+                rest[k] += real_at(theta, s->dtype, line + rank - 1 - axis) *
                            place_of(row % s->out[axis], s->out[axis], s->align_corners);
         }
         grid_row((char *)y + at, s->dtype, pixels, rank, along, rest, s->align_corners);
