@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Elements that are picked by a condition, or as they are not zero, and those that differ: what is written next is written
  * at each, so that no branch is guessed. */
+#include "kernels/cpu/order_key.h"
 #include "kernels/kernels.h"
 
 #include <string.h>
@@ -113,39 +114,7 @@ int nonzero_portable(int64_t *y, const void *x, const struct kernel_nonzero *s)
 
 /* --- Elements that differ. --- */
 
-/* A number whose order is that of the elements; NaN is the largest, and zeros are equal. */
-static int64_t key_of(const void *x, enum kernel_dtype dtype, int64_t at)
-{
-    float narrow;
-    double number;
-    int32_t low;
-    int64_t bits;
-
-    switch (dtype) {
-    case KERNEL_F32:
-        narrow = ((const float *)x)[at];
-        if (narrow != narrow)
-            return INT64_MAX;
-        narrow += 0.0f; /* of -0 it makes 0 */
-        memcpy(&low, &narrow, sizeof(low));
-        return low < 0 ? (int64_t)INT32_MIN - low : low;
-    case KERNEL_F64:
-        number = ((const double *)x)[at];
-        if (number != number)
-            return INT64_MAX;
-        number += 0.0;
-        memcpy(&bits, &number, sizeof(bits));
-        return bits < 0 ? INT64_MIN - bits : bits;
-    case KERNEL_I32:
-        return ((const int32_t *)x)[at];
-    case KERNEL_I8:
-        return ((const int8_t *)x)[at];
-    case KERNEL_U8:
-        return ((const uint8_t *)x)[at];
-    default:
-        return ((const int64_t *)x)[at];
-    }
-}
+typedef int64_t key_fn(const void *x, int64_t at);
 
 /* What unique_fn's scratch becomes here: three numbers for each element. */
 struct sorting {
@@ -227,18 +196,19 @@ static int64_t number_groups(struct sorting *s, bool is_sorted)
 int64_t unique_portable(const struct kernel_unique_outputs *outputs, const void *x, void *scratch,
                         const struct kernel_unique *shape)
 {
+    static key_fn *const keys[KERNEL_DTYPES] = {
+        [KERNEL_F32] = order_key_f32, [KERNEL_F64] = order_key_f64, [KERNEL_I32] = order_key_i32,
+        [KERNEL_I64] = order_key_i64, [KERNEL_I8] = order_key_i8,   [KERNEL_U8] = order_key_u8};
     int64_t count = shape->axis, groups, group = -1, *all = scratch;
     size_t bytes = kernel_dtype_bytes(shape->dtype);
     struct sorting s;
-    bool is_here = shape->dtype == KERNEL_F32 || shape->dtype == KERNEL_F64 ||
-                   shape->dtype == KERNEL_I32 || shape->dtype == KERNEL_I64 ||
-                   shape->dtype == KERNEL_I8 || shape->dtype == KERNEL_U8;
+    key_fn *key = keys[shape->dtype];
 
-    if (!is_here || shape->outer != 1 || shape->inner != 1 || count == 0)
+    if (!key || shape->outer != 1 || shape->inner != 1 || count == 0)
         return unique_ref(outputs, x, scratch, shape);
     s = (struct sorting){count, all, all + count, all + 2 * count};
     for (int64_t i = 0; i < count; i++)
-        s.keys[i] = key_of(x, shape->dtype, i);
+        s.keys[i] = key(x, i);
     if (!sort_by_counts(&s))
         sort_by_merging(&s);
     groups = number_groups(&s, shape->is_sorted);

@@ -3,57 +3,11 @@
  * no more. The heap lies where the indices go, and is sorted there. Whole lines are sorted at once,
  * and of lines side by side the first few kept in order, many lines at a time. */
 #include "kernels/cpu/isa.h"
+#include "kernels/cpu/order_key.h"
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
 
 enum { GRAIN = 1 << 14 }; /* elements that are worth a second thread */
-
-/* A number whose order is that of the elements, NaN being the largest; of equal ones the same. */
-static int64_t key_f32(const void *x, int64_t at)
-{
-    float number = ((const float *)x)[at];
-    union {
-        float number;
-        int32_t bits;
-    } u = {number == 0.0f ? 0.0f : number};
-
-    if (number != number)
-        return INT64_MAX;
-    return u.bits < 0 ? (int64_t)INT32_MIN - u.bits : u.bits;
-}
-
-static int64_t key_f64(const void *x, int64_t at)
-{
-    double number = ((const double *)x)[at];
-    union {
-        double number;
-        int64_t bits;
-    } u = {number == 0.0 ? 0.0 : number};
-
-    if (number != number)
-        return INT64_MAX;
-    return u.bits < 0 ? INT64_MIN - u.bits : u.bits;
-}
-
-static int64_t key_i32(const void *x, int64_t at)
-{
-    return ((const int32_t *)x)[at];
-}
-
-static int64_t key_i64(const void *x, int64_t at)
-{
-    return ((const int64_t *)x)[at];
-}
-
-static int64_t key_u8(const void *x, int64_t at)
-{
-    return ((const uint8_t *)x)[at];
-}
-
-static int64_t key_i8(const void *x, int64_t at)
-{
-    return ((const int8_t *)x)[at];
-}
 
 struct line {
     const void *x; /* the first element */
@@ -217,12 +171,12 @@ enum {
         }                                                                                          \
     }
 
-LINES(f32, key_f32, skip_f32)
-LINES(f64, key_f64, skip_none)
-LINES(i32, key_i32, skip_none)
-LINES(i64, key_i64, skip_none)
-LINES(u8, key_u8, skip_none)
-LINES(i8, key_i8, skip_none)
+LINES(f32, order_key_f32, skip_f32)
+LINES(f64, order_key_f64, skip_none)
+LINES(i32, order_key_i32, skip_none)
+LINES(i64, order_key_i64, skip_none)
+LINES(u8, order_key_u8, skip_none)
+LINES(i8, order_key_i8, skip_none)
 
 /* Lines of types of up to 32 bits of which not too many are wanted: elements and their places as one number
  * each, the larger the earlier it comes. */
@@ -357,10 +311,10 @@ static void sort_entries(uint64_t *entries, int64_t count)
         }                                                                                          \
     }
 
-FEW_OF(f32, float, key_f32, may_beat)
-FEW_OF(i32, int32_t, key_i32, may_beat_i32)
-FEW_OF(u8, uint8_t, key_u8, may_beat_u8)
-FEW_OF(i8, int8_t, key_i8, may_beat_i8)
+FEW_OF(f32, float, order_key_f32, may_beat)
+FEW_OF(i32, int32_t, order_key_i32, may_beat_i32)
+FEW_OF(u8, uint8_t, order_key_u8, may_beat_u8)
+FEW_OF(i8, int8_t, order_key_i8, may_beat_i8)
 
 typedef void order_fn(const struct line *line, int64_t axis, int64_t k);
 
@@ -403,7 +357,7 @@ enum {
     KEPT = 16,    /* that are wanted, at most */
 };
 
-/* Of types of 32 bits, as in key_f32(). */
+/* Of types of 32 bits, as in order_key_f32(). */
 ISA_BODY int32_t order_of_f32(float x)
 {
     int32_t bits;
