@@ -14,12 +14,9 @@
 #include <string.h>
 
 #include "kernels/cpu/isa.h"
+#include "kernels/cpu/sum_eight.h"
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 enum {
     FILTERS_MOST = 8,
@@ -80,16 +77,6 @@ ISA_BODY const float *part_of_row(const float *row, int64_t width, int64_t first
     return copy;
 }
 
-#if defined(__x86_64__)
-ISA_TARGET_avx2 static inline float total(__m256 x)
-{
-    __m128 four = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
-
-    four = _mm_add_ps(four, _mm_movehl_ps(four, four));
-    return _mm_cvtss_f32(_mm_add_ss(four, _mm_shuffle_ps(four, four, 1)));
-}
-#endif
-
 /* Sums become results; `bias` is of each, or with a step of 0 one for all. */
 ISA_BODY void put_row(float *restrict y, const float *restrict sums, const float *restrict bias,
                       int64_t step, int64_t count, bool adds)
@@ -109,7 +96,7 @@ ISA_BODY void put_row(float *restrict y, const float *restrict sums, const float
 
 #define ADD_EACH_avx2(sum, x, w)   (lanes) _mm256_fmadd_ps((__m256)(x), (__m256)(w), (__m256)(sum))
 #define ADD_EACH_avx512(sum, x, w) (lanes) _mm512_fmadd_ps((__m512)(x), (__m512)(w), (__m512)(sum))
-#define TOTAL_avx2(sum)            total((__m256)(sum))
+#define TOTAL_avx2(sum)            sum_eight((__m256)(sum))
 #define TOTAL_avx512(sum)          _mm512_reduce_add_ps((__m512)(sum))
 
 #define ADD_avx2(sum, x, w)   (lanes) _mm256_fmadd_ps((__m256)(x), _mm256_set1_ps(w), (__m256)(sum))

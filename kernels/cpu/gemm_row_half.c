@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One row times weights of half precision, which become floats in registers. */
 #include "kernels/cpu/gemm_row.h"
+#include "kernels/cpu/sum_eight.h"
 #include "kernels/cpu/team.h"
 
 #include <string.h>
 
 #if defined(__x86_64__)
-#include <immintrin.h>
 
 #define WIDENS __attribute__((target("avx2,fma,f16c")))
 
@@ -84,14 +84,6 @@ columns(const struct half_row *h, int64_t begin, int64_t end, bool is_bf16)
         add_rows(h, p, begin, end, 1, is_bf16);
 }
 
-WIDENS static inline __attribute__((always_inline)) float sum_of(__m256 v)
-{
-    __m128 four = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
-
-    four = _mm_add_ps(four, _mm_movehl_ps(four, four));
-    return _mm_cvtss_f32(_mm_add_ss(four, _mm_shuffle_ps(four, four, 1)));
-}
-
 /* Dot products of a with `lines` lines of b: DOTS or 1, a constant. */
 WIDENS static inline __attribute__((always_inline)) void
 dot_lines(const struct half_row *h, int64_t line, int lines, bool is_bf16)
@@ -113,7 +105,7 @@ dot_lines(const struct half_row *h, int64_t line, int lines, bool is_bf16)
         }
     }
     for (int r = 0; r < lines; r++) {
-        float sum = sum_of(_mm256_add_ps(sums[r], seconds[r]));
+        float sum = sum_eight(_mm256_add_ps(sums[r], seconds[r]));
 
         for (int64_t j = i; j < h->k; j++)
             sum += h->a[j] * widen_one(b[r * h->k + j], is_bf16);
