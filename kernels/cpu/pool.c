@@ -207,6 +207,16 @@ static const float *factors_of(struct factors *f, const struct kernel_pool *shap
     return each;
 }
 
+/* Of the rows of outputs [begin, end), which are counted over all planes, how many from the first on are of its plane;
+ * at most `most`. */
+ISA_BODY int64_t band_of(const struct kernel_window *w, int64_t begin, int64_t end, int64_t most)
+{
+    int64_t left = w->out[1] - begin % w->out[1];
+
+    left = left < end - begin ? left : end - begin;
+    return left < most ? left : most;
+}
+
 /* Rows of outputs [begin, end), counted over all planes, of a small window. */
 ISA_BODY void pool_small(const struct pool *p, int64_t begin, int64_t end, bool is_max)
 {
@@ -217,8 +227,7 @@ ISA_BODY void pool_small(const struct pool *p, int64_t begin, int64_t end, bool 
     memset(factors.are_there, 0, sizeof(factors.are_there)); /* the rest is large */
     while (begin < end) {
         int64_t plane = begin / w->out[1], oh = begin % w->out[1];
-        int64_t left = w->out[1] - oh < end - begin ? w->out[1] - oh : end - begin;
-        int64_t rows = left < POOL_BAND ? left : POOL_BAND;
+        int64_t rows = band_of(w, begin, end, POOL_BAND);
         const float *x = p->x + plane * w->in[1] * w->in[2];
         float *y = p->y + begin * w->out[2];
 
@@ -282,8 +291,7 @@ ISA_BODY void pool_flat(const struct pool *p, int64_t begin, int64_t end)
 
     while (begin < end) {
         int64_t plane = begin / w->out[1], oh = begin % w->out[1];
-        int64_t left = w->out[1] - oh < end - begin ? w->out[1] - oh : end - begin;
-        int64_t rows = left < most ? left : most;
+        int64_t rows = band_of(w, begin, end, most);
 
         max_f32_flat(p->y + begin * w->out[2], p->x + plane * w->in[1] * w->in[2], line, w, oh,
                      rows);
@@ -331,7 +339,7 @@ ISA_BODY void pool_deep(const struct pool *p, int64_t begin, int64_t end)
     f->pad_begin[0] = f->pad_end[0] = 0;
     while (begin < end) {
         int64_t oh = begin % w->out[1], od = begin / w->out[1] % w->out[0];
-        int64_t left = w->out[1] - oh < end - begin ? w->out[1] - oh : end - begin;
+        int64_t left = band_of(w, begin, end, w->out[1]);
         const float *volume = p->x + begin / w->out[1] / w->out[0] * w->in[0] * w->in[1] * w->in[2];
         struct pool q = {p->y + (begin - oh) * w->out[2], join_planes(plane, volume, w, od), &flat};
 
@@ -436,8 +444,7 @@ ISA_BODY void pool_small_bytes(const struct pool_any *p, int64_t begin, int64_t 
 
     while (begin < end) {
         int64_t plane = begin / w->out[1], oh = begin % w->out[1];
-        int64_t left = w->out[1] - oh < end - begin ? w->out[1] - oh : end - begin;
-        int64_t rows = left < POOL_BAND ? left : POOL_BAND;
+        int64_t rows = band_of(w, begin, end, POOL_BAND);
         const uint8_t *x = p->x + plane * w->in[1] * w->in[2];
 
         if (p->is_signed)
@@ -458,8 +465,7 @@ ISA_BODY void pool_flat_bytes(const struct pool_any *p, int64_t begin, int64_t e
 
     while (begin < end) {
         int64_t plane = begin / w->out[1], oh = begin % w->out[1];
-        int64_t left = w->out[1] - oh < end - begin ? w->out[1] - oh : end - begin;
-        int64_t rows = left < most ? left : most;
+        int64_t rows = band_of(w, begin, end, most);
         const uint8_t *x = p->x + plane * w->in[1] * w->in[2];
         uint8_t *y = p->y + begin * w->out[2];
 
