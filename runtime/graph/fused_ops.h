@@ -6,10 +6,10 @@
 #define CHAIN_OP_TYPE      "FusedElementwise" /* of pass_fuse_chains() */
 #define PREPROCESS_OP_TYPE "FusedPreprocess"  /* of pass_preprocess() */
 #define LOOKUP_OP_TYPE     "FusedLookup"      /* of pass_fold_quantised(): bytes, table of 256 */
-#define QUANTA_ADD_OP_TYPE                                                                         \
-    "FusedQuantaAdd" /* of the same: inputs as QLinearMatMul has them, no bias */
-#define QUANTA_MUL_OP_TYPE "FusedQuantaMul"
-#define QUANTA_MEAN_OP_TYPE                                                                        \
-    "FusedQuantaMean" /* of the same: x and y's scale and zero; ints axes: first, end */
+/* Of the same. Sums and products have the inputs of QLinearMatMul; means x, and the scale and zero point of x and
+ * of y, and the integers axes: the first, and the one behind the last. */
+#define QUANTA_ADD_OP_TYPE  "FusedQuantaAdd"
+#define QUANTA_MUL_OP_TYPE  "FusedQuantaMul"
+#define QUANTA_MEAN_OP_TYPE "FusedQuantaMean"
 
 #endif

@@ -475,17 +475,15 @@ static int fold_with_lookup(struct graph *graph, struct node *node)
 
 /* Sums, products and means of bytes */
 
-/* What a kernel may divide by, and that a number of so many quanta of y stays an integer. */
-static bool is_bounded(double most, const struct quantity *y)
-{
-    double scale = (double)*(const float *)y->scale->data;
-
-    return scale > 1e-30 && most >= 0.0 && most / scale < 1e9;
-}
-
 static double scale_of(const struct quantity *q)
 {
     return (double)*(const float *)q->scale->data;
+}
+
+/* What a kernel may divide by, and that a number of so many quanta of y stays an integer. */
+static bool is_bounded(double most, const struct quantity *y)
+{
+    return scale_of(y) > 1e-30 && most >= 0.0 && most / scale_of(y) < 1e9;
 }
 
 /* As residuals and gates have them. */

@@ -34,8 +34,8 @@ struct pass_options {
     /* Of a model that says float16 or bfloat16, what lies between operators is float32, but as half_where_large
      * says; operators become others as in a model of float32. Not where `half` asks for something else. */
     bool widens;
-    bool
-        no_lookups; /* what a table or sums of bytes would compute between quantised tensors stays, as a device computes them */
+    /* What a table or sums of bytes would compute between quantised tensors stays, as a device computes it. */
+    bool no_lookups;
     bool folds_scales; /* products with a number go into matrix products, as a device has them */
     bool joins_gelu;   /* GELUs by tanh go into matrix products, as a device's library has them */
     /* Attention in smaller operators becomes one, for a device's kernel: of float32, and of what is

@@ -72,9 +72,8 @@ static void widen_row(float *y, const struct blocks *b, int64_t row, int64_t beg
     }
 }
 
-enum {
-    SIDE = 16
-}; /* of what is turned at once, so that what is read and what is written stays in the caches */
+/* Of what is turned at once, so that what is read and what is written stays in the caches. */
+enum { SIDE = 16 };
 
 /* A block of four bits of SIDE rows, as columns. */
 static void widen_fours(float *y, const struct blocks *b, int64_t row, int64_t block)
