@@ -201,6 +201,25 @@ static void check_guards(struct test *test)
     test->buffer_count = 0;
 }
 
+/* Registers of MMX are those of the x87: a kernel that used them without emms leaves what is NaN to whoever computes
+ * with long double next. */
+static void check_x87(struct test *test)
+{
+#if defined(__x86_64__)
+    struct {
+        uint16_t words[14];
+    } environment;
+
+    __asm__ volatile("fnstenv %0; fldenv %0" : "+m"(environment));
+    if (environment.words[4] == 0xffff)
+        return;
+    __asm__ volatile("emms");
+    test_fail(test, "registers of the x87 are left in use");
+#else
+    (void)test;
+#endif
+}
+
 /* Comparison */
 
 void test_fail(struct test *test, const char *format, ...)
@@ -360,6 +379,7 @@ void test_case(struct test *test, const struct test_op *op, const struct kernel_
     /* Sizes, contents and the number of threads all come from the seed; times are of one. */
     kernel_set_threads((uint32_t)test_range(test, 1, test->bench ? 1 : test->is_wide ? 4 : 2));
     op->check(test, table);
+    check_x87(test);
     check_guards(test);
 }
 
