@@ -24,6 +24,7 @@
 
 #include "kernels/activation.h"
 #include "kernels/attention.h"
+#include "kernels/broadcast.h"
 #include "kernels/chain.h"
 #include "kernels/conv_f32.h"
 #include "kernels/convolve.h"
@@ -65,14 +66,6 @@ enum kernel_binary {
     KERNEL_MUL,
     KERNEL_DIV,
     KERNEL_BINARY_COUNT,
-};
-
-/** y has shape dims, dense. The strides are in elements; 0 where an operand is broadcast. */
-struct kernel_broadcast {
-    int rank;
-    int64_t dims[KERNEL_MAX_RANK];
-    int64_t a_stride[KERNEL_MAX_RANK];
-    int64_t b_stride[KERNEL_MAX_RANK];
 };
 
 /** y = a op b. y may be a or b when that operand is not broadcast. Exact. Integers wrap around;

@@ -5,6 +5,7 @@
 #ifndef OPTRACE_KERNELS_QUANTIZE_H
 #define OPTRACE_KERNELS_QUANTIZE_H
 
+#include "kernels/broadcast.h"
 #include "kernels/dtype.h"
 
 /** x and y are [outer, axis, inner]; scale and zero point have one entry per `block` places of the
@@ -45,15 +46,10 @@ struct kernel_quanta {
     bool is_signed;
 };
 
-/** y has shape dims, dense. Strides in elements; 0 where an operand is broadcast, of the innermost axis 0
- *  or 1. */
 struct kernel_zip_quanta {
     struct kernel_quanta y, a, b;
-    bool is_product; /* or a sum */
-    int rank;
-    int64_t dims[KERNEL_MAX_RANK];
-    int64_t a_stride[KERNEL_MAX_RANK];
-    int64_t b_stride[KERNEL_MAX_RANK];
+    bool is_product;               /* or a sum */
+    struct kernel_broadcast shape; /* strides of the innermost axis are 0 or 1 */
 };
 
 /** y = saturate(round((a + b) / y's scale) + y's zero), of bytes that stand for a and b, or of their product;

@@ -3,6 +3,7 @@
  * the innermost loop knows which operand stands still. Other types are left to zip(). */
 #include <string.h>
 
+#include "kernels/cpu/broadcast_join.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
@@ -10,9 +11,7 @@
 /* Elements that are worth a second thread. */
 enum { GRAIN = 1 << 16 };
 
-/* Two axes are one when every tensor steps from the end of the inner one to the outer one's next
- * element. */
-static struct kernel_broadcast join_axes(const struct kernel_broadcast *shape)
+struct kernel_broadcast broadcast_join(const struct kernel_broadcast *shape)
 {
     struct kernel_broadcast out = {.rank = 0};
 
@@ -33,7 +32,7 @@ static struct kernel_broadcast join_axes(const struct kernel_broadcast *shape)
     }
     if (out.rank == 0) { /* one element */
         out.rank = 1;
-        out.dims[0] = 1;
+        out.dims[0] = out.a_stride[0] = out.b_stride[0] = 1;
     }
     return out;
 }
@@ -100,7 +99,7 @@ struct binary {
                                                                                                    \
     void name##_##isa(void *y, const void *a, const void *b, const struct kernel_broadcast *shape) \
     {                                                                                              \
-        struct binary p = {y, a, b, join_axes(shape)};                                             \
+        struct binary p = {y, a, b, broadcast_join(shape)};                                        \
         int64_t runs = 1;                                                                          \
                                                                                                    \
         for (int i = 0; i < p.shape.rank - 1; i++)                                                 \

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/cpu/broadcast_join.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
@@ -26,7 +27,8 @@ struct line {
 struct walk {
     uint8_t *y;
     const uint8_t *a, *b;
-    struct kernel_zip_quanta args; /* axes that are one run of memory joined */
+    const struct kernel_zip_quanta *args;
+    struct kernel_broadcast shape; /* joined */
 };
 
 static uint8_t flip_of(const struct kernel_quanta *q)
@@ -212,10 +214,10 @@ struct kinds {
 /* Results [begin, end). */
 static void do_walk(const struct walk *w, int64_t begin, int64_t end, const struct kinds *kinds)
 {
-    const struct kernel_zip_quanta *args = &w->args;
-    int inner = args->rank - 1;
-    int64_t line = args->dims[inner], a_step = args->a_stride[inner],
-            b_step = args->b_stride[inner];
+    const struct kernel_zip_quanta *args = w->args;
+    const struct kernel_broadcast *s = &w->shape;
+    int inner = s->rank - 1;
+    int64_t line = s->dims[inner], a_step = s->a_stride[inner], b_step = s->b_stride[inner];
     struct line l = {.zero = zero_of(&args->y), .y_flip = flip_of(&args->y)};
 
     set_both(&l, args);
@@ -224,9 +226,9 @@ static void do_walk(const struct walk *w, int64_t begin, int64_t end, const stru
         int64_t count = line - first < end - begin ? line - first : end - begin;
         const uint8_t *a = w->a + first * a_step, *b = w->b + first * b_step;
 
-        for (int i = inner - 1; i >= 0; rest /= args->dims[i--]) {
-            a += rest % args->dims[i] * args->a_stride[i];
-            b += rest % args->dims[i] * args->b_stride[i];
+        for (int i = inner - 1; i >= 0; rest /= s->dims[i--]) {
+            a += rest % s->dims[i] * s->a_stride[i];
+            b += rest % s->dims[i] * s->b_stride[i];
         }
         if (a_step == 1 && b_step == 1) {
             (args->is_product ? kinds->products : kinds->sums)(w->y + begin, a, b, count, &l);
@@ -241,31 +243,6 @@ static void do_walk(const struct walk *w, int64_t begin, int64_t end, const stru
     }
 }
 
-/* Two axes are one where both operands step from the end of the inner one to the outer one's next
- * element. */
-static void join_axes(struct kernel_zip_quanta *to, const struct kernel_zip_quanta *from)
-{
-    int last = -1;
-
-    for (int i = 0; i < from->rank; i++) {
-        int64_t size = from->dims[i];
-
-        if (size == 1)
-            continue;
-        if (last < 0 || to->a_stride[last] != from->a_stride[i] * size ||
-            to->b_stride[last] != from->b_stride[i] * size)
-            to->dims[++last] = 1;
-        to->dims[last] *= size;
-        to->a_stride[last] = from->a_stride[i];
-        to->b_stride[last] = from->b_stride[i];
-    }
-    if (last < 0) { /* one element */
-        last = 0;
-        to->dims[0] = to->a_stride[0] = to->b_stride[0] = 1;
-    }
-    to->rank = last + 1;
-}
-
 #define ZIP(isa)                                                                                   \
     static void do_walk_##isa(void *argument, int64_t begin, int64_t end)                          \
     {                                                                                              \
@@ -277,12 +254,11 @@ static void join_axes(struct kernel_zip_quanta *to, const struct kernel_zip_quan
     void zip_quanta_##isa(void *y, const void *a, const void *b,                                   \
                           const struct kernel_zip_quanta *args)                                    \
     {                                                                                              \
-        struct walk w = {y, a, b, *args};                                                          \
+        struct walk w = {y, a, b, args, broadcast_join(&args->shape)};                             \
         int64_t count = 1;                                                                         \
                                                                                                    \
-        join_axes(&w.args, args);                                                                  \
-        for (int i = 0; i < w.args.rank; i++)                                                      \
-            count *= w.args.dims[i];                                                               \
+        for (int i = 0; i < w.shape.rank; i++)                                                     \
+            count *= w.shape.dims[i];                                                              \
         team_for(count, GRAIN, do_walk_##isa, &w);                                                 \
     }
 

@@ -104,17 +104,18 @@ static void put_byte(void *y, int64_t i, float number, const struct kernel_quant
 
 void zip_quanta_ref(void *y, const void *a, const void *b, const struct kernel_zip_quanta *args)
 {
+    const struct kernel_broadcast *s = &args->shape;
     int64_t count = 1;
 
-    for (int i = 0; i < args->rank; i++)
-        count *= args->dims[i];
+    for (int i = 0; i < s->rank; i++)
+        count *= s->dims[i];
     for (int64_t i = 0; i < count; i++) {
         int64_t rest = i, a_at = 0, b_at = 0;
         float first, second;
 
-        for (int axis = args->rank - 1; axis >= 0; rest /= args->dims[axis--]) {
-            a_at += rest % args->dims[axis] * args->a_stride[axis];
-            b_at += rest % args->dims[axis] * args->b_stride[axis];
+        for (int axis = s->rank - 1; axis >= 0; rest /= s->dims[axis--]) {
+            a_at += rest % s->dims[axis] * s->a_stride[axis];
+            b_at += rest % s->dims[axis] * s->b_stride[axis];
         }
         first = (float)byte_of(a, a_at, &args->a) * args->a.scale;
         second = (float)byte_of(b, b_at, &args->b) * args->b.scale;

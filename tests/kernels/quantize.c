@@ -180,15 +180,15 @@ static void compare_zip(struct test *test, const uint8_t *got, const uint8_t *wa
     double most = (s->is_product ? most_a * most_b : most_a + most_b) / (double)s->y.scale;
     int64_t count = 1;
 
-    for (int i = 0; i < s->rank; i++)
-        count *= s->dims[i];
+    for (int i = 0; i < s->shape.rank; i++)
+        count *= s->shape.dims[i];
     for (int64_t i = 0; i < count; i++) {
         int64_t rest = i, a_at = 0, b_at = 0;
         double first, second, number;
 
-        for (int axis = s->rank - 1; axis >= 0; rest /= s->dims[axis--]) {
-            a_at += rest % s->dims[axis] * s->a_stride[axis];
-            b_at += rest % s->dims[axis] * s->b_stride[axis];
+        for (int axis = s->shape.rank - 1; axis >= 0; rest /= s->shape.dims[axis--]) {
+            a_at += rest % s->shape.dims[axis] * s->shape.a_stride[axis];
+            b_at += rest % s->shape.dims[axis] * s->shape.b_stride[axis];
         }
         first = real_of(a, a_at, &s->a);
         second = real_of(b, b_at, &s->b);
@@ -209,27 +209,28 @@ static void check_zip_quanta(struct test *test, const struct kernel_table *table
                                   .a = random_quanta(test),
                                   .b = random_quanta(test),
                                   .is_product = test_chance(test, 2),
-                                  .rank = (int)test_range(test, 0, 3)};
+                                  .shape.rank = (int)test_range(test, 0, 3)};
     int64_t a_count = 1, b_count = 1, count = 1;
     uint8_t *a, *b, *want, *got;
 
-    for (int i = s.rank - 1; i >= 0; i--) {
+    for (int i = s.shape.rank - 1; i >= 0; i--) {
         bool a_stays = test_chance(test, 5), b_stays = test_chance(test, 5);
 
-        s.dims[i] = test_range(test, test_chance(test, 30) ? 0 : 1, i == s.rank - 1 ? 150 : 9);
-        s.a_stride[i] = a_stays ? 0 : a_count;
-        s.b_stride[i] = b_stays ? 0 : b_count;
-        a_count *= a_stays ? 1 : s.dims[i];
-        b_count *= b_stays ? 1 : s.dims[i];
-        count *= s.dims[i];
+        s.shape.dims[i] =
+            test_range(test, test_chance(test, 30) ? 0 : 1, i == s.shape.rank - 1 ? 150 : 9);
+        s.shape.a_stride[i] = a_stays ? 0 : a_count;
+        s.shape.b_stride[i] = b_stays ? 0 : b_count;
+        a_count *= a_stays ? 1 : s.shape.dims[i];
+        b_count *= b_stays ? 1 : s.shape.dims[i];
+        count *= s.shape.dims[i];
     }
     a = test_input_bytes(test, (size_t)a_count);
     b = test_input_bytes(test, (size_t)b_count);
     want = test_output(test, (size_t)count);
     got = test_output(test, (size_t)count);
     test_describe(test, "%s of %d axes, %lldx%lldx%lld, %lld and %lld bytes",
-                  s.is_product ? "product" : "sum", s.rank, (long long)s.dims[0],
-                  (long long)s.dims[1], (long long)s.dims[2], (long long)a_count,
+                  s.is_product ? "product" : "sum", s.shape.rank, (long long)s.shape.dims[0],
+                  (long long)s.shape.dims[1], (long long)s.shape.dims[2], (long long)a_count,
                   (long long)b_count);
     TEST_RUN(test, TEST_REF, zip_quanta_ref(want, a, b, &s));
     TEST_RUN(test, TEST_NEW, table->zip_quanta.fn(got, a, b, &s));

@@ -224,11 +224,11 @@ int call_bind_quanta_zip(const struct call_request *request, struct call *call)
     p->args.a.is_signed = request->inputs[0].dtype == DTYPE_I8;
     p->args.b.is_signed = request->inputs[3].dtype == DTYPE_I8;
     p->args.y.is_signed = request->outputs[0].dtype == DTYPE_I8;
-    p->args.rank = y->rank;
-    memcpy(p->args.dims, y->dims, (size_t)y->rank * sizeof(y->dims[0]));
-    rc = operand_strides(request, 0, p->args.a_stride);
+    p->args.shape.rank = y->rank;
+    memcpy(p->args.shape.dims, y->dims, (size_t)y->rank * sizeof(y->dims[0]));
+    rc = operand_strides(request, 0, p->args.shape.a_stride);
     if (rc == 0)
-        rc = operand_strides(request, 3, p->args.b_stride);
+        rc = operand_strides(request, 3, p->args.shape.b_stride);
     p->fn = request->kernels->zip_quanta.fn;
     call->version = request->kernels->zip_quanta.version;
     call->run = run_quanta_zip;
