@@ -218,55 +218,55 @@ static void check_arg_reduce(struct test *test, const struct kernel_table *table
     }
 }
 
-/* Numbers of which many are equal, zeros of both signs and NaN among them, held to the reference. */
-static void check_arg_reals(struct test *test, const struct kernel_table *table)
+static struct kernel_arg_reduce some_lines(struct test *test, enum kernel_dtype dtype)
 {
-    struct kernel_arg_reduce s = {.dtype = KERNEL_F32,
-                                  .outer = test_range(test, 0, 4),
-                                  .axis = test_range(test, 1, 150),
-                                  .inner = test_chance(test, 2) ? 1 : test_range(test, 1, 600),
-                                  .is_min = test_chance(test, 2),
-                                  .takes_last = test_chance(test, 2)};
-    size_t count = (size_t)(s.outer * s.inner);
-    int64_t levels = test_chance(test, 2) ? 3 : 10000;
-    float *x = test_input(test, count * (size_t)s.axis);
+    return (struct kernel_arg_reduce){.dtype = dtype,
+                                      .outer = test_range(test, 0, 4),
+                                      .axis = test_range(test, 1, 150),
+                                      .inner = test_chance(test, 2) ? 1 : test_range(test, 1, 600),
+                                      .is_min = test_chance(test, 2),
+                                      .takes_last = test_chance(test, 2)};
+}
+
+static void hold_to_reference(struct test *test, const struct kernel_table *table, const void *x,
+                              const struct kernel_arg_reduce *s)
+{
+    size_t count = (size_t)(s->outer * s->inner);
     int64_t *want = test_output(test, count * sizeof(*want));
     int64_t *got = test_output(test, count * sizeof(*got));
 
-    test_describe(test, "%lldx%lldx%lld reals", (long long)s.outer, (long long)s.axis,
-                  (long long)s.inner);
-    for (size_t i = 0; i < count * (size_t)s.axis; i++) {
+    test_describe(test, "%lldx%lldx%lld of type %d", (long long)s->outer, (long long)s->axis,
+                  (long long)s->inner, (int)s->dtype);
+    TEST_RUN(test, TEST_REF, arg_reduce_ref(want, x, s));
+    TEST_RUN(test, TEST_NEW, table->arg_reduce.fn(got, x, s));
+    test_compare_bytes(test, got, want, count * sizeof(*got));
+}
+
+/* Numbers of which many are equal, zeros of both signs and NaN among them. */
+static void check_arg_reals(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_arg_reduce s = some_lines(test, KERNEL_F32);
+    size_t count = (size_t)(s.outer * s.axis * s.inner);
+    int64_t levels = test_chance(test, 2) ? 3 : 10000;
+    float *x = test_input(test, count);
+
+    for (size_t i = 0; i < count; i++) {
         x[i] = truncf(x[i] * (float)levels);
         if (test_chance(test, 400))
             x[i] = test_chance(test, 2) ? NAN : -INFINITY;
     }
-    TEST_RUN(test, TEST_REF, arg_reduce_ref(want, x, &s));
-    TEST_RUN(test, TEST_NEW, table->arg_reduce.fn(got, x, &s));
-    test_compare_bytes(test, got, want, count * sizeof(*got));
+    hold_to_reference(test, table, x, &s);
 }
 
-/* The other types, held to the reference. */
 static void check_arg_types(struct test *test, const struct kernel_table *table)
 {
     static const enum kernel_dtype types[] = {KERNEL_F64, KERNEL_I32, KERNEL_I64, KERNEL_I8,
                                               KERNEL_U8};
-    struct kernel_arg_reduce s = {.dtype = types[test_range(test, 0, 4)],
-                                  .outer = test_range(test, 0, 4),
-                                  .axis = test_range(test, 1, 150),
-                                  .inner = test_chance(test, 2) ? 1 : test_range(test, 1, 600),
-                                  .is_min = test_chance(test, 2),
-                                  .takes_last = test_chance(test, 2)};
-    size_t count = (size_t)(s.outer * s.inner);
-    void *x =
-        random_numbers(test, s.dtype, count * (size_t)s.axis, test_chance(test, 2) ? 3.0f : 120.0f);
-    int64_t *want = test_output(test, count * sizeof(*want));
-    int64_t *got = test_output(test, count * sizeof(*got));
+    struct kernel_arg_reduce s = some_lines(test, types[test_range(test, 0, 4)]);
+    void *x = random_numbers(test, s.dtype, (size_t)(s.outer * s.axis * s.inner),
+                             test_chance(test, 2) ? 3.0f : 120.0f);
 
-    test_describe(test, "%lldx%lldx%lld of type %d", (long long)s.outer, (long long)s.axis,
-                  (long long)s.inner, (int)s.dtype);
-    TEST_RUN(test, TEST_REF, arg_reduce_ref(want, x, &s));
-    TEST_RUN(test, TEST_NEW, table->arg_reduce.fn(got, x, &s));
-    test_compare_bytes(test, got, want, count * sizeof(*got));
+    hold_to_reference(test, table, x, &s);
 }
 
 static void check_normalize(struct test *test, const struct kernel_table *table)
