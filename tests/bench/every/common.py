@@ -6,7 +6,7 @@ import numpy as np
 
 from operators import Case, Const, Maker
 
-__all__ = ["FLOATS", "KINDS", "Const", "Numbers", "One", "axes", "fill", "of_kinds", "scalar", "wide"]
+__all__ = ["FLOATS", "KINDS", "Const", "Numbers", "One", "fill", "of_kinds", "scalar", "wide"]
 
 KINDS = {"f32": np.float32, "f64": np.float64, "f16": np.float16, "i8": np.int8, "u8": np.uint8, "i32": np.int32,
          "i64": np.int64, "bool": np.bool_}
@@ -44,10 +44,6 @@ def scalar(value, kind="f32"):
 def wide(*numbers):
     """Sizes, axes, places: int64."""
     return Const(np.array(numbers, np.int64))
-
-
-def axes(*numbers):
-    return wide(*numbers)
 
 
 def fill(value, *shape, kind="f32"):
