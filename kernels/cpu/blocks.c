@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Products by weights of 4 bits in blocks. Rows are rounded to 8 bits first; then tiles of some rows by units of 16
- * columns multiply bytes, whose sums of a block are exact, and add them up as reals.
+ * Products by weights of 4 bits in blocks. Rows are rounded first, to 8 bits or to three parts of 8 bits; then tiles of
+ * some rows by units of 16 columns multiply bytes, whose sums of a block are exact, and add them up as reals.
  *
  * Packed: unit by unit; of each its blocks one behind the other, and its zero points behind them. Eight k of a unit are
  * 64 bytes, [column][4]: the lower halves are the first four k, the upper ones the others. Behind them are the 16
@@ -9,6 +9,7 @@
  */
 #include "kernels/blocks.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "kernels/cpu/gemm_tile.h"
@@ -96,13 +97,29 @@ void kernel_pack_blocks(void *packed, const struct kernel_blocks_weights *weight
     }
 }
 
-/* --- Rows of 8 bits --- */
+/* --- Rows of bytes --- */
 
-/* Of each row, its blocks filled up with 0; the scale and the sum of each block. */
+static int64_t parts_of(const struct kernel_blocks *s)
+{
+    return s->is_rounded ? 1 : 3;
+}
+
+/* What the largest magnitude of a block becomes: in three parts, what float32 numbers hold behind the point, and what
+ * multiplied by 4 bits and added up fits 32. */
+static float top_of(const struct kernel_blocks *s)
+{
+    const int64_t most = (1 << 22) - 1, fits = (1 << 27) / s->size;
+
+    return s->is_rounded ? 127.0f : (float)(fits < most ? fits : most);
+}
+
+/* Of each row, its parts, the highest first, and of each part its blocks filled up with 0; the scale and the sum of
+ * each block; whether the row holds what is not finite. */
 struct rounded {
     int8_t *bytes;
     float *scales;
     int32_t *sums;
+    uint8_t *is_odd;
 };
 
 static size_t make_rounded(const struct kernel_blocks *s, void *workspace,
@@ -112,9 +129,10 @@ static size_t make_rounded(const struct kernel_blocks *s, void *workspace,
     char *at = workspace, *start = at;
 
     out_rounded->bytes = (void *)at;
-    out_rounded->scales = (void *)(at += round_up(count * s->size));
+    out_rounded->scales = (void *)(at += round_up(count * s->size * parts_of(s)));
     out_rounded->sums = (void *)(at += round_up(count * (int64_t)sizeof(float)));
-    return (size_t)(at - start + round_up(count * (int64_t)sizeof(float)));
+    out_rounded->is_odd = (void *)(at += round_up(count * (int64_t)sizeof(float)));
+    return (size_t)(at - start + round_up(s->m));
 }
 
 size_t kernel_blocks_room(const struct kernel_blocks *shape)
@@ -125,14 +143,11 @@ size_t kernel_blocks_room(const struct kernel_blocks *shape)
     return make_rounded(shape, &none, &rounded);
 }
 
-/* Magnitudes are compared as whole numbers, among which NaN is the largest. Rounding: what is added leaves no bits
- * behind the point; in a loop of its own, since in one with the product the sum alone would be rounded. */
-ISA_BODY void round_block(int8_t *y, float *scale, int32_t *sum, const float *a, int64_t count)
+/* Magnitudes are compared as whole numbers, among which NaN is the largest. */
+ISA_BODY float largest_of(const float *a, int64_t count)
 {
-    const float shift = 12582912.0f; /* 1.5 * 2^23 */
     uint32_t top = 0;
-    int32_t total = 0;
-    float largest, inverse, numbers[KERNEL_BLOCK_MAX];
+    float largest;
 
     for (int64_t i = 0; i < count; i++) {
         uint32_t bits;
@@ -142,20 +157,73 @@ ISA_BODY void round_block(int8_t *y, float *scale, int32_t *sum, const float *a,
         top = bits > top ? bits : top;
     }
     memcpy(&largest, &top, sizeof(largest));
-    inverse = top == 0 ? 0.0f : 127.0f / largest;
+    return largest;
+}
+
+/* What is added leaves no bits behind the point; in a loop of its own, since in one with the product the sum alone
+ * would be rounded. */
+ISA_BODY void round_numbers(int32_t *y, const float *a, float factor, int64_t count)
+{
+    const float shift = 12582912.0f; /* 1.5 * 2^23 */
+    float numbers[KERNEL_BLOCK_MAX];
+    int32_t none;
+
+    memcpy(&none, &shift, sizeof(none));
     for (int64_t i = 0; i < count; i++)
-        numbers[i] = a[i] * inverse;
+        numbers[i] = a[i] * factor;
     for (int64_t i = 0; i < count; i++) {
         float number = numbers[i] + shift;
         int32_t bits;
 
         memcpy(&bits, &number, sizeof(bits));
-        y[i] = (int8_t)bits;
+        y[i] = (int32_t)((uint32_t)bits - (uint32_t)none);
     }
+}
+
+/* Where a block of a row goes: its parts lie `stride` apart. */
+struct place {
+    int8_t *y;
+    int64_t stride;
+    float *scale;
+    int32_t *sum;
+};
+
+/* Blocks that nothing is made of, since no quotient by their largest number is one: all is 0 then, but the scale of what
+ * is not finite where it is rounded. Such a row is multiplied otherwise where it is not. */
+ISA_BODY bool put_nothing(const struct place *to, int64_t count, float largest, bool is_rounded)
+{
+    const float smallest = 0x1p-100f;
+    bool is_finite = largest < INFINITY;
+
+    if (is_finite && largest >= smallest)
+        return false;
+    for (int part = 0; part < (is_rounded ? 1 : 3); part++)
+        memset(to->y + part * to->stride, 0, (size_t)count);
+    *to->scale = is_finite ? 0.0f : NAN;
+    *to->sum = 0;
+    return true;
+}
+
+/* A byte of a part is what the number leaves when divided by 256, from -128 to 127. */
+ISA_BODY void put_block(const struct place *to, const float *a, int64_t count, float top,
+                        bool is_rounded)
+{
+    int32_t numbers[KERNEL_BLOCK_MAX], total = 0;
+    float largest = largest_of(a, count);
+    int8_t *y = to->y;
+
+    if (put_nothing(to, count, largest, is_rounded))
+        return;
+    round_numbers(numbers, a, top / largest, count);
     for (int64_t i = 0; i < count; i++)
-        total += y[i];
-    *scale = largest / 127.0f;
-    *sum = total;
+        total += numbers[i];
+    for (int part = is_rounded ? 0 : 2; part >= 0; part--)
+        for (int64_t i = 0; i < count; i++) {
+            y[part * to->stride + i] = (int8_t)numbers[i];
+            numbers[i] = (numbers[i] + 128) >> 8;
+        }
+    *to->scale = largest / top;
+    *to->sum = total;
 }
 
 struct job {
@@ -166,31 +234,90 @@ struct job {
     float *y;
 };
 
-ISA_BODY void round_rows(const struct job *job, int64_t begin, int64_t end)
+typedef void put_fn(const struct place *to, const float *a, int64_t count, float top,
+                    bool is_rounded);
+
+ISA_BODY void round_rows(const struct job *job, int64_t begin, int64_t end, put_fn *put)
 {
     const struct kernel_blocks *s = job->shape;
-    int64_t blocks = blocks_of(s);
+    const struct rounded *rounded = &job->rounded;
+    int64_t blocks = blocks_of(s), parts = parts_of(s), stride = blocks * s->size;
+    float top = top_of(s);
 
     for (int64_t i = begin; i < end; i++) {
+        int is_odd = 0;
+
         for (int64_t b = 0; b < blocks; b++) {
             int64_t at = i * blocks + b, left = s->k - b * s->size;
-            int8_t *bytes = job->rounded.bytes + at * s->size;
-            const float *a = job->a + i * s->k + b * s->size;
+            int64_t count = left < s->size ? left : s->size;
+            struct place to = {rounded->bytes + i * parts * stride + b * s->size, stride,
+                               rounded->scales + at, rounded->sums + at};
 
-            if (left < s->size)
-                memset(bytes + left, 0, (size_t)(s->size - left));
-            round_block(bytes, &job->rounded.scales[at], &job->rounded.sums[at], a,
-                        left < s->size ? left : s->size);
+            for (int64_t part = 0; part < parts && count < s->size; part++)
+                memset(to.y + part * stride + count, 0, (size_t)(s->size - count));
+            put(&to, job->a + i * s->k + b * s->size, count, top, s->is_rounded);
+            is_odd |= *to.scale != *to.scale;
         }
+        rounded->is_odd[i] = is_odd && !s->is_rounded;
     }
 }
 
 #define DEFINE_ROUND(isa)                                                                          \
     ISA_TARGET_##isa static void round_##isa(void *argument, int64_t begin, int64_t end)           \
     {                                                                                              \
-        round_rows(argument, begin, end);                                                          \
+        round_rows(argument, begin, end, put_block);                                               \
     }
-ISA_VERSIONS(DEFINE_ROUND)
+DEFINE_ROUND(portable)
+#if defined(__x86_64__)
+DEFINE_ROUND(avx2)
+
+/* The same by AVX-512, which makes bytes of 32-bit numbers by one instruction. */
+ISA_TARGET_avx512 static inline void put_block_avx512(const struct place *to, const float *a,
+                                                      int64_t count, float top, bool is_rounded)
+{
+    const __m512i magnitude = _mm512_set1_epi32(0x7fffffff), half = _mm512_set1_epi32(128);
+    __m512i most = _mm512_setzero_si512(), sums = _mm512_setzero_si512();
+    int8_t *y = to->y;
+    uint32_t bits;
+    __m512 factor;
+    float largest;
+
+    for (int64_t i = 0; i < count; i += UNIT) {
+        __mmask16 mask = (__mmask16)(count - i < UNIT ? (1u << (count - i)) - 1 : 0xffff);
+
+        most = _mm512_max_epu32(
+            most,
+            _mm512_and_si512(magnitude, _mm512_castps_si512(_mm512_maskz_loadu_ps(mask, a + i))));
+    }
+    bits = _mm512_reduce_max_epu32(most);
+    memcpy(&largest, &bits, sizeof(largest));
+    if (put_nothing(to, count, largest, is_rounded))
+        return;
+    factor = _mm512_set1_ps(top / largest);
+    for (int64_t i = 0; i < count; i += UNIT, y += UNIT) {
+        __mmask16 mask = (__mmask16)(count - i < UNIT ? (1u << (count - i)) - 1 : 0xffff);
+        __m512i low = _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_maskz_loadu_ps(mask, a + i), factor));
+
+        sums = _mm512_add_epi32(sums, low);
+        if (!is_rounded) {
+            __m512i middle = _mm512_srai_epi32(_mm512_add_epi32(low, half), 8);
+            __m512i high = _mm512_srai_epi32(_mm512_add_epi32(middle, half), 8);
+
+            _mm512_mask_cvtepi32_storeu_epi8(y + 2 * to->stride, mask, low);
+            _mm512_mask_cvtepi32_storeu_epi8(y + to->stride, mask, middle);
+            low = high;
+        }
+        _mm512_mask_cvtepi32_storeu_epi8(y, mask, low);
+    }
+    *to->scale = largest / top;
+    *to->sum = _mm512_reduce_add_epi32(sums);
+}
+
+ISA_TARGET_avx512 static void round_avx512(void *argument, int64_t begin, int64_t end)
+{
+    round_rows(argument, begin, end, put_block_avx512);
+}
+#endif
 
 /* --- Tiles --- */
 
@@ -202,7 +329,8 @@ struct tile {
     const float *scales;
     const int32_t *sums;
     int64_t blocks, block_bytes, unit_bytes, row_bytes;
-    float (*out)[UNIT * 4]; /* of each row */
+    int64_t parts, part_bytes; /* of a row: each is worth 256 of what follows */
+    float (*out)[UNIT * 4];    /* of each row */
 };
 
 typedef void tile_fn(const struct tile *tile, int rows, int units);
@@ -233,7 +361,7 @@ static void tile_portable(const struct tile *t, int rows, int units)
 {
     int64_t lines = t->shape->size / EIGHT;
 
-    (void)rows;
+    (void)rows; /* one */
     (void)units;
     for (int c = 0; c < UNIT; c++)
         t->out[0][c] = 0.0f;
@@ -244,9 +372,13 @@ static void tile_portable(const struct tile *t, int rows, int units)
         int32_t dots[UNIT] = {0};
         float scales[UNIT];
 
-        for (int64_t line = 0; line < lines; line += EIGHT)
-            add_lines(dots, block + line * LINE, a + line * EIGHT,
-                      lines - line < EIGHT ? lines - line : EIGHT);
+        for (int64_t part = 0; part < t->parts; part++, a += t->part_bytes) {
+            for (int c = 0; c < UNIT; c++)
+                dots[c] *= 256;
+            for (int64_t line = 0; line < lines; line += EIGHT)
+                add_lines(dots, block + line * LINE, a + line * EIGHT,
+                          lines - line < EIGHT ? lines - line : EIGHT);
+        }
         memcpy(scales, block + lines * LINE, sizeof(scales));
         for (int c = 0; c < UNIT; c++) {
             int32_t zero = t->shape->has_zeros ? zeros[c] : MIDDLE;
@@ -289,6 +421,40 @@ INLINE(VNNI) void tile_of_vnni(const struct tile *t, int rows, int units)
         const int8_t *a = t->bytes + b * t->shape->size;
         __m512i dots[TILE_ROWS][VNNI_UNITS];
 
+#pragma GCC unroll 6
+        for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+            for (int u = 0; u < units; u++)
+                dots[r][u] = _mm512_setzero_si512();
+        for (int64_t part = 0; part < t->parts; part++, a += t->part_bytes) {
+            const uint8_t *line = block;
+
+            if (part > 0) {
+#pragma GCC unroll 6
+                for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+                    for (int u = 0; u < units; u++)
+                        dots[r][u] = _mm512_slli_epi32(dots[r][u], 8);
+            }
+            for (int64_t k = 0; k < t->shape->size; k += EIGHT, line += LINE) {
+#pragma GCC unroll 4
+                for (int u = 0; u < units; u++) {
+                    __m512i both = _mm512_load_si512(line + u * t->unit_bytes);
+                    __m512i first = _mm512_and_si512(both, lower);
+                    __m512i second = _mm512_and_si512(_mm512_srli_epi16(both, 4), lower);
+
+#pragma GCC unroll 6
+                    for (int r = 0; r < rows; r++) {
+                        const int8_t *row = a + r * t->row_bytes + k;
+
+                        dots[r][u] =
+                            _mm512_dpbusd_epi32(dots[r][u], first, _mm512_set1_epi32(quad_at(row)));
+                        dots[r][u] = _mm512_dpbusd_epi32(dots[r][u], second,
+                                                         _mm512_set1_epi32(quad_at(row + 4)));
+                    }
+                }
+            }
+        }
 #pragma GCC unroll 4
         for (int u = 0; u < units; u++) {
             __m512i zero = _mm512_set1_epi32(-MIDDLE);
@@ -299,27 +465,11 @@ INLINE(VNNI) void tile_of_vnni(const struct tile *t, int rows, int units)
                                             (const __m128i *)(zeros + u * t->unit_bytes))));
 #pragma GCC unroll 6
             for (int r = 0; r < rows; r++)
-                dots[r][u] =
-                    _mm512_mullo_epi32(zero, _mm512_set1_epi32(t->sums[r * t->blocks + b]));
+                dots[r][u] = _mm512_add_epi32(
+                    dots[r][u],
+                    _mm512_mullo_epi32(zero, _mm512_set1_epi32(t->sums[r * t->blocks + b])));
         }
-        for (int64_t k = 0; k < t->shape->size; k += EIGHT, block += LINE) {
-#pragma GCC unroll 4
-            for (int u = 0; u < units; u++) {
-                __m512i both = _mm512_load_si512(block + u * t->unit_bytes);
-                __m512i first = _mm512_and_si512(both, lower);
-                __m512i second = _mm512_and_si512(_mm512_srli_epi16(both, 4), lower);
-
-#pragma GCC unroll 6
-                for (int r = 0; r < rows; r++) {
-                    const int8_t *row = a + r * t->row_bytes + k;
-
-                    dots[r][u] =
-                        _mm512_dpbusd_epi32(dots[r][u], first, _mm512_set1_epi32(quad_at(row)));
-                    dots[r][u] = _mm512_dpbusd_epi32(dots[r][u], second,
-                                                     _mm512_set1_epi32(quad_at(row + 4)));
-                }
-            }
-        }
+        block += t->shape->size / EIGHT * LINE;
 #pragma GCC unroll 4
         for (int u = 0; u < units; u++) {
             __m512 scale = _mm512_load_ps(block + u * t->unit_bytes);
@@ -375,24 +525,35 @@ INLINE(AVX2) void tile_of_avx2(const struct tile *t, int rows)
 #pragma GCC unroll 4
         for (int i = 0; i < 4; i++)
             dots[i / 2][i % 2] = _mm256_setzero_si256();
-        for (int64_t k = 0; k < t->shape->size; k += EIGHT, block += LINE) {
+        for (int64_t part = 0; part < t->parts; part++, a += t->part_bytes) {
+            const uint8_t *line = block;
+
+            if (part > 0) {
+#pragma GCC unroll 4
+                for (int i = 0; i < 4; i++)
+                    dots[i / 2][i % 2] = _mm256_slli_epi32(dots[i / 2][i % 2], 8);
+            }
+            for (int64_t k = 0; k < t->shape->size; k += EIGHT, line += LINE) {
 #pragma GCC unroll 2
-            for (int h = 0; h < 2; h++) {
-                __m256i both = _mm256_load_si256((const __m256i *)(block + h * LINE / 2));
-                __m256i first = _mm256_and_si256(both, lower);
-                __m256i second = _mm256_and_si256(_mm256_srli_epi16(both, 4), lower);
+                for (int h = 0; h < 2; h++) {
+                    __m256i both = _mm256_load_si256((const __m256i *)(line + h * LINE / 2));
+                    __m256i first = _mm256_and_si256(both, lower);
+                    __m256i second = _mm256_and_si256(_mm256_srli_epi16(both, 4), lower);
 
 #pragma GCC unroll 2
-                for (int r = 0; r < rows; r++) {
-                    const int8_t *row = a + r * t->row_bytes + k;
-                    __m256i sixteens = _mm256_add_epi16(
-                        _mm256_maddubs_epi16(first, _mm256_set1_epi32(quad_at(row))),
-                        _mm256_maddubs_epi16(second, _mm256_set1_epi32(quad_at(row + 4))));
+                    for (int r = 0; r < rows; r++) {
+                        const int8_t *row = a + r * t->row_bytes + k;
+                        __m256i sixteens = _mm256_add_epi16(
+                            _mm256_maddubs_epi16(first, _mm256_set1_epi32(quad_at(row))),
+                            _mm256_maddubs_epi16(second, _mm256_set1_epi32(quad_at(row + 4))));
 
-                    dots[r][h] = _mm256_add_epi32(dots[r][h], _mm256_madd_epi16(sixteens, ones));
+                        dots[r][h] =
+                            _mm256_add_epi32(dots[r][h], _mm256_madd_epi16(sixteens, ones));
+                    }
                 }
             }
         }
+        block += t->shape->size / EIGHT * LINE;
 #pragma GCC unroll 2
         for (int h = 0; h < 2; h++) {
             __m256 scale = _mm256_load_ps((const float *)(const void *)(block + h * LINE / 2));
@@ -431,6 +592,29 @@ __attribute__((target(AVX2))) static void tile_avx2(const struct tile *t, int ro
 
 /* --- The product --- */
 
+/* A row that holds what is not finite, as float32 multiplies it. */
+static void multiply_odd(const struct tile *t, const float *a, int64_t columns, float *y)
+{
+    const struct kernel_blocks *s = t->shape;
+
+    for (int64_t c = 0; c < columns; c++) {
+        const uint8_t *unit = t->unit + c / UNIT * t->unit_bytes;
+        const uint8_t *zeros = unit + t->blocks * t->block_bytes + c % UNIT;
+
+        y[c] = 0.0f;
+        for (int64_t k = 0; k < s->k; k++) {
+            int64_t b = k / s->size, in = k % s->size;
+            const uint8_t *block = unit + b * t->block_bytes;
+            int quantum = block[in / EIGHT * LINE + c % UNIT * 4 + in % 4] >> (in % EIGHT / 4 * 4);
+            float scale;
+
+            memcpy(&scale, block + s->size / EIGHT * LINE + c % UNIT * 4, sizeof(scale));
+            y[c] += a[k] *
+                    (scale * (float)((quantum & 15) - (s->has_zeros ? zeros[b * UNIT] : MIDDLE)));
+        }
+    }
+}
+
 static void store_rows(const struct job *job, float (*out)[UNIT * 4], int64_t row, int rows,
                        int64_t begin, int64_t columns)
 {
@@ -468,7 +652,9 @@ static void multiply_units(const struct work *work, int64_t first, int64_t units
         .blocks = blocks,
         .block_bytes = block_bytes(s),
         .unit_bytes = unit_bytes(s),
-        .row_bytes = blocks * s->size,
+        .row_bytes = blocks * s->size * parts_of(s),
+        .parts = parts_of(s),
+        .part_bytes = blocks * s->size,
         .out = out,
     };
 
@@ -480,6 +666,9 @@ static void multiply_units(const struct work *work, int64_t first, int64_t units
         tile.scales = work->job.rounded.scales + row * blocks;
         tile.sums = work->job.rounded.sums + row * blocks;
         work->steps.tile(&tile, rows, (int)units);
+        for (int r = 0; r < rows; r++)
+            if (work->job.rounded.is_odd[row + r])
+                multiply_odd(&tile, work->job.a + (row + r) * s->k, columns, out[r]);
         store_rows(&work->job, out, row, rows, first * UNIT, columns);
     }
 }
@@ -522,7 +711,8 @@ static void run(const struct job *job, const struct steps *steps, void *workspac
     work.tile_units = work.tile_rows <= 2 ? steps->row_units : steps->units;
     groups = (units_of(s) + work.tile_units - 1) / work.tile_units;
     team_for(s->m, grain_of(s->k * UNIT), steps->round, &work.job);
-    team_for(groups, grain_of(s->m * s->k * UNIT * work.tile_units / 4), multiply_part, &work);
+    team_for(groups, grain_of(s->m * s->k * parts_of(s) * UNIT * work.tile_units / 4),
+             multiply_part, &work);
 }
 
 static void multiply_portable(float *y, const float *a, const void *packed, const float *bias,
@@ -563,4 +753,13 @@ product_blocks_fn *kernel_product_blocks(enum kernel_level level, const char **o
 #endif
     *out_version = "portable";
     return multiply_portable;
+}
+
+bool kernel_blocks_pay(void)
+{
+#if defined(__x86_64__)
+    return kernel_best_level() >= KERNEL_LEVEL_AVX512 && __builtin_cpu_supports("avx512vnni");
+#else
+    return false;
+#endif
 }

@@ -9,8 +9,18 @@ static int four_bits(const uint8_t *bytes, int64_t i)
     return bytes[i / 2] >> (i % 2 * 4) & 15;
 }
 
-/* Of the numbers [begin, end) of a row by those of a column, whose first four bits are `quanta`. */
-static double block_product(const float *a, const uint8_t *quanta, int zero, int64_t count)
+/* Numbers of a row by those of a column, whose first four bits are `quanta`. */
+static double plain_product(const float *a, const uint8_t *quanta, int zero, int64_t count)
+{
+    double sum = 0.0;
+
+    for (int64_t i = 0; i < count; i++)
+        sum += (double)a[i] * (four_bits(quanta, i) - zero);
+    return sum;
+}
+
+/* The same of a row that is rounded. */
+static double rounded_product(const float *a, const uint8_t *quanta, int zero, int64_t count)
 {
     float largest = 0.0f, inverse;
     int64_t sum = 0;
@@ -30,6 +40,8 @@ void product_blocks_ref(float *y, const float *a, const struct kernel_blocks_wei
                         const float *bias, const struct kernel_blocks *shape)
 {
     int64_t blocks = (shape->k + shape->size - 1) / shape->size;
+    double (*multiply)(const float *, const uint8_t *, int, int64_t) =
+        shape->is_rounded ? rounded_product : plain_product;
 
     for (int64_t i = 0; i < shape->m; i++) {
         for (int64_t j = 0; j < shape->n; j++) {
@@ -41,9 +53,8 @@ void product_blocks_ref(float *y, const float *a, const struct kernel_blocks_wei
                     weights->zeros ? four_bits(weights->zeros + j * ((blocks + 1) / 2), b) : 8;
 
                 sum += (double)weights->scales[at] *
-                       block_product(a + i * shape->k + begin,
-                                     weights->quanta + at * (shape->size / 2), zero,
-                                     left < shape->size ? left : shape->size);
+                       multiply(a + i * shape->k + begin, weights->quanta + at * (shape->size / 2),
+                                zero, left < shape->size ? left : shape->size);
             }
             y[i * shape->n + j] = (float)sum;
         }

@@ -2,6 +2,8 @@
 /* All optimisations, in the order that works. */
 #include "runtime/passes/pass.h"
 
+#include "kernels/blocks.h"
+
 /* A model of half precision is optimised as one of float32 that shall be stored so. */
 static int widen(struct graph *graph, struct pass_options *options, struct diag *diag)
 {
@@ -28,6 +30,9 @@ int graph_optimise(struct graph *graph, const struct pass_options *asked, eval_f
     /* Quantised weights are constants until they are folded to real ones. */
     if (rc >= 0 && !options->no_inference)
         rc = pass_fold_quantised(graph, !options->no_lookups, diag);
+    if (rc >= 0 && !options->no_inference && !options->no_lookups && options->half == DTYPE_NONE &&
+        kernel_blocks_pay())
+        rc = pass_fold_blocks(graph, KERNEL_BLOCKS_WORTH, diag);
     if (rc >= 0 && !options->no_inference)
         rc = pass_fold_constants(graph, options->half != DTYPE_NONE, eval, diag);
     if (rc >= 0 && !options->no_inference)

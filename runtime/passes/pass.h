@@ -34,7 +34,8 @@ struct pass_options {
     /* Of a model that says float16 or bfloat16, what lies between operators is float32, but as half_where_large
      * says; operators become others as in a model of float32. Not where `half` asks for something else. */
     bool widens;
-    /* What a table or sums of bytes would compute between quantised tensors stays, as a device computes it. */
+    /* What a table or sums of bytes would compute between quantised tensors stays, as a device computes it, and what
+     * weights of 4 bits are made real by. */
     bool no_lookups;
     bool folds_scales; /* products with a number go into matrix products, as a device has them */
     bool joins_gelu;   /* GELUs by tanh go into matrix products, as a device's library has them */
@@ -68,6 +69,11 @@ int pass_fold_tables(struct graph *graph, eval_fn *eval, struct diag *diag);
  * (LOOKUP_OP_TYPE), spelled out as nodes, and sums, products and means are of bytes (QUANTA_ADD_OP_TYPE and the
  * like; results may be the quantum beside). Before pass_fold_constants(), which makes weights real, and that table. */
 int pass_fold_quantised(struct graph *graph, bool looks_up, struct diag *diag);
+
+/** MatMul by at least so many constants of 4 bits that a DequantizeLinear makes real, in blocks of 16 or more along their rows, by
+ *  columns or all alike, becomes a product by blocks (optrace.BlockMatMul), with what an Add adds to its columns.
+ *  Before pass_fold_constants(), too. */
+int pass_fold_blocks(struct graph *graph, int64_t least, struct diag *diag);
 
 /** Take out nodes that do nothing: Identity, Dropout in inference, Reshape or Transpose to the same
  *  shape, Cast to the same type, Concat and Sum of one, Pad by nothing, whole Slices, ... */

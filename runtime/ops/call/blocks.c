@@ -7,6 +7,8 @@
 
 #include "runtime/ops/call/call.h"
 
+enum { EIGHT_BITS = 4 }; /* the accuracy_level that lets rows be rounded */
+
 struct blocks_params {
     product_blocks_fn *fn; /* NULL: the reference, which takes the weights as they are */
     struct kernel_blocks shape;
@@ -43,7 +45,8 @@ static bool read_shape(const struct call_request *request, struct kernel_blocks 
     *s = (struct kernel_blocks){.n = node_int(node, "N", 0),
                                 .k = node_int(node, "K", 0),
                                 .size = node_int(node, "block_size", 0),
-                                .has_zeros = zeros != NULL};
+                                .has_zeros = zeros != NULL,
+                                .is_rounded = node_int(node, "accuracy_level", 0) == EIGHT_BITS};
     if (s->n < 1 || s->k < 1 || s->n > TENSOR_MAX_BYTES / s->k || s->size < KERNEL_BLOCK_MIN ||
         s->size > KERNEL_BLOCK_MAX || (s->size & (s->size - 1)) != 0)
         return false;

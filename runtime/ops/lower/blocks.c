@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "kernels/blocks.h"
 #include "runtime/graph/element.h"
 #include "runtime/ops/lower/rules.h"
 
@@ -181,13 +182,16 @@ static bool read_blocks(struct lower *l, struct blocks *b)
     return true;
 }
 
-/* Whether the model lets its activations be rounded to 8 bits, and a kernel does so. */
-static bool is_rounded(const struct lower *l, const struct blocks *b)
-{
-    enum { EIGHT_BITS = 4, LARGEST = 256 };
+enum { EIGHT_BITS = 4 }; /* the accuracy_level that lets activations be rounded to 8 bits */
 
-    return node_int(l->node, "accuracy_level", 0) == EIGHT_BITS && b->bits == 4 &&
-           b->size <= LARGEST && !b->order && b->scales->dtype == DTYPE_F32 &&
+/* Whether a kernel takes them as they are, and is faster than one of float32. */
+static bool are_kept(const struct lower *l, const struct blocks *b)
+{
+    enum { LARGEST = 256 };
+
+    return (node_int(l->node, "accuracy_level", 0) == EIGHT_BITS ||
+            (kernel_blocks_pay() && b->rows * b->columns >= KERNEL_BLOCKS_WORTH)) &&
+           b->bits == 4 && b->size <= LARGEST && !b->order && b->scales->dtype == DTYPE_F32 &&
            (!b->zeros || b->zeros->dtype == DTYPE_U8);
 }
 
@@ -201,6 +205,7 @@ static void keep_bits(struct lower *l, const struct blocks *b)
     lower_int(l, "K", b->columns);
     lower_int(l, "N", b->rows);
     lower_int(l, "block_size", b->size);
+    lower_int(l, "accuracy_level", node_int(l->node, "accuracy_level", 0));
     lower_done(l, 0, y);
 }
 
@@ -226,7 +231,7 @@ static void lower_nbits(struct lower *l)
         lower_refuse(l, "its weights are not constant blocks of 2, 4 or 8 bits with their scales");
     if (l->rc < 0)
         return;
-    if (is_rounded(l, &b))
+    if (are_kept(l, &b))
         keep_bits(l, &b);
     else
         multiply_widened(l, &b, lower_input(l, 5));
@@ -247,7 +252,7 @@ static void lower_kept(struct lower *l)
 }
 
 const struct lower_rule lower_kept_blocks = {
-    {"optrace.BlockMatMul", "MatMul, Add"}, 3, 5, 1, "K N block_size", lower_kept};
+    {"optrace.BlockMatMul", "MatMul, Add"}, 3, 5, 1, "K N accuracy_level block_size", lower_kept};
 
 /* --- MatMulBnb4 --- */
 
