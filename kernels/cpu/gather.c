@@ -16,29 +16,43 @@ struct picking {
 
 /* Slices [begin, end) of y. A copy of known size is a load and a store. */
 #define PICK(bytes)                                                                                \
-    do {                                                                                           \
-        for (int64_t at = begin; at < end; at++) {                                                 \
-            const size_t o = (size_t)at / s->index_count;                                          \
-            int64_t index = p->indices[(size_t)at % s->index_count];                               \
+    for (int64_t at = begin; at < end; x += s->axis * (bytes)) {                                   \
+        int64_t last = first + end - at < count ? first + end - at : count;                        \
                                                                                                    \
-            if (index < 0)                                                                         \
-                index += (int64_t)s->axis;                                                         \
-            memcpy(p->y + (size_t)at * (bytes), p->x + (o * s->axis + (size_t)index) * (bytes),    \
-                   bytes);                                                                         \
+        for (int64_t i = first; i < last; i++, at++) {                                             \
+            int64_t index = p->indices[i];                                                         \
+                                                                                                   \
+            index += index < 0 ? (int64_t)s->axis : 0;                                             \
+            memcpy(p->y + (size_t)at * (bytes), x + (size_t)index * (bytes), bytes);               \
         }                                                                                          \
-    } while (0)
+        first = 0;                                                                                 \
+    }
 
 static void pick(void *argument, int64_t begin, int64_t end)
 {
     const struct picking *p = argument;
     const struct kernel_gather *s = p->shape;
+    const int64_t count = (int64_t)s->index_count;
+    const char *x = p->x + (size_t)(begin / count) * s->axis * s->inner_bytes;
+    int64_t first = begin % count;
 
-    if (s->inner_bytes == 4)
-        PICK(4);
-    else if (s->inner_bytes == 8)
-        PICK(8);
-    else
-        PICK(s->inner_bytes);
+    switch (s->inner_bytes) {
+    case 1:
+        PICK(1)
+        break;
+    case 2:
+        PICK(2)
+        break;
+    case 4:
+        PICK(4)
+        break;
+    case 8:
+        PICK(8)
+        break;
+    default:
+        PICK(s->inner_bytes)
+        break;
+    }
 }
 
 int gather_portable(void *y, const void *x, const int64_t *indices,
@@ -54,7 +68,7 @@ int gather_portable(void *y, const void *x, const int64_t *indices,
         is_outside |= indices[i] < -axis || indices[i] >= axis;
     if (is_outside)
         return -1;
-    if (shape->inner_bytes > 0)
+    if (shape->inner_bytes > 0 && shape->index_count > 0)
         team_for((int64_t)(shape->outer * shape->index_count),
                  GRAIN / (int64_t)shape->inner_bytes + 1, pick, &p);
     return 0;
