@@ -51,6 +51,14 @@ PLACE(add_i64, uint64_t, a + b)
 PLACE(mul_i64, uint64_t, a *b)
 PLACE(max_i64, int64_t, a > b ? a : b)
 PLACE(min_i64, int64_t, a < b ? a : b)
+PLACE(add_u8, uint8_t, a + b)
+PLACE(mul_u8, uint8_t, a *b)
+PLACE(max_u8, uint8_t, a > b ? a : b)
+PLACE(min_u8, uint8_t, a < b ? a : b)
+PLACE(max_i8, int8_t, a > b ? a : b)
+PLACE(min_i8, int8_t, a < b ? a : b)
+PLACE(add_bool, uint8_t, a | b)
+PLACE(mul_bool, uint8_t, a &b)
 
 /* Elements; a copy of known size is a load and a store. */
 #define SET(name, type)                                                                            \
@@ -71,6 +79,9 @@ static place_fn *combiner_of(enum kernel_dtype dtype, enum kernel_scatter_op op)
     static place_fn *const f64[] = {add_f64, mul_f64, max_f64, min_f64};
     static place_fn *const i32[] = {add_i32, mul_i32, max_i32, min_i32};
     static place_fn *const i64[] = {add_i64, mul_i64, max_i64, min_i64};
+    static place_fn *const u8[] = {add_u8, mul_u8, max_u8, min_u8};
+    static place_fn *const i8[] = {add_u8, mul_u8, max_i8, min_i8}; /* sums keep the low bits */
+    static place_fn *const bools[] = {add_bool, mul_bool, max_u8, min_u8};
     const int row = (int)op - SCATTER_ADD;
 
     switch (dtype) {
@@ -82,6 +93,12 @@ static place_fn *combiner_of(enum kernel_dtype dtype, enum kernel_scatter_op op)
         return i32[row];
     case KERNEL_I64:
         return i64[row];
+    case KERNEL_U8:
+        return u8[row];
+    case KERNEL_I8:
+        return i8[row];
+    case KERNEL_BOOL:
+        return bools[row];
     default:
         return NULL;
     }

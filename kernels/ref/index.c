@@ -42,6 +42,8 @@ static int64_t combine_integers(enum kernel_scatter_op op, enum kernel_dtype dty
 
     switch (op) {
     case SCATTER_ADD:
+        if (dtype == KERNEL_BOOL)
+            return a | b;
         return (int64_t)((uint64_t)a + (uint64_t)b);
     case SCATTER_MUL:
         return (int64_t)((uint64_t)a * (uint64_t)b);

@@ -615,19 +615,21 @@ static void *random_numbers(struct test *test, enum kernel_dtype dtype, size_t c
 {
     double *wide = test_input_bytes(test, count * sizeof(*wide));
     void *numbers = test_input_bytes(test, count * kernel_dtype_bytes(dtype));
+    bool is_signed = kernel_dtype_is_real(dtype) || dtype == KERNEL_I8;
 
     for (size_t i = 0; i < count; i++)
         wide[i] = test_chance(test, 40) && kernel_dtype_is_real(dtype)
                       ? (double)NAN
-                      : (double)test_range(test, kernel_dtype_is_real(dtype) ? -9 : 0, 9) * 1.125;
+                      : (double)test_range(test, is_signed ? -9 : 0, 9) * 1.125;
     cast_ref(numbers, dtype, wide, KERNEL_F64, count);
     return numbers;
 }
 
 static enum kernel_dtype random_scattered(struct test *test)
 {
-    static const enum kernel_dtype dtypes[] = {KERNEL_F32, KERNEL_F64, KERNEL_I32, KERNEL_I64,
-                                               KERNEL_F16, KERNEL_U8,  KERNEL_I16};
+    static const enum kernel_dtype dtypes[] = {KERNEL_F32, KERNEL_F64, KERNEL_I32,
+                                               KERNEL_I64, KERNEL_F16, KERNEL_U8,
+                                               KERNEL_I16, KERNEL_I8,  KERNEL_BOOL};
 
     return dtypes[test_random(test) % (sizeof(dtypes) / sizeof(dtypes[0]))];
 }
