@@ -117,6 +117,15 @@ static void make_order(struct filter *out_filter, const struct kernel_window *w)
             (uint8_t)(i / INT8_QUAD * w->stride[2] + i % INT8_QUAD * w->dilation[2]);
 }
 
+/* Whole registers of signed bytes become unsigned. */
+TARGET static void turn_round(uint8_t *line, int64_t bytes)
+{
+    const __m512i flip = _mm512_set1_epi8((char)0x80);
+
+    for (int64_t i = 0; i < bytes; i += LOAD)
+        _mm512_storeu_si512(line + i, _mm512_xor_si512(_mm512_loadu_si512(line + i), flip));
+}
+
 /* Rows of a plane from `at` on; pads are the zero point. */
 static void lay_band(uint8_t *lines, const struct int8_depth *d, const uint8_t *plane,
                      const struct band *band, int64_t at, int64_t rows)
@@ -136,8 +145,8 @@ static void lay_band(uint8_t *lines, const struct int8_depth *d, const uint8_t *
         memset(lines, zero, (size_t)first);
         memcpy(lines + first, plane + row * w->in[2] + first - pad, (size_t)(end - first));
         memset(lines + end, zero, (size_t)(band->pitch - end));
-        for (int64_t i = 0; flip && i < band->pitch; i++)
-            lines[i] ^= flip;
+        if (flip)
+            turn_round(lines, band->pitch);
     }
 }
 
