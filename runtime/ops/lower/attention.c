@@ -101,13 +101,12 @@ static void split(struct lower *l, struct value *x, int axis, const int64_t *siz
         lower_int(l, "num_outputs", 3);
 }
 
-/* Queries, keys and values of x by one product; `bias` may be NULL. */
-static void project(struct lower *l, struct value *x, struct value *weights, struct value *bias,
-                    struct heads *out_heads)
+/* Queries, keys and values of a product; `bias` may be NULL. */
+static void part(struct lower *l, struct value *all, struct value *bias, struct heads *out_heads)
 {
     size_t count;
     const int64_t *sizes = node_ints(l->node, "qkv_hidden_sizes", &count);
-    struct value *all = lower_two(l, "MatMul", x, weights), *parts[3];
+    struct value *parts[3];
 
     if (sizes && count != 3)
         lower_refuse(l, "qkv_hidden_sizes has not three numbers");
@@ -149,7 +148,7 @@ static void lower_attention(struct lower *l)
     check_switches(l);
     if (lower_input(l, 6))
         lower_refuse(l, "input 6 is given");
-    project(l, lower_input(l, 0), lower_input(l, 1), lower_input(l, 2), &h);
+    part(l, lower_two(l, "MatMul", lower_input(l, 0), lower_input(l, 1)), lower_input(l, 2), &h);
     if (mask)
         mask = key_mask(l, mask, past ? NULL : lower_input(l, 0));
     h.mask = join_masks(l, mask, lower_input(l, 5));
@@ -157,26 +156,24 @@ static void lower_attention(struct lower *l)
     attend(l, &h);
 }
 
-static struct value *dequantise(struct lower *l, struct value *x, struct value *scale,
-                                struct value *zero, int axis)
+/* A product of bytes, as numbers. */
+static struct value *multiply_quanta(struct lower *l)
 {
-    struct value *inputs[] = {x, scale, zero};
+    struct value *inputs[] = {lower_input(l, 0), lower_input(l, 1), lower_input(l, 6),
+                              lower_input(l, 7)};
+    struct value *sums = lower_cast(l, lower_op(l, "MatMulInteger", inputs, 4), DTYPE_F32);
 
-    x = lower_op(l, "DequantizeLinear", inputs, 3);
-    lower_int(l, "axis", axis);
-    return x;
+    return lower_two(l, "Mul", sums, lower_two(l, "Mul", lower_input(l, 3), lower_input(l, 4)));
 }
 
 static void lower_attention_quantised(struct lower *l)
 {
-    struct value *mask = lower_input(l, 5), *past = lower_input(l, 8), *x, *weights;
+    struct value *mask = lower_input(l, 5), *past = lower_input(l, 8);
     struct heads h = {NULL};
 
     check_switches(l);
-    x = dequantise(l, lower_input(l, 0), lower_input(l, 3), lower_input(l, 6), 0);
-    weights = dequantise(l, lower_input(l, 1), lower_input(l, 4), lower_input(l, 7), 1);
-    project(l, x, weights, lower_input(l, 2), &h);
-    h.mask = mask ? key_mask(l, mask, past ? NULL : x) : NULL;
+    part(l, multiply_quanta(l), lower_input(l, 2), &h);
+    h.mask = mask ? key_mask(l, mask, past ? NULL : lower_input(l, 0)) : NULL;
     take_past(l, past, &h);
     attend(l, &h);
 }
@@ -349,7 +346,7 @@ const struct lower_rule lower_attentions[] = {
      3,
      "mask_filter_value num_heads scale unidirectional",
      lower_multi_head},
-    {{"com.microsoft.QAttention", "DequantizeLinear, MatMul, Add, Split, Attention"},
+    {{"com.microsoft.QAttention", "MatMulInteger, Mul, Add, Split, Attention"},
      5,
      9,
      2,
