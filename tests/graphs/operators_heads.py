@@ -14,8 +14,8 @@ def lengths_of(b, batch, most):
 
 
 def key_mask(b, batch, keys, steps=None):
-    """Which keys count: as lengths, per key, per step and key. The first key always counts, since of none ONNX Runtime
-    makes what its finite numbers for masked keys lead to."""
+    """Which keys count: as lengths, per key, per step and key. The first key always counts: of none is left what the last
+    bits of numbers beside -10000 say."""
     lengths = lengths_of(b, batch, keys)
     kind = b.rng.choice(["lengths", "keys", "keys"] + (["steps"] if steps else []))
     if kind == "lengths":
@@ -40,17 +40,20 @@ def make_packed_attention(b):
     past = b.rng.randint(1, 3) if v_size == size and b.rng.random() < 0.3 else 0
     inputs = [b.fresh(F32, [batch, steps, wide]), b.leaf((b.random_array(F32, [wide, sum(hidden)]) / 2).astype(F32), constant=True),
               maybe(b, lambda: vector(b, sum(hidden)), 0.8)]
-    mask = ""
+    mask, least = "", None
     if b.rng.random() < 0.5:
-        # A mask of lengths and a past together are refused, as documented.
-        mask = key_mask(b, batch, steps + past, steps) if not past else b.leaf(numpy.ones([batch, steps + past], I32))
+        mask = key_mask(b, batch, steps + past, steps)
+        if b.rng.random() < 0.2:  # of which nothing may be left
+            mask, least = b.leaf(b.random_array(I32, [batch, steps + past], 0, 2)), -4.0
+        elif b.rng.random() < 0.2:
+            ends = lengths_of(b, batch, steps + past)
+            mask = b.leaf(numpy.concatenate([ends, [b.rng.randrange(end) for end in ends]]).astype(I32))
     inputs += [mask, b.fresh(F32, [2, batch, heads, past, size]) if past else "",
                maybe(b, lambda: attention_bias(b, batch, heads, steps, steps + past), 0.3)]
-    # ONNX Runtime's causal mask adds to that of keys.
     is_causal = b.rng.choice([None, 0, 1])
     outputs = 2 if past or v_size == size and b.rng.random() < 0.2 else 1
     add(b, "Attention", inputs, outputs, num_heads=heads, unidirectional=is_causal, scale=b.rng.choice([None, 0.3]),
-        qkv_hidden_sizes=hidden if v_size != size or b.rng.random() < 0.2 else None)
+        mask_filter_value=least, qkv_hidden_sizes=hidden if v_size != size or b.rng.random() < 0.2 else None)
 
 
 @contrib("MultiHeadAttention", weight=1.0)
@@ -81,7 +84,7 @@ def make_multi_head(b):
         same = keys == steps and v_size == size and b.rng.random() < 0.2
         inputs = [q, q if same else b.fresh(F32, [batch, keys, heads * size]), q if same else b.fresh(F32, [batch, keys, heads * v_size])]
         bias = maybe(b, lambda: vector(b, heads * (2 * size + v_size)))
-    mask = key_mask(b, batch, total) if b.rng.random() < 0.3 and not past else ""
+    mask = key_mask(b, batch, total) if b.rng.random() < 0.3 else ""
     inputs += [bias, mask, maybe(b, lambda: attention_bias(b, batch, heads, steps, total), 0.3)]
     if past:
         inputs += [b.fresh(F32, [batch, heads, past, size]), b.fresh(F32, [batch, heads, past, size])]

@@ -11,49 +11,116 @@ struct heads {
     struct value *q, *k, *v, *mask, *past_k, *past_v;
 };
 
-/* Keys that may be seen as bools [batch, 1, 1 or steps, keys]. Of one length per batch, keys below
- * it; `keys` is what they are counted in: [batch, keys, ...]. */
-static struct value *key_mask(struct lower *l, struct value *mask, struct value *keys)
+static struct value *dim_of(struct lower *l, struct value *x, int64_t axis)
 {
-    static const int64_t by_batch[] = {0, 1, 1, -1}, lengths[] = {-1, 1, 1, 1}, one = 1;
-    int64_t zero = 0, axis = 1;
+    return lower_two(l, "Gather", lower_one(l, "Shape", x), lower_list(l, &axis, 1));
+}
+
+/* 0, 1, ..., below a list of one number. */
+static struct value *count_up(struct lower *l, struct value *end)
+{
+    static const int64_t none, zero = 0, one = 1;
+    struct value *inputs[] = {lower_list(l, &zero, 1), end, lower_list(l, &one, 1)};
+
+    for (int i = 0; i < 3; i++) /* Range takes scalars */
+        inputs[i] = lower_reshape(l, inputs[i], &none, 0);
+    return lower_op(l, "Range", inputs, 3);
+}
+
+/* Axis 1 of keys [batch, keys, ...], and that axis of what is past. */
+static struct value *count_keys(struct lower *l, struct value *keys, struct value *past,
+                                int64_t axis)
+{
+    struct value *count = dim_of(l, keys, 1);
+
+    return past ? lower_two(l, "Add", count, dim_of(l, past, axis)) : count;
+}
+
+/* The numbers of a list between two places, of which NULL is its end: a column for batches. */
+static struct value *batches_of(struct lower *l, struct value *list, struct value *first,
+                                struct value *end)
+{
+    static const int64_t column[] = {-1, 1, 1, 1}, all = INT64_MAX;
+    struct value *inputs[] = {list, first, end ? end : lower_list(l, &all, 1)};
+
+    return lower_reshape(l, lower_op(l, "Slice", inputs, 3), column, 4);
+}
+
+/* The first key of each batch that is seen: they stand behind the ends where there are two lists; else it is 0. */
+static struct value *starts_of(struct lower *l, struct value *mask)
+{
+    static const int64_t zero = 0, two = 2;
+    struct value *batch = dim_of(l, lower_input(l, 0), 0), *all[2], *has_two;
+
+    all[1] = lower_two(l, "Mul", batch, lower_list(l, &two, 1));
+    has_two = lower_two(l, "Equal", lower_one(l, "Shape", mask), all[1]);
+    all[0] = mask;
+    all[1] = lower_two(l, "Expand", lower_list(l, &zero, 1), batch);
+    mask = lower_op(l, "Concat", all, 2);
+    lower_int(l, "axis", 0);
+    all[1] = lower_two(l, "Mul", batch, lower_list(l, &two, 1));
+    return lower_two(l, "Mul", batches_of(l, mask, batch, all[1]),
+                     lower_cast(l, has_two, DTYPE_I64));
+}
+
+/* Keys below the end of each batch, and not before its start. Behind both lists others may stand. */
+static struct value *length_mask(struct lower *l, struct value *mask, struct value *count)
+{
+    static const int64_t zero = 0;
+    const struct shape *x = &lower_input(l, 0)->shape, *m = &mask->shape;
+    int64_t batch = x->rank > 0 && m->rank == 1 ? x->dims[0] : -1;
+    bool is_known = batch > 0 && m->dims[0] > 0, is_one_list = is_known && m->dims[0] == batch;
+    struct value *places = count_up(l, count), *first = lower_list(l, &zero, 1), *seen, *starts;
+
+    if (is_known && !is_one_list && m->dims[0] != 2 * batch && m->dims[0] != 3 * batch + 2)
+        lower_refuse(l, "its mask has %lld lengths for %lld batches", (long long)m->dims[0],
+                     (long long)batch);
+    mask = lower_cast(l, mask, DTYPE_I64);
+    if (is_one_list)
+        return lower_two(l, "Less", places, batches_of(l, mask, first, NULL));
+    starts = starts_of(l, mask);
+    seen = batches_of(l, mask, first, dim_of(l, lower_input(l, 0), 0));
+    seen = lower_two(l, "Less", places, seen);
+    return lower_two(l, "And", seen, lower_one(l, "Not", lower_two(l, "Less", places, starts)));
+}
+
+/* Keys that may be seen as bools [batch, 1, 1 or steps, keys]. `count`: how many keys there are, where each batch may
+ * have a length. */
+static struct value *key_mask(struct lower *l, struct value *mask, struct value *count)
+{
+    static const int64_t by_batch[] = {0, 1, 1, -1};
+    int64_t axis = 1;
 
     switch (lower_rank(mask)) {
     case 2:
         return lower_reshape(l, lower_cast(l, mask, DTYPE_BOOL), by_batch, 4);
     case 3:
         return lower_unsqueeze(l, lower_cast(l, mask, DTYPE_BOOL), &axis, 1);
-    case 1: {
-        struct value *count, *inputs[3];
-
-        if (!keys) {
-            lower_refuse(l, "it has a mask of lengths and a past");
-            return NULL;
-        }
-        count = lower_two(l, "Gather", lower_one(l, "Shape", keys), lower_list(l, &one, 1));
-        inputs[0] = lower_list(l, &zero, 1);
-        inputs[1] = count;
-        inputs[2] = lower_list(l, &one, 1);
-        for (int i = 0; i < 3; i++) /* Range takes scalars */
-            inputs[i] = lower_reshape(l, inputs[i], &zero, 0);
-        return lower_two(l, "Less", lower_op(l, "Range", inputs, 3),
-                         lower_reshape(l, lower_cast(l, mask, DTYPE_I64), lengths, 4));
-    }
+    case 1:
+        if (count)
+            return length_mask(l, mask, count);
+        lower_refuse(l, "it has a mask of lengths");
+        return NULL;
     default:
         lower_refuse(l, "its mask does not have one to three dimensions that are known");
         return NULL;
     }
 }
 
-/* Keys that may be seen and what is added to their scores, as one. */
-static struct value *join_masks(struct lower *l, struct value *seen, struct value *bias)
+/* Keys that may be seen and what is added to their scores, as the latter. What hides a key is added, too: where all keys
+ * of a step are hidden, it sees them as if none was. */
+static struct value *join_masks(struct lower *l, struct value *seen, struct value *bias,
+                                struct value *like)
 {
-    struct value *inputs[] = {seen, bias, NULL};
+    float hidden = node_float(l->node, "mask_filter_value", -10000.0f);
+    struct value *inputs[] = {seen, NULL, NULL}, *mask;
 
-    if (!seen || !bias)
-        return seen ? seen : bias;
-    inputs[2] = lower_number(l, -INFINITY);
-    return lower_op(l, "Where", inputs, 3);
+    if (!seen)
+        return bias;
+    inputs[1] = lower_two(l, "CastLike", lower_number(l, 0.0f), like);
+    inputs[2] = lower_two(l, "CastLike", lower_number(l, hidden), like);
+    mask = lower_op(l, "Where", inputs, 3);
+    return bias ? lower_two(l, "Add", mask, bias) : mask;
 }
 
 static void attend(struct lower *l, const struct heads *h)
@@ -150,8 +217,8 @@ static void lower_attention(struct lower *l)
         lower_refuse(l, "input 6 is given");
     part(l, lower_two(l, "MatMul", lower_input(l, 0), lower_input(l, 1)), lower_input(l, 2), &h);
     if (mask)
-        mask = key_mask(l, mask, past ? NULL : lower_input(l, 0));
-    h.mask = join_masks(l, mask, lower_input(l, 5));
+        mask = key_mask(l, mask, count_keys(l, lower_input(l, 0), past, 3));
+    h.mask = join_masks(l, mask, lower_input(l, 5), h.q);
     take_past(l, past, &h);
     attend(l, &h);
 }
@@ -173,7 +240,9 @@ static void lower_attention_quantised(struct lower *l)
 
     check_switches(l);
     part(l, multiply_quanta(l), lower_input(l, 2), &h);
-    h.mask = mask ? key_mask(l, mask, past ? NULL : lower_input(l, 0)) : NULL;
+    if (mask)
+        mask = key_mask(l, mask, count_keys(l, lower_input(l, 0), past, 3));
+    h.mask = join_masks(l, mask, NULL, h.q);
     take_past(l, past, &h);
     attend(l, &h);
 }
@@ -267,8 +336,8 @@ static void lower_multi_head(struct lower *l)
         h.v = lower_two(l, "Add", h.v, parts[2]);
     }
     if (mask)
-        mask = key_mask(l, mask, h.past_k ? NULL : h.k);
-    h.mask = join_masks(l, mask, lower_input(l, 5));
+        mask = key_mask(l, mask, count_keys(l, h.k, h.past_k, 2));
+    h.mask = join_masks(l, mask, lower_input(l, 5), h.q);
     attend(l, &h);
 }
 

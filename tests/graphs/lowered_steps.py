@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cases of operators that ONNX Runtime's CPU runs though few others do: steps of decoders, blocks of keys that heads see,
+masks that hide all, hashes, words of letters, for lowered.py."""
+import numpy as np
+
+from lowered_group import Group
+
+
+def hidden():
+    """Masks of which some hide all keys of a step, by numbers that leave something to see, of lengths with a past, and of
+    lengths with places where keys begin."""
+    g = Group()
+    x, weights, bias = g.feed(g.real(2, 4, 8)), g.constant(g.real(8, 24)), g.constant(g.real(24))
+    past, added = g.feed(g.real(2, 2, 2, 3, 4)), g.feed(g.real(1, 2, 4, 4))
+    none = g.feed(np.array([[0, 0, 0, 0], [0, 1, 1, 0]], np.int32))
+    for causal in (0, 1):
+        g.add("Attention", [x, weights, bias, none], num_heads=2, unidirectional=causal, mask_filter_value=-4.0)
+        g.add("Attention", [x, weights, bias, none, "", added], num_heads=2, unidirectional=causal, mask_filter_value=-4.0)
+    g.add("Attention", [x, weights, bias, none], num_heads=2, mask_filter_value=-3e38)
+    g.add("Attention", [x, weights, bias, g.feed(np.array([0, 2], np.int32))], num_heads=2, mask_filter_value=-2.0)
+    g.add("Attention", [x, weights, bias, g.feed(np.array([4, 3, 1, 2], np.int32))], num_heads=2)
+    g.add("Attention", [x, weights, bias, g.feed(np.array([4, 3, 0, 4, 7, 0, 4, 7], np.int32))], num_heads=2)
+    g.add("Attention", [x, weights, bias, g.feed(np.array([7, 5], np.int32)), past], (1, 1), num_heads=2)
+    q, k = g.feed(g.real(2, 3, 8)), g.feed(g.real(2, 5, 8))
+    cube = np.ones((2, 3, 5), np.int32)
+    cube[0, 1] = cube[1, 2, 1:] = 0
+    g.add("MultiHeadAttention", [q, k, k, "", g.feed(cube)], num_heads=2, mask_filter_value=-3.0)
+    g.add("MultiHeadAttention", [q, k, k, "", g.feed(np.array([0, 3], np.int32))], num_heads=2, mask_filter_value=-3.0)
+    return g
