@@ -27,3 +27,24 @@ def hidden():
     g.add("MultiHeadAttention", [q, k, k, "", g.feed(cube)], num_heads=2, mask_filter_value=-3.0)
     g.add("MultiHeadAttention", [q, k, k, "", g.feed(np.array([0, 3], np.int32))], num_heads=2, mask_filter_value=-3.0)
     return g
+
+
+def steps():
+    """One step of a decoder, over its own past and over another sequence's keys."""
+    g = Group()
+    q, k, v = (g.feed(g.real(4, 1, 8)) for _ in range(3))
+    past, place = [g.feed(g.real(4, 2, 6, 4)) for _ in range(2)], g.feed(np.array([3], np.int32))
+    row, added = g.constant(g.real(24)), g.feed(g.real(1, 2, 1, 4))
+    mask = g.feed(np.array([[1, 1, 1, 1], [0, 1, 1, 1], [0, 0, 0, 1], [0, 0, 0, 0]], np.int32))
+    own = {"num_heads": 2, "past_present_share_buffer": 1}
+    op = "DecoderMaskedMultiHeadAttention"
+    g.add(op, [q, k, v], num_heads=2)
+    g.add(op, [q, k, v, "", "", *past, place], (1, 1, 1), **own)
+    g.add(op, [q, k, v, mask, added, *past, place, "", "", row], (1, 1, 1, 1), output_qk=1, mask_filter_value=-5.0, scale=0.3, **own)
+    beams = [g.feed(np.array([2], np.int32)), g.feed(np.array([[[0, 1, 1, 9, 9, 9], [1, 0, 0, 9, 9, 9]], [[1, 1, 1, 9, 9, 9], [0, 0, 1, 9, 9, 9]]], np.int32))]
+    g.add(op, [q, k, v, "", added, *past, place, *beams], (1, 1, 1), **own)
+    keys = [g.feed(g.real(4, 2, 5, 4)) for _ in range(2)]
+    seen = g.feed(np.array([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [0, 1, 1, 0, 1], [1, 0, 0, 0, 0]], np.int32))
+    g.add(op, [q, *keys, seen, *[""] * 6, row], num_heads=2)
+    g.add(op, [q, *keys], (1, 0, 0, 1), num_heads=2, output_qk=1)
+    return g

@@ -28,6 +28,13 @@ def key_mask(b, batch, keys, steps=None):
     return b.leaf(cube)
 
 
+def key_mask_of(b, batch, keys):
+    """Per key, at least the first."""
+    mask = b.random_array(I32, [batch, keys], 0, 2)
+    mask[:, 0] = 1
+    return b.leaf(mask)
+
+
 def attention_bias(b, batch, heads, steps, keys):
     return b.fresh(F32, [b.rng.choice([1, batch]), b.rng.choice([1, heads]), steps, keys])
 
@@ -91,6 +98,30 @@ def make_multi_head(b):
     # With a past ONNX Runtime reads its keys and values from the second and third output.
     outputs = 3 if past or kind == "apart" and b.rng.random() < 0.2 else 1
     add(b, "MultiHeadAttention", inputs, outputs, **attributes)
+
+
+@contrib("DecoderMaskedMultiHeadAttention", weight=0.8)
+def make_step(b):
+    heads, size, beams = b.rng.randint(1, 3), b.rng.choice([1, 2, 4, 8]), b.rng.choice([1, 1, 2, 3])
+    batch, keys = beams * b.rng.randint(1, 2), b.rng.randint(1, 6)
+    attributes = {"num_heads": heads, "scale": b.rng.choice([None, 0.3])}
+    q = b.fresh(F32, [batch, 1, heads * size])
+    row = maybe(b, lambda: vector(b, 3 * heads * size), 0.4)
+    mask = lambda count: maybe(b, lambda: key_mask_of(b, batch, count), 0.4)
+    tells = b.rng.random() < 0.3
+    if tells:
+        attributes["output_qk"] = 1
+    if b.rng.random() < 0.3:
+        inputs = [q, *(b.fresh(F32, [batch, heads, keys, size]) for _ in range(2)), mask(keys), *[""] * 6, row]
+        add(b, "DecoderMaskedMultiHeadAttention", inputs, [True, False, False, True] if tells else 1, **attributes)
+        return
+    past = b.rng.randrange(keys)
+    inputs = [q, *(b.fresh(F32, [batch, 1, heads * size]) for _ in range(2)), mask(past + 1)]
+    # Of several beams ONNX Runtime adds the first batch's numbers to the scores of all.
+    inputs.append(maybe(b, lambda: b.fresh(F32, [1 if beams > 1 else b.rng.choice([1, batch]), b.rng.choice([1, heads]), 1, past + 1]), 0.3))
+    inputs += [b.fresh(F32, [batch, heads, keys, size]) for _ in range(2)] + [number(b, [past], I32)]
+    inputs += [number(b, [beams], I32), b.leaf(b.random_array(I32, [batch // beams, beams, keys], 0, beams))] if beams > 1 else ["", ""]
+    add(b, "DecoderMaskedMultiHeadAttention", [*inputs, row], 4 if tells else 3, past_present_share_buffer=1, **attributes)
 
 
 @contrib("RotaryEmbedding", weight=0.6)

@@ -401,6 +401,162 @@ static void lower_rotary(struct lower *l)
     lower_done(l, 0, is_parted ? merge_heads(l, y) : y);
 }
 
+/* --- One step of a decoder --- */
+
+enum { STEP_MASK = 3, STEP_BIAS, STEP_PAST, STEP_PLACE = 7, STEP_BEAMS, STEP_ORIGINS, STEP_ROW };
+
+/* [batch, 1, heads * channels], as input i is, as [batch, heads, 1, channels] */
+static struct value *step_heads(struct lower *l, struct value *x, uint32_t i)
+{
+    const struct value *input = lower_input(l, i);
+    int64_t heads = node_int(l->node, "num_heads", 0);
+    bool is_known = input && input->shape.rank == 3 && input->shape.dims[2] > 0 && heads > 0;
+    const int64_t dims[] = {0, heads, 1, is_known ? input->shape.dims[2] / heads : -1};
+
+    return lower_reshape(l, x, dims, 4);
+}
+
+/* Each beam's keys or values: those of the beams that its earlier steps came from, by the batch's list of them. */
+static struct value *of_beams(struct lower *l, struct value *past, struct value *place)
+{
+    static const int64_t rows[] = {-1, 1}, one = 1, zero = 0, outer[] = {1, 3};
+    struct value *beams = lower_cast(l, lower_input(l, STEP_BEAMS), DTYPE_I64);
+    struct value *origins = lower_cast(l, lower_input(l, STEP_ORIGINS), DTYPE_I64);
+    struct value *own = lower_reshape(l, count_up(l, dim_of(l, past, 0)), rows, 2), *first;
+    struct value *slice[4], *choice[3], *dims[2];
+
+    beams = lower_reshape(l, beams, &one, 1);
+    dims[0] = lower_list(l, rows, 1);
+    dims[1] = dim_of(l, origins, 2);
+    dims[0] = lower_op(l, "Concat", dims, 2);
+    lower_int(l, "axis", 0);
+    slice[0] = lower_two(l, "Reshape", origins, dims[0]);
+    slice[1] = lower_list(l, &zero, 1);
+    slice[2] = dim_of(l, past, 2);
+    slice[3] = lower_list(l, &one, 1);
+    first = lower_two(l, "Mul", lower_two(l, "Div", own, beams), beams);
+    choice[0] = lower_two(l, "Less", count_up(l, slice[2]), place);
+    choice[1] = lower_two(l, "Add", first, lower_op(l, "Slice", slice, 4));
+    choice[2] = own;
+    origins = lower_unsqueeze(l, lower_op(l, "Where", choice, 3), outer, 2);
+    origins = lower_two(l, "Expand", origins, lower_one(l, "Shape", past));
+    past = lower_two(l, "GatherElements", past, origins);
+    lower_int(l, "axis", 0);
+    return past;
+}
+
+/* Keys and values, of which each input is a step or, where they are not this sequence's own, all. */
+static bool take_step(struct lower *l, struct heads *h)
+{
+    static const int64_t zero = 0;
+    struct value *parts[] = {lower_input(l, 0), lower_input(l, 1), lower_input(l, 2)};
+    struct value *row = lower_input(l, STEP_ROW), *added[3];
+    bool is_cross = parts[1] && lower_rank(parts[1]) == 4;
+
+    if (!parts[1] != !parts[2])
+        lower_refuse(l, "its keys or values alone are left out");
+    if (parts[1] && !is_cross && lower_rank(parts[1]) != 3)
+        lower_refuse(l, "its keys do not have three or four dimensions that are known");
+    if (!parts[1])
+        split(l, parts[0], 2, NULL, parts);
+    h->q = parts[0];
+    h->k = parts[1];
+    h->v = parts[2];
+    if (!row)
+        return is_cross;
+    if (is_cross) { /* keys and values have theirs */
+        struct value *inputs[] = {row, lower_list(l, &zero, 1), dim_of(l, h->q, 2)};
+
+        h->q = lower_two(l, "Add", h->q, lower_op(l, "Slice", inputs, 3));
+        return true;
+    }
+    split_bias(l, row, h, added);
+    h->q = lower_two(l, "Add", h->q, added[0]);
+    h->k = lower_two(l, "Add", h->k, added[1]);
+    h->v = lower_two(l, "Add", h->v, added[2]);
+    return false;
+}
+
+/* The step is written into a past that has room for it. Returns how many steps there are then. */
+static struct value *write_step(struct lower *l, struct heads *h, struct value **presents)
+{
+    static const int64_t one = 1;
+    struct value *place = lower_cast(l, lower_input(l, STEP_PLACE), DTYPE_I64), *inputs[3];
+    struct value **halves[] = {&h->k, &h->v};
+
+    place = lower_reshape(l, place, &one, 1);
+    inputs[2] = lower_two(l, "Expand", place, dim_of(l, h->q, 0));
+    for (uint32_t i = 0; i < 2; i++) {
+        inputs[0] = lower_input(l, STEP_PAST + i);
+        inputs[1] = *halves[i];
+        presents[i] = lower_op(l, "TensorScatter", inputs, 3);
+        lower_int(l, "axis", 2);
+        *halves[i] = lower_input(l, STEP_BEAMS) && lower_input(l, STEP_ORIGINS)
+                         ? of_beams(l, presents[i], place)
+                         : presents[i];
+    }
+    return lower_two(l, "Add", inputs[2], lower_list(l, &one, 1));
+}
+
+/* What is added to scores is in those that the node tells; there are as many as steps. */
+static void tell_scores(struct lower *l, struct value *scores, struct value *steps)
+{
+    static const int64_t zero = 0, last = 3;
+    struct value *inputs[] = {scores, lower_list(l, &zero, 1), NULL, lower_list(l, &last, 1)};
+
+    if (steps) {
+        inputs[2] = lower_two(l, "Gather", steps, lower_list(l, &zero, 1));
+        scores = lower_op(l, "Slice", inputs, 4);
+    }
+    lower_done(l, 3, scores);
+}
+
+static void lower_step(struct lower *l)
+{
+    enum { MASKED = 2 };
+    struct value *mask = lower_input(l, STEP_MASK), *presents[2] = {NULL}, *outputs[4] = {NULL};
+    struct value *seen = NULL;
+    bool shares = node_int(l->node, "past_present_share_buffer", 0) != 0, is_cross;
+    float scale = node_float(l->node, "scale", 0.0f);
+    struct heads h = {NULL};
+
+    if (node_int(l->node, "num_heads", 0) < 1)
+        lower_refuse(l, "attribute num_heads is missing");
+    is_cross = take_step(l, &h);
+    if (!is_cross) {
+        h.k = step_heads(l, h.k, 1);
+        h.v = step_heads(l, h.v, 2);
+    }
+    if (shares && !is_cross) {
+        if (!lower_input(l, STEP_PAST) || !lower_input(l, STEP_PAST + 1) ||
+            !lower_input(l, STEP_PLACE))
+            lower_refuse(l, "its past or how long that is is left out");
+        seen = write_step(l, &h, presents);
+    } else if (!is_cross) {
+        h.past_k = lower_input(l, STEP_PAST);
+        h.past_v = lower_input(l, STEP_PAST + 1);
+    }
+    mask = mask ? key_mask(l, mask, NULL) : NULL;
+    h.mask = join_masks(l, mask, lower_input(l, STEP_BIAS), h.q);
+    struct value *inputs[] = {h.q, h.k, h.v, h.mask, h.past_k, h.past_v, seen};
+
+    lower_many(l, "Attention", inputs, 7, outputs, lower_wants(l, 3) ? 4 : h.past_k ? 3 : 1);
+    lower_int(l, "q_num_heads", node_int(l->node, "num_heads", 0));
+    if (scale != 0.0f)
+        lower_float(l, "scale", scale);
+    if (lower_wants(l, 3))
+        lower_int(l, "qk_matmul_output_mode", MASKED);
+    lower_done(l, 0, outputs[0]);
+    for (uint32_t i = 0; i < 2; i++)
+        lower_done(l, 1 + i,
+                   presents[i] ? presents[i]
+                   : h.past_k  ? outputs[1 + i]
+                   : i == 0    ? h.k
+                               : h.v);
+    if (lower_wants(l, 3))
+        tell_scores(l, outputs[3], seen);
+}
+
 const struct lower_rule lower_attentions[] = {
     {{"com.microsoft.Attention", "MatMul, Add, Split, Attention"},
      2,
@@ -409,6 +565,12 @@ const struct lower_rule lower_attentions[] = {
      "do_rotary mask_filter_value num_heads past_present_share_buffer qkv_hidden_sizes scale "
      "unidirectional",
      lower_attention},
+    {{"com.microsoft.DecoderMaskedMultiHeadAttention", "Add, TensorScatter, Attention"},
+     1,
+     11,
+     4,
+     "mask_filter_value num_heads output_qk past_present_share_buffer scale",
+     lower_step},
     {{"com.microsoft.MultiHeadAttention", "Add, Attention"},
      1,
      10,

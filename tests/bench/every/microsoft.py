@@ -60,6 +60,10 @@ def attention(m, kind):
     now, past = [m.of(kind, 1, 1, n) for n in (768, 256, 256)], [m.of(kind, 1, 4, 511, 64) for _ in range(2)]
     yield one("12 heads of 4, 1 of 512, rotary", "GroupQueryAttention", [*now, *past, np.array([511], np.int32), Const(np.array(512, np.int32)), *tables],
               group | {"do_rotary": 1}, 3)
+    step, room = [m.of(kind, 1, 1, 768) for _ in range(3)], [m.of(kind, 1, 12, 512, 64) for _ in range(2)]
+    yield one("12 heads, 1 of 512", "DecoderMaskedMultiHeadAttention", [*step, None, None, *room, np.array([511], np.int32)],
+              {"num_heads": 12, "past_present_share_buffer": 1}, 3)
+    yield one("12 heads, 1 over 512", "DecoderMaskedMultiHeadAttention", [step[0], *room], {"num_heads": 12})
     yield one("12 heads, 128x64", "RotaryEmbedding", [m.of(kind, 1, 12, 128, 64), np.arange(128, dtype=np.int64)[None], *tables])
     yield one("128x768", "RotaryEmbedding", [x, np.arange(128, dtype=np.int64)[None], *tables], {"num_heads": 12, "rotary_embedding_dim": 64})
 
