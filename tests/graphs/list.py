@@ -27,6 +27,7 @@ WITHOUT = {
         "AveragePool", "Conv", "GlobalAveragePool", "GlobalMaxPool", "MaxPool", "ReorderInput", "ReorderOutput", "Upsample")},
     "Constant": "every maker of a constant may make one",
     "StringNormalizer": "what of texts the references agree about is in cases", "com.microsoft.Tokenizer": "lowered.py has cases of texts",
+    "com.microsoft.SparseAttention": "ONNX Runtime wants its past to lie where it is written to",
     "optrace.BlockMatMul": "it is what a MatMulNBits becomes",
     "optrace.PairwiseCoupling": "it is what an SVMClassifier becomes",
 }

@@ -48,3 +48,34 @@ def steps():
     g.add(op, [q, *keys, seen, *[""] * 6, row], num_heads=2)
     g.add(op, [q, *keys], (1, 0, 0, 1), num_heads=2, output_qk=1)
     return g
+
+
+def rows_and_columns(dense):
+    """Blocks of a mask as lists of the columns of each row, filled up with -1."""
+    rows = np.cumsum(np.pad(dense.sum(2), ((0, 0), (1, 0))), 1)
+    columns = [np.nonzero(layout)[1] for layout in dense]
+    most = max(map(len, columns))
+    return rows.astype(np.int32), np.array([np.pad(c, (0, most - len(c)), constant_values=-1) for c in columns], np.int32)
+
+
+def sparse():
+    """Blocks of keys that heads see. ONNX Runtime wants a past to be what it becomes."""
+    g = Group()
+    rows, columns = rows_and_columns(np.array([[[1, 0, 0], [1, 1, 0], [0, 1, 1]], [[1, 0, 0], [0, 1, 0], [1, 0, 1]]]))
+    tables = [g.constant(g.real(48, 8)) for _ in range(2)]
+
+    def add(steps, before, batch=1, packed=False, turned=False, known=True, **attributes):
+        parts = [g.real(batch, steps, n * 16) for n in (4, 2, 2)]
+        inputs = [g.feed(np.concatenate(parts, 2)), "", ""] if packed else [g.feed(part) for part in parts]
+        past = [g.feed(g.real(batch, 2, 48, 16)) for _ in range(2)]
+        layout = [g.constant(n, np.int32) if known else g.feed(n) for n in (rows, columns)]
+        inputs += [*past, *layout, g.feed(np.array([steps + before], np.int32)), g.feed(np.full(batch, steps + before, np.int32))]
+        names = g.add("SparseAttention", inputs + (tables if turned else []), (1, 1, 1), num_heads=4, kv_num_heads=2, sparse_block_size=16,
+                      do_rotary=int(turned), **attributes)
+        g.shared.update(zip(names[1:], past))
+
+    add(40, 0)
+    add(20, 0, batch=2, turned=True, scale=0.3)
+    add(1, 40, batch=2, turned=True, rotary_interleaved=1)
+    add(3, 30, packed=True, known=False)
+    return g

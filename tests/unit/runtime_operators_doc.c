@@ -80,7 +80,7 @@ static const char lowered[] =
     "sequences and optionals are replaced by standard operators as a model is read, whatever its operator set\n"
     "([decision 48](decisions/0048-operators-become-others.md)). What of them is not supported is\n"
     "refused by name: positions without a known number of dimensions and a\n"
-    "past that shares its buffer (but those of GroupQueryAttention and\n"
+    "past that shares its buffer (but those of GroupQueryAttention, SparseAttention and\n"
     "DecoderMaskedMultiHeadAttention).\n"
     "\n"
     "| Operator | Becomes |\n"

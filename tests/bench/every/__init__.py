@@ -27,6 +27,7 @@ WITHOUT = {
         "com.microsoft.MatMulInteger16 com.microsoft.QuantizeLinear com.microsoft.Range com.microsoft.UnfoldTensor",
     "rare, and without a case yet": "com.microsoft.CropAndResize com.microsoft.LinearAttentionGate com.microsoft.MRotaryEmbedding com.microsoft.MoE com.microsoft.NGramRepeatBlock "
         "com.microsoft.QEmbedLayerNormalization com.microsoft.QMoE",
+    "bound to its past in ONNX Runtime": "com.microsoft.SparseAttention",
     "of no model": "optrace.BlockMatMul optrace.PairwiseCoupling",
 }
 
