@@ -776,6 +776,7 @@ static const struct row {
     {"com.microsoft.CDist", distances},
     {"com.microsoft.FusedMatMul", fused_matmul},
     {"com.microsoft.Inverse", inverse},
+    {"com.microsoft.MurmurHash3", nothing},
     {"com.microsoft.Tokenizer", nothing},
     {"optrace.BlockMatMul", fused_matmul},
     {"optrace.PairwiseCoupling",

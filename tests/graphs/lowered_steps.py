@@ -79,3 +79,16 @@ def sparse():
     add(1, 40, batch=2, turned=True, rotary_interleaved=1)
     add(3, 30, packed=True, known=False)
     return g
+
+
+def hashed():
+    """MurmurHash3 of each type."""
+    g = Group()
+    texts = np.array([["", "a", "ab", "abc"], ["abcd", "abcde", "h\xe4\xdf", "\u4e2d\U0001f600"]], object)
+    for array in (texts, g.real(2, 3), g.real(3).astype(np.float64), np.array([0, 1, -5], np.int32), np.array([1 << 40, -1]),
+                  np.array(7, np.uint32), np.array([[3], [1 << 63]], np.uint64)):
+        x = g.feed(array)
+        g.add("MurmurHash3", [x], (12,))
+        g.add("MurmurHash3", [x], (6,), positive=0, seed=77)
+        g.add("MurmurHash3", [x], (12,), seed=-3)
+    return g

@@ -361,6 +361,13 @@ def make_crop(b):
         mode=b.rng.choice([None, "bilinear", "nearest"]), extrapolation_value=b.rng.choice([None, 1.5]))
 
 
+@contrib("MurmurHash3")
+def make_hash(b):
+    dtype = b.rng.choice([F32, F64, I32, I64, numpy.uint32, numpy.uint64])
+    # Of numbers that are given, as those of computed ones hang on their last bits.
+    add(b, "MurmurHash3", [b.leaf(b.random_array(dtype, b.dims()))], positive=b.rng.choice([None, 0, 1]), seed=b.rng.choice([None, 0, 77, -3]))
+
+
 # --- What the first operator sets tried out ---
 
 

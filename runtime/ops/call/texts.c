@@ -7,6 +7,7 @@
 
 #include "runtime/graph/texts.h"
 #include "runtime/ops/call/call.h"
+#include "runtime/ops/hash.h"
 #include "runtime/ops/regex.h"
 #include "runtime/ops/tokens.h"
 #include "runtime/ops/words.h"
@@ -16,6 +17,7 @@ struct texts_params {
     enum dtype from, to; /* of a cast */
     int64_t count;       /* elements of input 0 */
     int64_t parts;       /* that there is room for, of each or of all */
+    uint32_t seed;
     struct word_splitter splitter;
     struct word_normaliser normaliser;
     struct kernel_broadcast shape;
@@ -310,6 +312,38 @@ int call_bind_match(const struct call_request *request, struct call *call)
         call->workspace_bytes = regex_room(regex);
     }
     free(regex);
+    return rc;
+}
+
+/* com.microsoft.MurmurHash3: of texts, or of what numbers are made of */
+
+static int run_hash(const struct call *call)
+{
+    const struct texts_params *p = call->params;
+    const size_t bytes = dtype_bytes(p->from);
+    const char *x = call->inputs[0];
+    uint32_t *y = call->outputs[0];
+
+    for (int64_t i = 0; i < p->count; i++) {
+        const char *element = x + (size_t)i * bytes;
+        size_t length = bytes;
+
+        if (p->from == DTYPE_STRING)
+            element = texts_get(((const int64_t *)call->inputs[0])[i], &length);
+        y[i] = hash_murmur3(element, length, p->seed);
+    }
+    return 0;
+}
+
+int call_bind_hash(const struct call_request *request, struct call *call)
+{
+    struct texts_params *p = NULL;
+    int rc = make_params(request, call, 0, run_hash, &p);
+
+    if (rc == 0) {
+        p->from = request->inputs[0].dtype;
+        p->seed = (uint32_t)node_int(request->node, "seed", 0);
+    }
     return rc;
 }
 

@@ -36,6 +36,20 @@ int shape_match(struct infer *infer)
     return rc < 0 ? rc : infer_output(infer, 0, DTYPE_BOOL, infer_shape(infer, 0));
 }
 
+/* Of the bytes of each element. */
+int shape_hash(struct infer *infer)
+{
+    enum dtype dtype = infer_dtype(infer, 0);
+    bool is_known = dtype == DTYPE_STRING || dtype == DTYPE_F32 || dtype == DTYPE_F64 ||
+                    dtype == DTYPE_I32 || dtype == DTYPE_I64 || dtype == DTYPE_U32 ||
+                    dtype == DTYPE_U64;
+
+    if (!is_known)
+        return infer_unsupported(infer, "its input is %s", dtype_name(dtype));
+    return infer_output(infer, 0, node_int(infer->node, "positive", 1) != 0 ? DTYPE_U32 : DTYPE_I32,
+                        infer_shape(infer, 0));
+}
+
 int shape_split_text(struct infer *infer)
 {
     const struct attribute *delimiter = node_attribute(infer->node, "delimiter");

@@ -79,6 +79,10 @@ def worded(m, kind):
     yield one("1000", "Unique", [m.of(kind, 1000)], outputs=3, types=[KINDS[kind], np.int64, np.int64])
 
 
+def hashes(m, kind):
+    yield One("256x1024", "MurmurHash3", [m.of(kind, 256, 1024)], {}, 1, domain="com.microsoft", types=[np.uint32])
+
+
 def gates(m, kind):
     """What the builder of language models writes beside attention."""
     one = made(kind)
@@ -94,4 +98,4 @@ def gates(m, kind):
 
 
 def cases():
-    return of_kinds(layers, "f32", "f16") + of_kinds(attention, "f32", "f16") + of_kinds(gates, "f32", "f16") + of_kinds(worded, "f32", "f64", "i32", "i64", "f16")
+    return of_kinds(layers, "f32", "f16") + of_kinds(attention, "f32", "f16") + of_kinds(gates, "f32", "f16") + of_kinds(hashes, "f32", "f64", "i32", "i64") + of_kinds(worded, "f32", "f64", "i32", "i64", "f16")
