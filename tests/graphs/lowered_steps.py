@@ -92,3 +92,15 @@ def hashed():
         g.add("MurmurHash3", [x], (6,), positive=0, seed=77)
         g.add("MurmurHash3", [x], (12,), seed=-3)
     return g
+
+
+def lettered():
+    """Words of letters, with gaps, shorter than the window."""
+    g = Group()
+    table, filters, bias = g.constant(g.real(9, 3)), g.constant(g.real(4, 1, 2, 3)), g.constant(g.real(4))
+    words = g.feed(np.array([[1, 2, 3, 4, 5], [3, 0, 0, 0, 0], [1, 2, 0, 0, 0], [1, 0, 3, 0, 5], [8, 2, 0, 3, 4]], np.int32))
+    g.add("WordConvEmbedding", [words, filters, bias, table])
+    g.add("WordConvEmbedding", [words, filters, bias, table], embedding_size=4, conv_window_size=2, char_embedding_size=3)
+    g.add("WordConvEmbedding", [words, g.feed(g.real(2, 1, 5, 3)), g.feed(g.real(2)), g.feed(g.real(9, 3))])
+    g.add("WordConvEmbedding", [g.feed(np.zeros((0, 5), np.int32)), filters, bias, table])
+    return g

@@ -368,6 +368,17 @@ def make_hash(b):
     add(b, "MurmurHash3", [b.leaf(b.random_array(dtype, b.dims()))], positive=b.rng.choice([None, 0, 1]), seed=b.rng.choice([None, 0, 77, -3]))
 
 
+@contrib("WordConvEmbedding")
+def make_word_embedding(b):
+    words, length, letters, size = b.rng.randint(1, 6), b.rng.randint(1, 8), b.rng.randint(2, 9), b.rng.randint(1, 5)
+    window = b.rng.randint(1, length)
+    ids = b.random_array(I32, [words, length], 0, letters)
+    ids[:, 0] = numpy.maximum(ids[:, 0], 1)  # words without letters are left as they are
+    filters = b.rng.randint(1, 9)
+    add(b, "WordConvEmbedding", [b.leaf(ids), b.fresh(F32, [filters, 1, window, size]), vector(b, filters), b.fresh(F32, [letters, size])],
+        conv_window_size=b.rng.choice([None, window]))
+
+
 # --- What the first operator sets tried out ---
 
 

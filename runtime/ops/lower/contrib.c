@@ -348,6 +348,78 @@ static void lower_repeats(struct lower *l)
     lower_done(l, 0, lower_op(l, "Where", inputs, 3));
 }
 
+/* --- Words of characters --- */
+
+/* What the attributes say of the filters and of the table of characters, where those are known. */
+static void check_words(struct lower *l)
+{
+    static const struct {
+        const char *name;
+        int input, rank, axis;
+    } sizes[] = {{"embedding_size", 1, 4, 0},
+                 {"conv_window_size", 1, 4, 2},
+                 {"char_embedding_size", 3, 2, 1}};
+    int rank = lower_rank(lower_input(l, 0));
+
+    if (rank >= 0 && rank != 2)
+        lower_refuse(l, "its words have %d dimensions instead of 2", rank);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        const struct value *x = lower_input(l, (uint32_t)sizes[i].input);
+        int64_t size = node_int(l->node, sizes[i].name, -1);
+
+        if (x && x->shape.rank >= 0 && x->shape.rank != sizes[i].rank)
+            lower_refuse(l, "input %d has %d dimensions instead of %d", sizes[i].input,
+                         x->shape.rank, sizes[i].rank);
+        else if (size >= 0 && x && x->shape.rank >= 0 && x->shape.dims[sizes[i].axis] >= 0 &&
+                 x->shape.dims[sizes[i].axis] != size)
+            lower_refuse(l, "attribute %s does not fit input %d", sizes[i].name, sizes[i].input);
+    }
+}
+
+/* Which windows of [words, filters, windows] are behind the characters of each word, those above 0. */
+static struct value *windows_behind(struct lower *l, struct value *is_letter, struct value *scores)
+{
+    static const int64_t zero = 0, one = 1;
+    struct value *count = lower_sum(l, lower_cast(l, is_letter, DTYPE_I64), 1, true), *inputs[3];
+
+    count = lower_two(l, "Sub", count, dim_of(l, lower_input(l, 1), 2));
+    count = lower_two(l, "Max", count, lower_list(l, &zero, 1));
+    inputs[0] = scalar_of(l, lower_list(l, &zero, 1));
+    inputs[1] = scalar_of(l, dim_of(l, scores, 2));
+    inputs[2] = scalar_of(l, lower_list(l, &one, 1));
+    count = lower_two(l, "Greater", lower_op(l, "Range", inputs, 3), count);
+    return lower_unsqueeze(l, count, &one, 1);
+}
+
+/* The largest of a convolution over the characters of each word, or over as many as its window has. A word that begins
+ * with none is zeros. */
+static void lower_words(struct lower *l)
+{
+    static const int64_t one = 1, last = 2;
+    bool is_input = graph_opset(l->graph, "") >= 18;
+    struct value *ids = lower_input(l, 0), *inputs[3], *is_letter, *y;
+
+    check_words(l);
+    inputs[0] = lower_unsqueeze(l, lower_two(l, "Gather", lower_input(l, 3), ids), &one, 1);
+    inputs[1] = lower_input(l, 1);
+    inputs[2] = lower_input(l, 2);
+    y = lower_squeeze(l, lower_op(l, "Conv", inputs, 3), 3);
+    is_letter = lower_two(l, "Greater", ids, lower_cast(l, lower_number(l, 0.0f), DTYPE_I32));
+    inputs[0] = windows_behind(l, is_letter, y);
+    inputs[1] = lower_number(l, -INFINITY);
+    inputs[2] = y;
+    inputs[0] = lower_op(l, "Where", inputs, 3);
+    inputs[1] = is_input ? lower_list(l, &last, 1) : NULL;
+    y = lower_op(l, "ReduceMax", inputs, 2);
+    if (!is_input)
+        lower_ints(l, "axes", &last, 1);
+    lower_int(l, "keepdims", 0);
+    inputs[0] = slice_last(l, is_letter, 0, 1);
+    inputs[1] = lower_one(l, "Tanh", y);
+    inputs[2] = lower_number(l, 0.0f);
+    lower_done(l, 0, lower_op(l, "Where", inputs, 3));
+}
+
 /* --- What the first operator sets tried out --- */
 
 /* alpha * x + beta */
@@ -469,5 +541,7 @@ const struct lower_rule lower_contrib[] = {
     {MICROSOFT("Trilu", "Trilu"), 1, 2, 1, "upper", lower_trilu},
     {MICROSOFT("UnfoldTensor", "Gather, Transpose"), 1, 1, 1, "dim size step", lower_unfold},
     {MICROSOFT("Unique", "Unique"), 1, 1, 3, "", lower_unique},
+    {MICROSOFT("WordConvEmbedding", "Gather, Conv, Where, ReduceMax, Tanh"), 4, 4, 1,
+     "char_embedding_size conv_window_size embedding_size", lower_words},
     {{NULL, NULL}, 0, 0, 0, NULL, NULL},
 };

@@ -79,6 +79,13 @@ def worded(m, kind):
     yield one("1000", "Unique", [m.of(kind, 1000)], outputs=3, types=[KINDS[kind], np.int64, np.int64])
 
 
+def letters(m, kind):
+    """Words of up to 16 letters; hashes."""
+    one = made(kind)
+    words = m.whole(64, 200, 16, dtype=np.int32) + np.int32(1)
+    yield one("200 words of 16, 64 filters of 3", "WordConvEmbedding", [words, Const(m.of(kind, 64, 1, 3, 16)), Const(m.of(kind, 64)), Const(m.of(kind, 65, 16))])
+
+
 def hashes(m, kind):
     yield One("256x1024", "MurmurHash3", [m.of(kind, 256, 1024)], {}, 1, domain="com.microsoft", types=[np.uint32])
 
@@ -98,4 +105,4 @@ def gates(m, kind):
 
 
 def cases():
-    return of_kinds(layers, "f32", "f16") + of_kinds(attention, "f32", "f16") + of_kinds(gates, "f32", "f16") + of_kinds(hashes, "f32", "f64", "i32", "i64") + of_kinds(worded, "f32", "f64", "i32", "i64", "f16")
+    return of_kinds(layers, "f32", "f16") + of_kinds(attention, "f32", "f16") + of_kinds(gates, "f32", "f16") + of_kinds(letters, "f32") + of_kinds(hashes, "f32", "f64", "i32", "i64") + of_kinds(worded, "f32", "f64", "i32", "i64", "f16")
