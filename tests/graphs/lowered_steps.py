@@ -3,7 +3,7 @@
 masks that hide all, hashes, words of letters, for lowered.py."""
 import numpy as np
 
-from lowered_group import Group
+from lowered_group import LEARNING, Group
 
 
 def hidden():
@@ -103,4 +103,39 @@ def lettered():
     g.add("WordConvEmbedding", [words, filters, bias, table], embedding_size=4, conv_window_size=2, char_embedding_size=3)
     g.add("WordConvEmbedding", [words, g.feed(g.real(2, 1, 5, 3)), g.feed(g.real(2)), g.feed(g.real(9, 3))])
     g.add("WordConvEmbedding", [g.feed(np.zeros((0, 5), np.int32)), filters, bias, table])
+    return g
+
+
+def elsewhere(opset=17):
+    """What the operator set says of an operator is said by an attribute, or by none: softmax, means beyond padding."""
+    g = Group(opset=opset)
+    x, unit = [g.feed(g.quanta(2, 3, 4)), g.constant(0.05), g.constant(100, np.uint8)], [g.constant(1 / 256), g.constant(0, np.uint8)]
+    for version in (11, 13):
+        for axis in (0, 1, -1):
+            g.add("QLinearSoftmax", [*x, *unit], (2,), axis=axis, opset=version)
+        g.add("QLinearSoftmax", [*x, *unit], (2,), opset=version)
+    image = [g.feed(g.quanta(1, 2, 6, 7)), g.constant(0.02), g.constant(120, np.uint8)]
+    result = [g.constant(0.0213), g.constant(90, np.uint8)]
+    both = {"ceil_mode": 1, "count_include_pad": 1}
+    g.add("QLinearAveragePool", [*image, *result], (2,), kernel_shape=[3, 2], strides=[2, 2], **both)
+    g.add("QLinearAveragePool", [*image, *result], (2,), kernel_shape=[3, 2], strides=[2, 3], pads=[1, 1, 0, 1], **both)
+    g.add("QLinearAveragePool", [*image, *result], (2,), kernel_shape=[2, 3], strides=[2, 3], pads=[0, 0, 1, 2], **both)
+    turned = [g.feed(g.quanta(1, 6, 7, 2)), *image[1:]]
+    g.add("QLinearAveragePool", [*turned, *result], (2,), kernel_shape=[3, 2], strides=[2, 2], channels_last=1, **both)
+    return g
+
+
+def elsewhere_old():
+    return elsewhere(11)
+
+
+def two():
+    """Scores of two classes as each transform has them."""
+    g = Group(learning=1)
+    x = g.feed(g.real(5, 3))
+    numbers = {"coefficients": [0.5, -0.3, 0.2, -0.9], "kernel_params": [0.4, 0.0, 0.0], "kernel_type": "RBF", "rho": [0.1],
+               "support_vectors": g.real(12).tolist(), "vectors_per_class": [2, 2], "classlabels_ints": [3, 8]}
+    for transform in ("NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO"):
+        for chances in ({}, {"prob_a": [-0.7], "prob_b": [0.2]}):
+            g.add("SVMClassifier", [x], (7, 1), LEARNING, post_transform=transform, **numbers, **chances)
     return g

@@ -151,7 +151,7 @@ def make_svm(b):
                   "vectors_per_class": each, "rho": reals(b, pairs)}
     if b.rng.random() < 0.4:
         attributes.update(prob_a=reals(b, pairs, -2, -0.5), prob_b=reals(b, pairs, -0.5, 0.5))
-    add(b, "SVMClassifier", [x], 2, post_transform=b.rng.choice([None, "NONE", "LOGISTIC"] + ["SOFTMAX"] * (classes > 2)) if "prob_a" not in attributes else None,
+    add(b, "SVMClassifier", [x], 2, post_transform=b.rng.choice([None, "NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO"]),
         **attributes, **{f"classlabels_{kind}": labels})
 
 

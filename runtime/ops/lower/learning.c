@@ -186,30 +186,38 @@ static struct value *votes_of(struct lower *l, const struct duel *d, struct valu
     return lower_op(l, "Gemm", inputs, 3);
 }
 
-static struct value *duel_scores(struct lower *l, const struct duel *d, struct value *y)
+/* Of the one score of two classes ONNX Runtime makes both, and of them no SOFTMAX. */
+static struct value *both_scores(struct lower *l, struct value *y)
 {
     const char *transform = node_string(l->node, "post_transform", "NONE");
-    struct value *both[] = {NULL, y}, *inputs[3];
+    bool is_logistic = strcmp(transform, "LOGISTIC") == 0;
+    struct value *both[] = {NULL, y};
 
+    if (is_logistic || strcmp(transform, "NONE") == 0)
+        both[0] = lower_one(l, "Neg", y);
+    else if (strcmp(transform, "SOFTMAX") == 0 || strcmp(transform, "SOFTMAX_ZERO") == 0)
+        both[0] = lower_two(l, "Sub", lower_number(l, 1.0f), y);
+    else
+        lower_refuse(l, "attribute post_transform is '%.40s', and it has one score of two classes",
+                     transform);
+    y = lower_op(l, "Concat", both, 2);
+    lower_int(l, "axis", 1);
+    return is_logistic ? lower_one(l, "Sigmoid", y) : y;
+}
+
+static struct value *duel_scores(struct lower *l, const struct duel *d, struct value *y)
+{
+    struct value *inputs[3];
+
+    if (!d->has_probabilities && d->classes == 2)
+        return both_scores(l, y);
     if (d->has_probabilities) {
         inputs[0] = y;
         inputs[1] = rows_of(l, "prob_a", 1);
         inputs[2] = rows_of(l, "prob_b", 1);
         y = lower_op(l, "optrace.PairwiseCoupling", inputs, 3);
-    } else if (d->classes == 2) {
-        both[0] = lower_one(l, "Neg", y);
-        y = lower_op(l, "Concat", both, 2);
-        lower_int(l, "axis", 1);
     }
-    if (strcmp(transform, "NONE") == 0)
-        return y;
-    if (strcmp(transform, "LOGISTIC") == 0)
-        return lower_one(l, "Sigmoid", y);
-    if (strcmp(transform, "SOFTMAX") != 0 || d->classes == 2)
-        lower_refuse(l, "attribute post_transform is '%.40s'", transform);
-    y = lower_one(l, "Softmax", y);
-    lower_int(l, "axis", 1);
-    return y;
+    return lower_post_transform(l, y);
 }
 
 static void lower_duels(struct lower *l)

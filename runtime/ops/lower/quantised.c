@@ -84,6 +84,69 @@ static void lower_mean_last(struct lower *l, int rank)
     to_quanta(l, y, 3, 0);
 }
 
+/* Kernel, pads and strides of a pool's spatial axes. */
+struct pool {
+    size_t axes;
+    int64_t kernel[SHAPE_MAX_RANK], strides[SHAPE_MAX_RANK], pads[2 * SHAPE_MAX_RANK];
+};
+
+/* A list of so many numbers, none below `least`, which they are where there is no list. */
+static bool read_sizes(const struct lower *l, const char *name, size_t count, int64_t least,
+                       int64_t *to)
+{
+    size_t given;
+    const int64_t *list = node_ints(l->node, name, &given);
+
+    given = list ? given : count;
+    for (size_t i = 0; i < count && given == count; i++) {
+        to[i] = list ? list[i] : least;
+        if (to[i] < least || to[i] > INT32_MAX)
+            return false;
+    }
+    return given == count;
+}
+
+/* Windows that reach behind the pads count what lies there as if it was padding, too. */
+static struct value *average_all(struct lower *l, struct value *x)
+{
+    struct pool p = {0};
+    int64_t around[2 * SHAPE_MAX_RANK] = {0}, axes[SHAPE_MAX_RANK], front[SHAPE_MAX_RANK];
+    struct value *inputs[4], *ends;
+
+    if (!node_ints(l->node, "kernel_shape", &p.axes) || p.axes < 1 || p.axes > SHAPE_MAX_RANK - 2 ||
+        !read_sizes(l, "kernel_shape", p.axes, 1, p.kernel) ||
+        !read_sizes(l, "strides", p.axes, 1, p.strides) ||
+        !read_sizes(l, "pads", 2 * p.axes, 0, p.pads)) {
+        lower_refuse(l, "its kernel, pads and strides do not fit together");
+        return NULL;
+    }
+    for (size_t i = 0; i < p.axes; i++) {
+        around[2 + i] = p.pads[i];
+        around[4 + p.axes + i] = p.pads[p.axes + i] + p.strides[i] - 1;
+        axes[i] = 2 + (int64_t)i;
+        front[i] = p.pads[i] + p.strides[i] - 1;
+    }
+    ends = lower_two(l, "Gather", lower_one(l, "Shape", x), lower_list(l, axes, p.axes));
+    ends = lower_two(l, "Add", ends, lower_list(l, front, p.axes));
+    x = lower_two(l, "Pad", x, lower_list(l, around, 2 * (p.axes + 2)));
+    x = lower_one(l, "AveragePool", x);
+    lower_copy(l, "kernel_shape strides");
+    /* No window begins behind the input and the pads in front of it. */
+    memset(around, 0, sizeof(around));
+    inputs[0] = x;
+    inputs[1] = lower_list(l, around, p.axes);
+    inputs[2] = lower_two(l, "Div", ends, lower_list(l, p.strides, p.axes));
+    inputs[3] = lower_list(l, axes, p.axes);
+    return lower_op(l, "Slice", inputs, 4);
+}
+
+static bool counts_all(const struct lower *l)
+{
+    return node_int(l->node, "ceil_mode", 0) != 0 &&
+           node_int(l->node, "count_include_pad", 0) != 0 &&
+           strcmp(node_string(l->node, "auto_pad", "NOTSET"), "NOTSET") == 0;
+}
+
 static void lower_unary(struct lower *l)
 {
     const char *op = l->node->op_type + strlen("QLinear");
@@ -99,14 +162,68 @@ static void lower_unary(struct lower *l)
     }
     if (is_last)
         x = lower_channels_second(l, x, rank);
-    y = lower_one(l, op, numbers_of(l, x, 1));
+    x = numbers_of(l, x, 1);
+    if (strcmp(op, "AveragePool") == 0 && counts_all(l)) {
+        to_quanta(l, average_all(l, x), 3, rank);
+        return;
+    }
+    y = lower_one(l, op, x);
     if (strcmp(op, "LeakyRelu") == 0)
         lower_float(l, "alpha", node_float(l->node, "alpha", 0.01f));
-    if (strcmp(op, "Softmax") == 0 &&
-        (node_int(l->node, "opset", 13) < 13) != (graph_opset(l->graph, "") < 13))
-        lower_refuse(l, "attribute opset means another Softmax than the model's");
-    lower_copy(l, "auto_pad axis ceil_mode count_include_pad kernel_shape pads strides");
+    lower_copy(l, "auto_pad ceil_mode count_include_pad kernel_shape pads strides");
     to_quanta(l, y, 3, rank);
+}
+
+/* x with the axis as the last, and what is last in its place. */
+static struct value *swap_last(struct lower *l, struct value *x, int64_t axis, int rank)
+{
+    int64_t perm[SHAPE_MAX_RANK];
+
+    for (int i = 0; i < rank; i++)
+        perm[i] = i;
+    perm[axis] = rank - 1;
+    perm[rank - 1] = axis;
+    x = lower_one(l, "Transpose", x);
+    lower_ints(l, "perm", perm, (size_t)rank);
+    return x;
+}
+
+/* Softmax of all axes from `axis` on at once, as it was before operator set 13, in a newer one. */
+static struct value *softmax_of_rest(struct lower *l, struct value *x, int64_t axis)
+{
+    struct value *shape = lower_one(l, "Shape", x);
+
+    x = lower_one(l, "Flatten", x);
+    lower_int(l, "axis", axis);
+    x = lower_one(l, "Softmax", x);
+    lower_int(l, "axis", 1);
+    x = lower_two(l, "Reshape", x, shape);
+    lower_int(l, "allowzero", 1);
+    return x;
+}
+
+/* The attribute says of which operator set's Softmax it is. */
+static void lower_softmax(struct lower *l)
+{
+    bool flattens = node_int(l->node, "opset", 13) < 13, is_old = graph_opset(l->graph, "") < 13;
+    int64_t axis = node_int(l->node, "axis", -1);
+    struct value *y = numbers(l, 0);
+    int rank = flattens == is_old || flattens ? 0 : lower_rank(lower_input(l, 0));
+
+    if (flattens && !is_old) {
+        to_quanta(l, softmax_of_rest(l, y, axis), 3, 0);
+        return;
+    }
+    axis += axis < 0 ? rank : 0;
+    if (rank < 0 || (rank > 0 && (axis < 0 || axis >= rank)))
+        lower_refuse(l, "its axis is none that is known of its input");
+    if (l->rc < 0)
+        return;
+    if (rank > 0)
+        y = swap_last(l, y, axis, rank);
+    y = lower_one(l, "Softmax", y);
+    lower_int(l, "axis", rank > 0 ? rank - 1 : axis);
+    to_quanta(l, rank > 0 ? swap_last(l, y, axis, rank) : y, 3, 0);
 }
 
 static void lower_concat(struct lower *l)
@@ -315,7 +432,7 @@ const struct lower_rule lower_quantised[] = {
     {{"com.microsoft.QLinearLeakyRelu", AROUND("LeakyRelu")}, 4, 5, 1, "alpha", lower_unary},
     {{"com.microsoft.QLinearMul", AROUND("Mul")}, 7, 8, 1, "", lower_binary},
     {{"com.microsoft.QLinearSigmoid", AROUND("Sigmoid")}, 4, 5, 1, "", lower_unary},
-    {{"com.microsoft.QLinearSoftmax", AROUND("Softmax")}, 5, 5, 1, "axis opset", lower_unary},
+    {{"com.microsoft.QLinearSoftmax", AROUND("Softmax")}, 5, 5, 1, "axis opset", lower_softmax},
     {{"com.microsoft.QLinearWhere", AROUND("Where")}, 9, 9, 1, "", lower_where},
     {{"com.microsoft.QuantizeLinear", "QuantizeLinear"}, 2, 3, 1, "axis block_size", lower_quanta},
     {{NULL, NULL}, 0, 0, 0, NULL, NULL},

@@ -34,6 +34,9 @@ def around(m, kind):
     yield quick("64, 56x56", "QLinearGlobalAveragePool", [image, *x, *z], kind, {"channels_last": 0})
     yield quick("56x56, 64", "QLinearGlobalAveragePool", [quanta(m, kind, 1, 56, 56, 64), *x, *z], kind, {"channels_last": 1})
     yield quick("64, 56x56, 2x2", "QLinearAveragePool", [image, *x, *z], kind, {"kernel_shape": [2, 2], "strides": [2, 2]})
+    yield quick("64, 57x57, 2x2, all counted", "QLinearAveragePool", [quanta(m, kind, 1, 64, 57, 57), *x, *z], kind,
+                {"kernel_shape": [2, 2], "strides": [2, 2], "ceil_mode": 1, "count_include_pad": 1})
+    yield quick("12x128x128, of operator set 11", "QLinearSoftmax", [quanta(m, kind, 12, 128, 128), *x, *unit], kind, {"axis": 2, "opset": 11})
     yield quick("12x128x128", "QLinearSoftmax", [quanta(m, kind, 12, 128, 128), *x, *unit], kind, {"axis": -1, "opset": 13})
     yield quick("1x64x56x56 of two, channels", "QLinearConcat", [*z, image, *x, other, *y], kind, {"axis": 1})
     yield quick("1x64x56x56", "QLinearWhere", [m.of("bool", 1, 64, 56, 56), image, *x, other, *y, *z], kind)

@@ -50,6 +50,9 @@ def models(m, kind):
                   support_vectors=numbers(50 * FEATURES), n_supports=50, rho=numbers(1))
         yield one(f"{name}, 3 classes of 20", "SVMClassifier", [given], both, kernel_type="RBF", kernel_params=[0.05, 0.0, 3.0],
                   classlabels_ints=[0, 1, 2], vectors_per_class=[20] * 3, support_vectors=numbers(60 * FEATURES), coefficients=numbers(120), rho=numbers(3))
+        yield one(f"{name}, 2 classes of 20, SOFTMAX", "SVMClassifier", [given], both, kernel_type="RBF", kernel_params=[0.05, 0.0, 3.0],
+                  classlabels_ints=[0, 1], vectors_per_class=[20] * 2, support_vectors=numbers(40 * FEATURES), coefficients=numbers(40), rho=numbers(1),
+                  post_transform="SOFTMAX")
         yield one(name, "Scaler", [given], real, offset=numbers(FEATURES), scale=numbers(FEATURES))
     for norm in ("MAX", "L1", "L2"):
         yield one(f"1000x20, {norm}", "Normalizer", [x], real, norm=norm)

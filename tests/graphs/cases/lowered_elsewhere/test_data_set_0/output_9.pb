@@ -1,0 +1,1 @@
+By9_0JfoiyüÅZäsvKghTpjwU

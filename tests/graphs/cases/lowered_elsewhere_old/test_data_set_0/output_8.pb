@@ -1,0 +1,1 @@
+By8_0Jv˜Y]~ªplYu`^l4djHHjPf_M9
