@@ -11,6 +11,7 @@
 
 enum {
     PANEL = 64,           /* columns that are summed side by side */
+    NARROW = 32,          /* of a panel that has no more of its own */
     ALIGN = 16,           /* floats that a part of the workspace begins at a multiple of */
     GRAIN = 1 << 14,      /* products of a step that are worth a second thread */
     ROWS = 4,             /* sequences that are as good as more */
@@ -108,9 +109,9 @@ struct strip {
 
 typedef void panel_fn(const struct strip *strip);
 
-/* By the number of rows. */
+/* By the number of rows: one, two, four. */
 struct panels {
-    panel_fn *one, *two, *four;
+    panel_fn *whole[3], *narrow[3];
 };
 
 #define ROWS_1(DO, i) DO(0, i)
@@ -124,13 +125,13 @@ struct panels {
 #define ADD(r, i)   sums[r][i] += h[(r)*strip->hidden] * b[i];
 #define STORE(r, i) *(vector *)(strip->y + (r)*strip->y_line + at + (i)*LANES) = sums[r][i];
 
-#define PANEL_ROWS(isa, rows, count)                                                               \
-    ISA_TARGET_##isa static void panel_##isa##_##rows(const struct strip *strip)                   \
+#define PANEL_ROWS(isa, rows, count, width)                                                        \
+    ISA_TARGET_##isa static void panel_##isa##_##rows##_##width(const struct strip *strip)         \
     {                                                                                              \
         enum { LANES = ISA_BYTES_##isa / 4 };                                                      \
         typedef float vector __attribute__((vector_size(4 * LANES), aligned(4), may_alias));       \
                                                                                                    \
-        for (int64_t at = 0; at < PANEL; at += (count)*LANES) {                                    \
+        for (int64_t at = 0; at < width; at += (count)*LANES) {                                    \
             const float *h = strip->h, *end = h + strip->hidden, *panel = strip->panel + at;       \
             vector sums[rows][count], b[count];                                                    \
                                                                                                    \
@@ -150,25 +151,30 @@ struct panels {
 #define STORE_2(i) ROWS_2(STORE, i)
 #define STORE_4(i) ROWS_4(STORE, i)
 
-/* How many registers a row takes where there are one, two or four. */
-#define PANELS(isa, one_row, two_rows, four_rows)                                                  \
-    PANEL_ROWS(isa, 1, one_row)                                                                    \
-    PANEL_ROWS(isa, 2, two_rows)                                                                   \
-    PANEL_ROWS(isa, 4, four_rows)                                                                  \
-    static const struct panels panels_##isa = {panel_##isa##_1, panel_##isa##_2, panel_##isa##_4};
+/* How many registers a row takes where there are one, two or four, and how many at most in a narrow panel. */
+#define PANELS(isa, one_row, two_rows, four_rows, one_narrow, two_narrow, four_narrow)             \
+    PANEL_ROWS(isa, 1, one_row, PANEL)                                                             \
+    PANEL_ROWS(isa, 2, two_rows, PANEL)                                                            \
+    PANEL_ROWS(isa, 4, four_rows, PANEL)                                                           \
+    PANEL_ROWS(isa, 1, one_narrow, NARROW)                                                         \
+    PANEL_ROWS(isa, 2, two_narrow, NARROW)                                                         \
+    PANEL_ROWS(isa, 4, four_narrow, NARROW)                                                        \
+    static const struct panels panels_##isa = {                                                    \
+        {panel_##isa##_1_PANEL, panel_##isa##_2_PANEL, panel_##isa##_4_PANEL},                     \
+        {panel_##isa##_1_NARROW, panel_##isa##_2_NARROW, panel_##isa##_4_NARROW}};
 
-PANELS(portable, 8, 4, 2)
+PANELS(portable, 8, 4, 2, 8, 4, 2)
 #if defined(__x86_64__)
-PANELS(avx2, 8, 4, 2)
-PANELS(avx512, 4, 4, 4)
+PANELS(avx2, 8, 4, 2, 4, 4, 2)
+PANELS(avx512, 4, 4, 4, 2, 2, 2)
 #endif
 
 /* A panel for the whole batch. */
-static void add_panel(struct strip *strip, int64_t batch, const struct panels *panels)
+static void add_panel(struct strip *strip, int64_t batch, panel_fn *const *by_rows)
 {
     for (int64_t rows; batch > 0; batch -= rows) {
         rows = batch >= 4 ? 4 : batch >= 2 ? 2 : 1;
-        (rows == 4 ? panels->four : rows == 2 ? panels->two : panels->one)(strip);
+        by_rows[rows == 4 ? 2 : rows - 1](strip);
         strip->y += rows * strip->y_line;
         strip->h += rows * strip->hidden;
     }
@@ -199,7 +205,7 @@ static void multiply_state(const struct cell *q, const float *h, int first, int 
                 memcpy(start, bias + g * hidden + at, (size_t)columns * sizeof(*start));
             add_panel(&(struct strip){q->room.sums + (span->row * gates + g) * wide + at,
                                       gates * wide, h + span->row * hidden, hidden, panel, start},
-                      span->row_end - span->row, panels);
+                      span->row_end - span->row, columns > NARROW ? panels->whole : panels->narrow);
         }
     }
 }
