@@ -136,6 +136,8 @@ POOL_ROW_SMALL(sum_f32, float, POOL_SUM, 0.0f)
 POOL_TAPS(max_f64, double, POOL_NEXT)
 POOL_ROW(max_u8, uint8_t, POOL_MAXIMUM, 0)
 POOL_ROW(max_i8, int8_t, POOL_MAXIMUM, INT8_MIN)
+POOL_PIXELS(max_u8, uint8_t, POOL_MAXIMUM, 0)
+POOL_PIXELS(max_i8, int8_t, POOL_MAXIMUM, INT8_MIN)
 POOL_ROW_SMALL(max_u8, uint8_t, POOL_MAXIMUM, 0)
 POOL_ROW_SMALL(max_i8, int8_t, POOL_MAXIMUM, INT8_MIN)
 
@@ -477,11 +479,34 @@ ISA_BODY void pool_flat_bytes(const struct pool_any *p, int64_t begin, int64_t e
     }
 }
 
+/* Rows of outputs [begin, end), counted over all planes, that are pixels of a row. */
+ISA_BODY void pool_pixel_bytes(const struct pool_any *p, int64_t begin, int64_t end)
+{
+    const struct kernel_window *w = p->window;
+
+    while (begin < end) {
+        int64_t first = begin % w->out[1], row = begin / w->out[1], od = row % w->out[0];
+        int64_t rows = band_of(w, begin, end, w->out[1]);
+        const uint8_t *x = p->x + row / w->out[0] * w->in[0] * w->in[1] * w->in[2];
+        uint8_t *y = p->y + (begin - first) * w->out[2];
+
+        if (p->is_signed)
+            max_i8_pixels((int8_t *)y, (const int8_t *)x, w, od, first, first + rows);
+        else
+            max_u8_pixels(y, x, w, od, first, first + rows);
+        begin += rows;
+    }
+}
+
 ISA_BODY void pool_bytes(const struct pool_any *p, int64_t begin, int64_t end)
 {
     const struct kernel_window *w = p->window;
     int64_t in = w->in[0] * w->in[1] * w->in[2], rows = w->out[0] * w->out[1];
 
+    if (pool_has_pixels(w)) {
+        pool_pixel_bytes(p, begin, end);
+        return;
+    }
     if (pool_is_small(w)) {
         pool_small_bytes(p, begin, end);
         return;

@@ -125,6 +125,59 @@ enum { POOL_WIDE = 2048 }; /* elements of a row that is gathered first */
             name##_taps(y, line, w);                                                               \
     }
 
+/* Pixels of many channels: a window reaches over none of these. */
+
+enum {
+    PIXEL_LEAST = 8,       /* channels */
+    PIXELS_MOST = 1 << 14, /* elements of a row of pixels */
+};
+
+static inline bool pool_has_pixels(const struct kernel_window *w)
+{
+    return w->kernel[2] == 1 && w->stride[2] == 1 && w->pad_begin[2] == 0 &&
+           w->out[2] == w->in[2] && w->in[2] >= PIXEL_LEAST && w->in[1] <= PIXELS_MOST / w->in[2];
+}
+
+/** name_pixels(): pixels [begin, end) of row od of y. Rows of the image go down first, whole, then pixels along what
+ *  came of them. After POOL_ROW(). */
+#define POOL_PIXELS(name, type, op, lowest)                                                        \
+    ISA_BODY void name##_pixel(type *restrict y, const type *restrict x, int64_t channels,         \
+                               int64_t step, int64_t count)                                        \
+    {                                                                                              \
+        if (count == 0)                                                                            \
+            for (int64_t c = 0; c < channels; c++)                                                 \
+                y[c] = lowest;                                                                     \
+        else if (count == 3)                                                                       \
+            for (int64_t c = 0; c < channels; c++)                                                 \
+                y[c] = op(op(x[c], x[c + step]), x[c + 2 * step]);                                 \
+        else                                                                                       \
+            memcpy(y, x, (size_t)channels * sizeof(*y));                                           \
+        for (int64_t k = 1; k < count && count != 3; k++)                                          \
+            name##_tap(y, x + k * step, 1, 0, channels);                                           \
+    }                                                                                              \
+                                                                                                   \
+    ISA_BODY void name##_pixels(type *restrict y, const type *restrict plane,                      \
+                                const struct kernel_window *w, int64_t od, int64_t begin,          \
+                                int64_t end)                                                       \
+    {                                                                                              \
+        struct pool_span deep = pool_inside(w, 0, od);                                             \
+        int64_t channels = w->in[2], count = w->in[1] * channels;                                  \
+        int64_t first = od * w->stride[0] - w->pad_begin[0] + deep.first * w->dilation[0];         \
+        type line[PIXELS_MOST];                                                                    \
+                                                                                                   \
+        if (deep.first < deep.end)                                                                 \
+            name##_pixel(line, plane + first * count, count, w->dilation[0] * count,               \
+                         deep.end - deep.first);                                                   \
+        for (int64_t o = begin; o < end; o++) {                                                    \
+            struct pool_span across = pool_inside(w, 1, o);                                        \
+            int64_t at = o * w->stride[1] - w->pad_begin[1] + across.first * w->dilation[1];       \
+            int64_t taps = deep.first < deep.end ? across.end - across.first : 0;                  \
+                                                                                                   \
+            name##_pixel(y + o * channels, line + (taps > 0 ? at * channels : 0), channels,        \
+                         w->dilation[1] * channels, taps);                                         \
+        }                                                                                          \
+    }
+
 /* Small windows, as most are: up to three rows of up to three pixels. */
 
 enum {

@@ -230,6 +230,8 @@ static void hostile_blocks_are_refused(void **state)
          "no constant blocks of"},
         {"input x f32 1,3,4,4\nnode com.microsoft.nchwc.Upsample x -> y\n", "attribute scales"},
         {"input x u8 1,3,4,4\nnode com.microsoft.NhwcMaxPool x -> y\n", "how many axes"},
+        {"input x u8 1,4,4,3\nnode com.microsoft.NhwcMaxPool x -> y kernel_shape=[2,2] pads=[1,1]\n",
+         "pads has 2 numbers, not 4"},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

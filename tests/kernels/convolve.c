@@ -382,6 +382,14 @@ static void step_by_one(struct kernel_window *w)
     }
 }
 
+/* The last axis is channels, over which no window reaches. */
+static void end_in_channels(struct test *test, struct kernel_window *w)
+{
+    w->kernel[2] = w->stride[2] = w->dilation[2] = 1;
+    w->pad_begin[2] = w->pad_end[2] = 0;
+    w->in[2] = w->out[2] = test_range(test, 5, 70);
+}
+
 /* Maxima and their places, of which many are equal and some are NaN, and norms, against the reference. */
 static void check_pool_places(struct test *test, const struct kernel_table *table)
 {
@@ -403,6 +411,8 @@ static void check_pool_places(struct test *test, const struct kernel_table *tabl
         random_window(test, &s.window);
     if (test_chance(test, 3))
         step_by_one(&s.window);
+    if (test_chance(test, 4))
+        end_in_channels(test, &s.window);
     count = (size_t)(s.batch * s.channels * volume(s.window.out));
     x_count = (size_t)(s.batch * s.channels * volume(s.window.in));
     numbers = test_input(test, x_count);

@@ -83,12 +83,54 @@ static void lower_qlinear_conv(struct lower *l)
     lower_done(l, 0, is_last ? lower_channels_last(l, y, rank) : y);
 }
 
+enum { PLANE = 2 }; /* axes of a window beside which channels may be one */
+
+/* Of a window that reaches over one more axis for one element: `parts` numbers for each of the others, and last. */
+static void copy_window(struct lower *l, const char *name, size_t axes, size_t parts, int64_t last)
+{
+    size_t count;
+    const int64_t *list = node_ints(l->node, name, &count);
+    int64_t longer[2 * (PLANE + 1)];
+
+    if (!list)
+        return;
+    if (count != axes * parts) {
+        lower_refuse(l, "attribute %s has %zu numbers, not %zu", name, count, axes * parts);
+        return;
+    }
+    for (size_t part = 0; part < parts; part++) {
+        memcpy(longer + part * (axes + 1), list + part * axes, axes * sizeof(*list));
+        longer[part * (axes + 1) + axes] = last;
+    }
+    lower_ints(l, name, longer, count + parts);
+}
+
+/* Channels are an axis of the image, over which no window reaches: nothing is transposed. */
+static void pool_over_channels(struct lower *l, size_t axes)
+{
+    const int64_t second = 1;
+    struct value *y = lower_one(l, "MaxPool", lower_unsqueeze(l, lower_input(l, 0), &second, 1));
+
+    lower_copy(l, "auto_pad ceil_mode");
+    copy_window(l, "kernel_shape", axes, 1, 1);
+    copy_window(l, "strides", axes, 1, 1);
+    copy_window(l, "dilations", axes, 1, 1);
+    copy_window(l, "pads", axes, 2, 0);
+    lower_done(l, 0, lower_squeeze(l, y, 1));
+}
+
 static void lower_max_pool(struct lower *l)
 {
     const struct attribute *kernel = node_attribute(l->node, "kernel_shape");
-    int rank = kernel && kernel->count < SHAPE_MAX_RANK - 2 ? (int)kernel->count + 2 : -1;
-    struct value *y = lower_one(l, "MaxPool", lower_channels_second(l, lower_input(l, 0), rank));
+    int rank = kernel && kernel->count < SHAPE_MAX_RANK - 2 ? (int)kernel->count + 2 : -1, other;
+    struct value *y;
 
+    if (kernel && kernel->type == ATTRIBUTE_INTS && kernel->count >= 1 && kernel->count <= PLANE &&
+        !lower_before_channels_last(lower_input(l, 0), &other)) {
+        pool_over_channels(l, kernel->count);
+        return;
+    }
+    y = lower_one(l, "MaxPool", lower_channels_second(l, lower_input(l, 0), rank));
     lower_copy(l, "auto_pad ceil_mode dilations kernel_shape pads strides");
     lower_done(l, 0, lower_channels_last(l, y, rank));
 }
@@ -242,7 +284,7 @@ static void lower_upsample(struct lower *l)
     }
 
 const struct lower_rule lower_channels[] = {
-    {{"com.microsoft.NhwcMaxPool", "Transpose, MaxPool"},
+    {{"com.microsoft.NhwcMaxPool", "MaxPool; or Transpose, MaxPool"},
      1,
      1,
      1,
