@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The largest and the smallest of floats, as integers that are ordered as the floats are: compilers
+/* The largest and the smallest of floats and doubles, as integers that are ordered as they are: compilers
  * vectorise the maximum of those, not of floats. Inside kernels/cpu only. */
 #ifndef OPTRACE_KERNELS_CPU_EXTREME_H
 #define OPTRACE_KERNELS_CPU_EXTREME_H
@@ -44,6 +44,28 @@ ISA_BODY struct extremes extremes_of(const float *x, int64_t count)
         high = key > high ? key : high;
     }
     return (struct extremes){extreme_float(low), extreme_float(high), odd};
+}
+
+/** The largest of doubles, or the smallest; NaN where there is one. is_max is a constant. */
+ISA_BODY double extreme_f64(const double *x, int64_t count, int is_max)
+{
+    int64_t best = is_max ? INT64_MIN : INT64_MAX, odd = 0;
+    double found;
+
+    for (int64_t i = 0; i < count; i++) {
+        int64_t bits, key;
+
+        memcpy(&bits, &x[i], sizeof(bits));
+        key = bits ^ (bits >> 63 & INT64_MAX);
+        odd |= x[i] != x[i];
+        if (is_max)
+            best = key > best ? key : best;
+        else
+            best = key < best ? key : best;
+    }
+    best ^= best >> 63 & INT64_MAX;
+    memcpy(&found, &best, sizeof(found));
+    return odd ? __builtin_nan("") : found;
 }
 
 /** The first place where the element is `value`, or where it is NaN; the last one where it is nowhere. is_nan is a

@@ -31,6 +31,32 @@ static inline int64_t product(const int64_t *dims, int from, int until)
     return count;
 }
 
+/* Reduced axes that are neighbours: [outer, count, inner]. */
+struct reduced_axes {
+    int64_t outer, count, inner;
+};
+
+/* False where reduced axes lie apart, or where there is nothing to take together. */
+static inline bool find_axes(const struct kernel_reduce *s, struct reduced_axes *out_axes)
+{
+    struct reduced_axes a = {1, 1, 1};
+
+    for (int i = 0; i < s->rank; i++) {
+        if (s->dims[i] == 1)
+            continue;
+        if (s->is_reduced[i] && a.inner != 1)
+            return false;
+        if (s->is_reduced[i])
+            a.count *= s->dims[i];
+        else if (a.count != 1)
+            a.inner *= s->dims[i];
+        else
+            a.outer *= s->dims[i];
+    }
+    *out_axes = a;
+    return a.outer > 0 && a.count > 0 && a.inner > 0;
+}
+
 /* --- Rows that lie apart: the last axis with those beside it that are reduced, or kept, as it is. --- */
 
 struct spread {

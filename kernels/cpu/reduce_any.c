@@ -3,11 +3,13 @@
  * of integers wrap around, so that those of 32 bits are summed up in 32, unless they are divided. */
 #include "kernels/cpu/reduce_any.h"
 
+#include "kernels/cpu/extreme.h"
 #include "kernels/cpu/isa.h"
+#include "kernels/cpu/norm_rows.h"
+#include "kernels/cpu/reduce_real.h"
 #include "kernels/cpu/team.h"
 
 #include <math.h>
-#include <string.h>
 
 enum {
     COLUMNS = 256,   /* at a time */
@@ -21,25 +23,6 @@ struct reduction {
     int64_t count, inner;
     enum kernel_reduce_op op;
 };
-
-/* False where reduced axes lie apart, or where there is nothing to take together. */
-static bool find_axes(const struct kernel_reduce *s, int64_t *out_outer, struct reduction *r)
-{
-    *out_outer = r->count = r->inner = 1;
-    for (int i = 0; i < s->rank; i++) {
-        if (s->dims[i] == 1)
-            continue;
-        if (s->is_reduced[i] && r->inner != 1)
-            return false;
-        if (s->is_reduced[i])
-            r->count *= s->dims[i];
-        else if (r->count != 1)
-            r->inner *= s->dims[i];
-        else
-            *out_outer *= s->dims[i];
-    }
-    return *out_outer > 0 && r->count > 0 && r->inner > 0;
-}
 
 /* How another element is taken to what there is, of type `wide`. */
 #define TAKE_SUM(all, x, wide)    ((all) + (wide)(x))
@@ -115,48 +98,14 @@ ISA_BODY double end_real(double all, const struct reduction *r)
         return all both second;                                                                    \
     }
 
-/* A double's bits as integers that are ordered as doubles are, and back; a NaN is beyond infinity. */
-ISA_BODY int64_t key_of(double x)
-{
-    int64_t bits;
-
-    memcpy(&bits, &x, sizeof(bits));
-    return bits ^ (bits >> 63 & INT64_MAX);
-}
-
-ISA_BODY double of_key(int64_t key)
-{
-    int64_t bits = key ^ (key >> 63 & INT64_MAX);
-    double x;
-
-    memcpy(&x, &bits, sizeof(x));
-    return x;
-}
-
-ISA_BODY double real_extreme(const double *x, int64_t count, int is_max)
-{
-    int64_t best = is_max ? INT64_MIN : INT64_MAX, odd = 0;
-
-    for (int64_t i = 0; i < count; i++) {
-        int64_t key = key_of(x[i]);
-
-        odd |= x[i] != x[i];
-        if (is_max)
-            best = key > best ? key : best;
-        else
-            best = key < best ? key : best;
-    }
-    return odd ? (double)NAN : of_key(best);
-}
-
 ISA_BODY double f64_max_row(const double *x, int64_t count)
 {
-    return real_extreme(x, count, 1);
+    return extreme_f64(x, count, 1);
 }
 
 ISA_BODY double f64_min_row(const double *x, int64_t count)
 {
-    return real_extreme(x, count, 0);
+    return extreme_f64(x, count, 0);
 }
 
 /* Rows, or blocks of columns, [begin, end). */
@@ -254,14 +203,16 @@ PART(f64_min, double, END_SAME)
             [KERNEL_BOOL] = {[REDUCE_MAX] = u8_max_##isa, [REDUCE_MIN] = u8_min_##isa},            \
         };                                                                                         \
         struct reduction r = {.y = y, .x = x, .op = s->op};                                        \
-        int64_t outer, blocks;                                                                     \
+        struct reduced_axes axes;                                                                  \
                                                                                                    \
-        if (!parts[s->dtype][s->op] || !find_axes(s, &outer, &r)) {                                \
-            reduce_ref(y, x, s);                                                                   \
+        if (!parts[s->dtype][s->op] || !find_axes(s, &axes)) {                                     \
+            reduce_real_##isa(y, x, s);                                                            \
             return;                                                                                \
         }                                                                                          \
-        blocks = (r.inner + COLUMNS - 1) / COLUMNS;                                                \
-        team_for(outer *blocks, GRAIN / (r.count * (r.inner < COLUMNS ? r.inner : COLUMNS)) + 1,   \
+        r.count = axes.count;                                                                      \
+        r.inner = axes.inner;                                                                      \
+        team_for(axes.outer *((r.inner + COLUMNS - 1) / COLUMNS),                                  \
+                 GRAIN / (r.count * (r.inner < COLUMNS ? r.inner : COLUMNS)) + 1,                  \
                  parts[s->dtype][s->op], &r);                                                      \
     }
 

@@ -126,8 +126,6 @@ static void check_reduce_types(struct test *test, const struct kernel_table *tab
 
     if (test_chance(test, 3))
         s.dims[2] = s.dims[3] = test_chance(test, 2) ? 1 : 30; /* more than a block of columns */
-    if (s.op == REDUCE_LOG_SUM_EXP || (s.op == REDUCE_LOG_SUM && s.dtype != KERNEL_F64))
-        s.op = REDUCE_MAX;
     for (int i = 0; i < s.rank; i++) {
         s.is_reduced[i] = tail == 0 ? test_chance(test, 2) : i >= tail && i < tail + 2;
         count *= (size_t)s.dims[i];
@@ -136,7 +134,10 @@ static void check_reduce_types(struct test *test, const struct kernel_table *tab
     test_describe(test, "operation %d of type %d, %lldx%lldx%lldx%lld, %zu elements to %zu",
                   (int)s.op, (int)s.dtype, (long long)s.dims[0], (long long)s.dims[1],
                   (long long)s.dims[2], (long long)s.dims[3], count, groups);
-    x = random_numbers(test, s.dtype, count, s.op == REDUCE_PROD ? 3.0f : 100.0f);
+    x = random_numbers(test, s.dtype, count,
+                       s.op == REDUCE_PROD    ? 3.0f
+                       : test_chance(test, 3) ? 4.0f
+                                              : 100.0f);
     want = test_output(test, groups * bytes);
     got = test_output(test, groups * bytes);
     TEST_RUN(test, TEST_REF, reduce_ref(want, x, &s));
@@ -148,7 +149,43 @@ static void check_reduce_types(struct test *test, const struct kernel_table *tab
             ((double *)got)[i] = b;
         if (s.op == REDUCE_PROD && fabs(a - b) <= 1e-12 * fabs(b)) /* beyond 53 bits */
             ((double *)got)[i] = b;
+        if (s.op == REDUCE_LOG_SUM_EXP && fabs(a - b) <= 1e-13 * fmax(fabs(b), 1.0))
+            ((double *)got)[i] = b;
     }
+    test_compare_bytes(test, got, want, groups * bytes);
+}
+
+/* Integers whose sums are not exact, or whose roots and logarithms are next to a whole number, stored as the reference
+ * stores them: squares that lie side by side, large ones of either sign, and powers that hardly count. */
+static void check_reduce_whole(struct test *test, const struct kernel_table *table)
+{
+    static const enum kernel_reduce_op ops[] = {REDUCE_L2, REDUCE_LOG_SUM, REDUCE_LOG_SUM_EXP};
+    struct kernel_reduce s = {.op = ops[test_range(test, 0, 2)],
+                              .dtype = test_chance(test, 2) ? KERNEL_I32 : KERNEL_I64,
+                              .rank = 3,
+                              .dims = {test_range(test, 1, 5), test_range(test, 1, 90),
+                                       test_chance(test, 2) ? 1 : test_range(test, 1, 300)},
+                              .is_reduced = {false, true, false}};
+    int64_t high = s.dtype == KERNEL_I32 ? INT32_MAX : INT64_MAX, step = test_range(test, 1, 62);
+    size_t groups = (size_t)(s.dims[0] * s.dims[2]), count = groups * (size_t)s.dims[1];
+    size_t bytes = kernel_dtype_bytes(s.dtype);
+    int64_t *numbers = test_output(test, count * sizeof(*numbers));
+    void *x = test_output(test, count * bytes);
+    void *want = test_output(test, groups * bytes), *got = test_output(test, groups * bytes);
+
+    test_describe(test, "operation %d of type %d, %lldx%lldx%lld", (int)s.op, (int)s.dtype,
+                  (long long)s.dims[0], (long long)s.dims[1], (long long)s.dims[2]);
+    for (size_t i = 0; i < count; i++) {
+        int64_t most = (high >> step) + 1, size = (int64_t)(test_random(test) % (uint64_t)most);
+
+        numbers[i] = s.op == REDUCE_LOG_SUM_EXP && test_chance(test, 2) ? -(size % 40)
+                     : test_chance(test, 2)                             ? size
+                     : test_chance(test, 3)                             ? -1 - size
+                                                                        : most - 1;
+    }
+    cast_ref(x, s.dtype, numbers, KERNEL_I64, count);
+    TEST_RUN(test, TEST_REF, reduce_ref(want, x, &s));
+    TEST_RUN(test, TEST_NEW, table->reduce.fn(got, x, &s));
     test_compare_bytes(test, got, want, groups * bytes);
 }
 
@@ -693,6 +730,7 @@ const struct test_op test_ops_reduce[] = {
     {"normalize_f64", check_normalize_f64, offsetof(struct kernel_table, normalize)},
     {"reduce", check_reduce, offsetof(struct kernel_table, reduce)},
     {"reduce_powers", check_reduce_powers, offsetof(struct kernel_table, reduce)},
+    {"reduce_whole", check_reduce_whole, offsetof(struct kernel_table, reduce)},
     {"reduce_types", check_reduce_types, offsetof(struct kernel_table, reduce)},
 };
 const size_t test_ops_reduce_count = sizeof(test_ops_reduce) / sizeof(test_ops_reduce[0]);

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Roots and logarithms of sums of integers, and logarithms of sums of powers of integers and f64. An integer that is
+ * stored may not depend on the order in which was summed: where it might, it is summed again as the reference does. */
+#include "kernels/cpu/reduce_real.h"
+
+#include "kernels/cpu/isa.h"
+#include "kernels/cpu/math_f64.h"
+#include "kernels/cpu/norm_rows.h"
+#include "kernels/cpu/team.h"
+
+#include <math.h>
+
+enum {
+    COLUMNS = 256,   /* at a time */
+    GRAIN = 1 << 12, /* elements that are worth a second thread */
+};
+
+/* x: [outer, count, inner]. */
+struct reduction {
+    void *y;
+    const void *x;
+    int64_t count, inner;
+    enum kernel_reduce_op op;
+};
+
+/* What was summed: of powers, e^(x - largest). The reference's sum is at most `room` away. */
+struct total {
+    double sum, room, largest;
+};
+
+static double end_of(const struct reduction *r, double sum, double largest)
+{
+    return r->op == REDUCE_L2 ? sqrt(sum) : log(sum) + largest;
+}
+
+/* As the reference stores it. */
+static int64_t cut_off(double x, int64_t low, int64_t high)
+{
+    return isnan(x) ? 0 : x <= (double)low ? low : x >= (double)high ? high : (int64_t)x;
+}
+
+/* Sums of whole numbers are exact in any order while those of their sizes are below 2^53. */
+static struct total total_of(double sum, double size, int64_t count)
+{
+    double room = size < 0x1p53 ? 0.0 : size * (double)(count + 16) * 0x1p-52;
+
+    return (struct total){sum, room, 0.0};
+}
+
+/* Of how many are the largest, and the powers of the rest: what is next to nothing changes no sum from 1 on. */
+static struct total total_of_powers(double largest, double ones, double rest, int64_t count)
+{
+    double sum = ones + rest;
+
+    return (struct total){sum, rest < 0x1p-54 ? 0.0 : sum * (double)(count + 16) * 0x1p-52,
+                          largest};
+}
+
+/* TYPE_plain(): in the order of the reference, and without its sums of products in one step. */
+#define PLAIN(name, type)                                                                          \
+    static __attribute__((noinline)) double name##_plain(const struct reduction *r, const type *x) \
+    {                                                                                              \
+        double largest = r->op == REDUCE_LOG_SUM_EXP ? -(double)INFINITY : 0.0, sum = 0.0;         \
+        int64_t last = r->op == REDUCE_LOG_SUM_EXP ? r->count * r->inner : 0;                      \
+                                                                                                   \
+        for (int64_t k = 0; k < last; k += r->inner)                                               \
+            if (!((double)x[k] <= largest))                                                        \
+                largest = isnan(largest) ? largest : (double)x[k];                                 \
+        largest = isfinite(largest) ? largest : 0.0;                                               \
+        for (int64_t k = 0; k < r->count * r->inner; k += r->inner) {                              \
+            double number = (double)x[k];                                                          \
+                                                                                                   \
+            sum += r->op == REDUCE_LOG_SUM_EXP ? exp(number - largest)                             \
+                   : r->op == REDUCE_L2        ? number * number                                   \
+                                               : number;                                                  \
+        }                                                                                          \
+        return end_of(r, sum, largest);                                                            \
+    }
+
+#define END_WHOLE(name, type, low, high)                                                           \
+    static void name##_end(const struct reduction *r, type *y, const type *x, struct total t)      \
+    {                                                                                              \
+        int64_t least = cut_off(end_of(r, t.sum - t.room, t.largest), low, high), most = least;    \
+                                                                                                   \
+        if (t.room > 0.0)                                                                          \
+            most = cut_off(end_of(r, t.sum + t.room, t.largest), low, high);                       \
+        if (least != most || (t.room > 0.0 && !(t.sum > t.room)))                                  \
+            most = cut_off(name##_plain(r, x), low, high);                                         \
+        *y = (type)most;                                                                           \
+    }
+
+PLAIN(i32, int32_t)
+PLAIN(i64, int64_t)
+PLAIN(f64, double)
+END_WHOLE(i32, int32_t, INT32_MIN, INT32_MAX)
+END_WHOLE(i64, int64_t, INT64_MIN, INT64_MAX)
+
+static void f64_end(const struct reduction *r, double *y, const double *x, struct total t)
+{
+    *y = isfinite(t.largest) && !isnan(t.sum) ? end_of(r, t.sum, t.largest) : f64_plain(r, x);
+}
+
+/* Rows, or blocks of columns, [begin, end), by name_row() and name_columns(). */
+#define PART(name, type)                                                                           \
+    ISA_BODY void name##_part(const struct reduction *r, int64_t begin, int64_t end)               \
+    {                                                                                              \
+        int64_t blocks = (r->inner + COLUMNS - 1) / COLUMNS;                                       \
+        const type *x = r->x;                                                                      \
+        type *y = r->y;                                                                            \
+                                                                                                   \
+        for (; r->inner == 1 && begin < end; begin++)                                              \
+            name##_row(r, y + begin, x + begin * r->count);                                        \
+        for (; begin < end; begin++) {                                                             \
+            int64_t outer = begin / blocks, first = begin % blocks * COLUMNS;                      \
+            int64_t left = r->inner - first;                                                       \
+                                                                                                   \
+            name##_columns(r, y + outer * r->inner + first,                                        \
+                           x + outer * r->count * r->inner + first,                                \
+                           left < COLUMNS ? left : COLUMNS);                                       \
+        }                                                                                          \
+    }
+
+/* The sum of numbers, or of squares, and that of their sizes. */
+#define SUMS(name, type)                                                                           \
+    ISA_BODY void name##_sums_row(const struct reduction *r, type *y, const type *x)               \
+    {                                                                                              \
+        double sum = 0.0, size = 0.0;                                                              \
+                                                                                                   \
+        if (r->op == REDUCE_L2) {                                                                  \
+            _Pragma("omp simd reduction(+ : size)") for (int64_t i = 0; i < r->count; i++) size += \
+                (double)x[i] * (double)x[i];                                                       \
+            sum = size;                                                                            \
+        } else {                                                                                   \
+            _Pragma("omp simd reduction(+ : sum, size)") for (int64_t i = 0; i < r->count; i++)    \
+            {                                                                                      \
+                sum += (double)x[i];                                                               \
+                size += fabs((double)x[i]);                                                        \
+            }                                                                                      \
+        }                                                                                          \
+        name##_end(r, y, x, total_of(sum, size, r->count));                                        \
+    }                                                                                              \
+                                                                                                   \
+    ISA_BODY void name##_sums_columns(const struct reduction *r, type *y, const type *x,           \
+                                      int64_t columns)                                             \
+    {                                                                                              \
+        double sums[COLUMNS] = {0}, sizes[COLUMNS] = {0};                                          \
+        const type *row = x;                                                                       \
+                                                                                                   \
+        for (int64_t k = 0; k < r->count; k++, row += r->inner) {                                  \
+            if (r->op == REDUCE_L2)                                                                \
+                for (int64_t i = 0; i < columns; i++)                                              \
+                    sizes[i] += (double)row[i] * (double)row[i];                                   \
+            else                                                                                   \
+                for (int64_t i = 0; i < columns; i++) {                                            \
+                    sums[i] += (double)row[i];                                                     \
+                    sizes[i] += fabs((double)row[i]);                                              \
+                }                                                                                  \
+        }                                                                                          \
+        for (int64_t i = 0; i < columns; i++)                                                      \
+            name##_end(r, y + i, x + i,                                                            \
+                       total_of(r->op == REDUCE_L2 ? sizes[i] : sums[i], sizes[i], r->count));     \
+    }                                                                                              \
+    PART(name##_sums, type)
+
+/* e^(x - largest), of which those that are 1 are counted. */
+#define ADD_POWER(x, largest, ones, rest)                                                          \
+    do {                                                                                           \
+        double below = (double)(x) - (largest), power = math_f64_exp_below(below);                 \
+                                                                                                   \
+        (ones) += below == 0.0 ? 1.0 : 0.0;                                                        \
+        (rest) += below == 0.0 ? 0.0 : power;                                                      \
+    } while (0)
+
+#define POWERS(name, type)                                                                         \
+    ISA_BODY void name##_powers_row(const struct reduction *r, type *y, const type *x)             \
+    {                                                                                              \
+        type most = x[0];                                                                          \
+        double ones = 0.0, rest = 0.0, largest;                                                    \
+                                                                                                   \
+        _Pragma("omp simd reduction(max : most)") for (int64_t i = 0; i < r->count; i++) most =    \
+            x[i] > most ? x[i] : most;                                                             \
+        largest = (double)most;                                                                    \
+        _Pragma("omp simd reduction(+ : ones, rest)") for (int64_t i = 0; i < r->count; i++)       \
+            ADD_POWER(x[i], largest, ones, rest);                                                  \
+        name##_end(r, y, x, total_of_powers(largest, ones, rest, r->count));                       \
+    }                                                                                              \
+                                                                                                   \
+    ISA_BODY void name##_powers_columns(const struct reduction *r, type *y, const type *x,         \
+                                        int64_t columns)                                           \
+    {                                                                                              \
+        double largest[COLUMNS], ones[COLUMNS] = {0}, rest[COLUMNS] = {0};                         \
+        const type *row = x;                                                                       \
+        type most[COLUMNS];                                                                        \
+                                                                                                   \
+        for (int64_t i = 0; i < columns; i++)                                                      \
+            most[i] = x[i];                                                                        \
+        for (int64_t k = 1; k < r->count; k++)                                                     \
+            for (int64_t i = 0; i < columns; i++)                                                  \
+                most[i] = x[k * r->inner + i] > most[i] ? x[k * r->inner + i] : most[i];           \
+        for (int64_t i = 0; i < columns; i++)                                                      \
+            largest[i] = (double)most[i];                                                          \
+        for (int64_t k = 0; k < r->count; k++, row += r->inner)                                    \
+            _Pragma("omp simd") for (int64_t i = 0; i < columns; i++)                              \
+                ADD_POWER(row[i], largest[i], ones[i], rest[i]);                                   \
+        for (int64_t i = 0; i < columns; i++)                                                      \
+            name##_end(r, y + i, x + i, total_of_powers(largest[i], ones[i], rest[i], r->count));  \
+    }                                                                                              \
+    PART(name##_powers, type)
+
+SUMS(i32, int32_t)
+SUMS(i64, int64_t)
+POWERS(i32, int32_t)
+POWERS(i64, int64_t)
+POWERS(f64, double)
+
+#define VERSION(name, isa)                                                                         \
+    ISA_TARGET_##isa static void name##_##isa(void *argument, int64_t begin, int64_t end)          \
+    {                                                                                              \
+        name##_part(argument, begin, end);                                                         \
+    }
+
+#define REDUCE_REAL(isa)                                                                           \
+    VERSION(i32_sums, isa)                                                                         \
+    VERSION(i64_sums, isa)                                                                         \
+    VERSION(i32_powers, isa)                                                                       \
+    VERSION(i64_powers, isa)                                                                       \
+    VERSION(f64_powers, isa)                                                                       \
+                                                                                                   \
+    void reduce_real_##isa(void *y, const void *x, const struct kernel_reduce *s)                  \
+    {                                                                                              \
+        static team_fn *const sums[KERNEL_DTYPES] = {                                              \
+            [KERNEL_I32] = i32_sums_##isa, [KERNEL_I64] = i64_sums_##isa};                         \
+        static team_fn *const powers[KERNEL_DTYPES] = {[KERNEL_I32] = i32_powers_##isa,            \
+                                                       [KERNEL_I64] = i64_powers_##isa,            \
+                                                       [KERNEL_F64] = f64_powers_##isa};           \
+        team_fn *part = s->op == REDUCE_LOG_SUM_EXP                     ? powers[s->dtype]         \
+                        : s->op == REDUCE_L2 || s->op == REDUCE_LOG_SUM ? sums[s->dtype]           \
+                                                                        : NULL;                    \
+        struct reduction r = {.y = y, .x = x, .op = s->op};                                        \
+        struct reduced_axes axes;                                                                  \
+                                                                                                   \
+        if (!part || !find_axes(s, &axes)) {                                                       \
+            reduce_ref(y, x, s);                                                                   \
+            return;                                                                                \
+        }                                                                                          \
+        r.count = axes.count;                                                                      \
+        r.inner = axes.inner;                                                                      \
+        team_for(axes.outer *((r.inner + COLUMNS - 1) / COLUMNS),                                  \
+                 GRAIN / (r.count * (r.inner < COLUMNS ? r.inner : COLUMNS)) + 1, part, &r);       \
+    }
+
+ISA_VERSIONS(REDUCE_REAL)
