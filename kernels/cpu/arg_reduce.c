@@ -10,6 +10,7 @@ enum {
     COLUMNS = 256,   /* at a time */
     GRAIN = 1 << 14, /* elements that are worth a second thread */
     BLOCK = 64,      /* elements that are looked at together */
+    SHORT = 16,      /* elements of a row, of which many are searched side by side */
 };
 
 struct search {
@@ -38,7 +39,7 @@ ISA_BODY int64_t search_row_f32(const float *x, int64_t count, const struct kern
 }
 
 /* The place is looked for within the block that has it. */
-#define SEARCH_ROW(name, type)                                                                     \
+#define PLACE_OF(name, type)                                                                       \
     ISA_BODY int64_t place_##name(const type *x, int64_t count, type best, int takes_last)         \
     {                                                                                              \
         int64_t i = 0;                                                                             \
@@ -59,7 +60,10 @@ ISA_BODY int64_t search_row_f32(const float *x, int64_t count, const struct kern
         while (i < count - 1 && x[i] != best)                                                      \
             i++;                                                                                   \
         return i;                                                                                  \
-    }                                                                                              \
+    }
+
+#define SEARCH_ROW(name, type)                                                                     \
+    PLACE_OF(name, type)                                                                           \
                                                                                                    \
     ISA_BODY int64_t search_row_##name(const type *x, int64_t count,                               \
                                        const struct kernel_arg_reduce *s)                          \
@@ -80,31 +84,29 @@ SEARCH_ROW(i64, int64_t)
 SEARCH_ROW(i8, int8_t)
 SEARCH_ROW(u8, uint8_t)
 
-/* Rows of f64 in lanes, each with its best and the place of that. */
+PLACE_OF(f64, double)
+
+/* The first NaN where there is one. */
 ISA_BODY int64_t search_row_f64(const double *x, int64_t count, const struct kernel_arg_reduce *s)
 {
-    int64_t at = 0;
-    double best = x[0];
+    double best = s->is_min ? extreme_f64(x, count, 0) : extreme_f64(x, count, 1);
+    int64_t i = 0;
 
-    for (int64_t i = 1; i < count && best == best; i++) {
-        int takes = s->is_min ? x[i] < best : x[i] > best;
-
-        if (takes || x[i] != x[i] || (s->takes_last && x[i] == best)) {
-            best = x[i];
-            at = i;
-        }
-    }
-    return at;
+    if (best == best)
+        return place_f64(x, count, best, s->takes_last);
+    while (i < count - 1 && x[i] == x[i])
+        i++;
+    return i;
 }
 
 /* A NaN takes the place of a number, and nothing that of a NaN. */
 #define SEARCH_COLUMNS_BY(type, place, beats)                                                      \
     for (int64_t k = 1; k < s->axis; k++) {                                                        \
-        const type *row = x + k * s->inner;                                                        \
+        const type *row = x + k * down;                                                            \
                                                                                                    \
         _Pragma("omp simd") for (int64_t i = 0; i < columns; i++)                                  \
         {                                                                                          \
-            type a = row[i], b = best[i];                                                          \
+            type a = row[i * along], b = best[i];                                                  \
             int takes = (a beats b) | ((a != a) & (b == b));                                       \
                                                                                                    \
             best[i] = takes ? a : b;                                                               \
@@ -112,16 +114,17 @@ ISA_BODY int64_t search_row_f64(const double *x, int64_t count, const struct ker
         }                                                                                          \
     }
 
-/* `place` has the size of the elements where that is enough for the axis. */
+/* Lines that lie `along` apart, whose elements lie `down` apart; `place` has the size of the elements where that is
+ * enough for the axis. */
 #define SEARCH_COLUMNS(name, type, place)                                                          \
-    ISA_BODY void search_columns_##name(int64_t *y, const type *x, int64_t columns,                \
-                                        const struct kernel_arg_reduce *s)                         \
+    ISA_BODY void search_lines_##name(int64_t *y, const type *x, int64_t columns, int64_t along,   \
+                                      int64_t down, const struct kernel_arg_reduce *s)             \
     {                                                                                              \
         type best[COLUMNS];                                                                        \
         place at[COLUMNS];                                                                         \
                                                                                                    \
         for (int64_t i = 0; i < columns; i++) {                                                    \
-            best[i] = x[i];                                                                        \
+            best[i] = x[i * along];                                                                \
             at[i] = 0;                                                                             \
         }                                                                                          \
         if (s->is_min && s->takes_last)                                                            \
@@ -134,6 +137,16 @@ ISA_BODY int64_t search_row_f64(const double *x, int64_t count, const struct ker
             SEARCH_COLUMNS_BY(type, place, >)                                                      \
         for (int64_t i = 0; i < columns; i++)                                                      \
             y[i] = at[i];                                                                          \
+    }                                                                                              \
+                                                                                                   \
+    /* Columns, or short rows side by side. */                                                     \
+    ISA_BODY void search_columns_##name(int64_t *y, const type *x, int64_t columns,                \
+                                        const struct kernel_arg_reduce *s)                         \
+    {                                                                                              \
+        if (s->inner == 1)                                                                         \
+            search_lines_##name(y, x, columns, s->axis, 1, s);                                     \
+        else                                                                                       \
+            search_lines_##name(y, x, columns, 1, s->inner, s);                                    \
     }
 
 SEARCH_COLUMNS(f32, float, int32_t)
@@ -155,6 +168,9 @@ SEARCH_COLUMNS(long_u8, uint8_t, int32_t)
         int64_t blocks = (s->inner + COLUMNS - 1) / COLUMNS;                                       \
         const type *x = p->x;                                                                      \
                                                                                                    \
+        for (; s->inner == 1 && s->axis <= SHORT && begin < end; begin += COLUMNS)                 \
+            search_columns_##columns_name(p->y + begin, x + begin * s->axis,                       \
+                                          end - begin < COLUMNS ? end - begin : COLUMNS, s);       \
         for (int64_t i = begin; i < end; i++) {                                                    \
             int64_t outer = i / blocks, first = i % blocks * COLUMNS, left = s->inner - first;     \
                                                                                                    \

@@ -257,6 +257,13 @@ static void check_arg_reduce(struct test *test, const struct kernel_table *table
 
 static struct kernel_arg_reduce some_lines(struct test *test, enum kernel_dtype dtype)
 {
+    if (test_chance(test, 4)) /* short rows */
+        return (struct kernel_arg_reduce){.dtype = dtype,
+                                          .outer = test_range(test, 0, 600),
+                                          .axis = test_range(test, 1, 20),
+                                          .inner = 1,
+                                          .is_min = test_chance(test, 2),
+                                          .takes_last = test_chance(test, 2)};
     return (struct kernel_arg_reduce){.dtype = dtype,
                                       .outer = test_range(test, 0, 4),
                                       .axis = test_range(test, 1, 150),
