@@ -2,10 +2,10 @@
 /* What runs along one axis: the logarithm of softmax, the place of the largest, norms, running sums
  * and products. Lines that lie dense one by one, others many at once. Types and operations without a
  * loop here are the reference's. */
+#include "kernels/cpu/along_f64.h"
 #include "kernels/cpu/extreme.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/math.h"
-#include "kernels/cpu/math_f64.h"
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
 
@@ -16,6 +16,7 @@ enum {
     GRAIN = 1 << 14, /* elements that are worth a second thread */
     COLUMNS = 1024,  /* at a time */
     SHORT = 64,      /* elements of a row, at most, of which many are computed side by side */
+    FEW = 32,        /* for Hardmax, which has less to do for each */
     ROWS = 64,
     PART = 32,
 };
@@ -141,46 +142,6 @@ ISA_BODY void log_softmax_blocks(const struct lines *p, int64_t begin, int64_t e
     }
 }
 
-/* --- Softmax of f64. --- */
-
-/* False where the largest is not finite: that is the reference's. */
-ISA_BODY bool softmax_f64_line(double *y, const double *x, int64_t count)
-{
-    double largest = -(double)INFINITY, sum = 0.0;
-
-#pragma omp simd reduction(max : largest)
-    for (int64_t i = 0; i < count; i++)
-        largest = x[i] > largest ? x[i] : largest;
-    if (!isfinite(largest))
-        return false;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = 0; i < count; i++) {
-        double e = math_f64_exp_below(x[i] - largest);
-
-        sum += e;
-        y[i] = e;
-    }
-#pragma omp simd
-    for (int64_t i = 0; i < count; i++)
-        y[i] /= sum;
-    return true;
-}
-
-ISA_BODY void softmax_f64_part(const struct lines *p, int64_t begin, int64_t end)
-{
-    int64_t count = p->shape->axis;
-
-    for (; begin < end; begin++) {
-        double *y = (double *)p->y + begin * count;
-        const double *x = (const double *)p->x + begin * count;
-        struct kernel_along one = *p->shape;
-
-        one.outer = 1;
-        if (!softmax_f64_line(y, x, count))
-            along_ref(y, x, &one);
-    }
-}
-
 /* --- The first of the largest: 1, and 0 elsewhere. A NaN is larger than nothing, and nothing than it. --- */
 
 ISA_BODY void hard_line(float *y, const float *x, int64_t count)
@@ -222,6 +183,30 @@ ISA_BODY void hard_columns(float *restrict y, const float *restrict x, int64_t c
     for (int64_t k = 0; k < s->axis; k++)
         for (int64_t i = 0; i < columns; i++)
             y[k * s->inner + i] = at[i] == (int32_t)k ? 1.0f : 0.0f;
+}
+
+/* Short rows side by side. */
+ISA_BODY void hard_short(float *restrict y, const float *restrict x, int64_t rows, int64_t axis)
+{
+    float best[ROWS];
+    int32_t at[ROWS];
+
+    for (int64_t i = 0; i < rows; i++) {
+        best[i] = x[i * axis];
+        at[i] = 0;
+    }
+    for (int64_t k = 1; k < axis; k++) {
+#pragma omp simd
+        for (int64_t i = 0; i < rows; i++) {
+            float a = x[i * axis + k], b = best[i];
+
+            best[i] = a > b ? a : b;
+            at[i] = a > b ? (int32_t)k : at[i];
+        }
+    }
+    memset(y, 0, (size_t)(rows * axis) * sizeof(*y));
+    for (int64_t i = 0; i < rows; i++)
+        y[i * axis + at[i]] = 1.0f;
 }
 
 /* --- Norms. --- */
@@ -283,12 +268,30 @@ ISA_BODY void norm_columns(float *restrict y, const float *restrict x, int64_t c
 
 /* --- Running sums and products, in the order of the reference, which they equal. --- */
 
+/* Four steps at a time, so that sums are kept in registers between them. */
 #define RUN_COLUMNS(type, sum_type, exclusive, operator)                                           \
-    for (int64_t i = 0; i < columns; i++) {                                                        \
-        sum_type before = sums[i];                                                                 \
+    {                                                                                              \
+        for (; k + 4 <= s->axis; k += 4, in += 4 * step, out += 4 * step)                          \
+            _Pragma("omp simd") for (int64_t i = 0; i < columns; i++)                              \
+            {                                                                                      \
+                sum_type first = sums[i], second = first operator in[i];                           \
+                sum_type third = second operator in[i + step];                                     \
+                sum_type fourth = third operator in[i + 2 * step];                                 \
+                sum_type last = fourth operator in[i + 3 * step];                                  \
                                                                                                    \
-        sums[i] = before operator in[i];                                                           \
-        out[i] = (type)((exclusive) ? before : sums[i]);                                           \
+                sums[i] = last;                                                                    \
+                out[i] = (type)((exclusive) ? first : second);                                     \
+                out[i + step] = (type)((exclusive) ? second : third);                              \
+                out[i + 2 * step] = (type)((exclusive) ? third : fourth);                          \
+                out[i + 3 * step] = (type)((exclusive) ? fourth : last);                           \
+            }                                                                                      \
+        for (; k < s->axis; k++, in += step, out += step)                                          \
+            for (int64_t i = 0; i < columns; i++) {                                                \
+                sum_type before = sums[i];                                                         \
+                                                                                                   \
+                sums[i] = before operator in[i];                                                   \
+                out[i] = (type)((exclusive) ? before : sums[i]);                                   \
+            }                                                                                      \
     }
 
 /* run_TYPE(): `columns` lines side by side. Integers are unsigned, so that they wrap around. */
@@ -297,24 +300,21 @@ ISA_BODY void norm_columns(float *restrict y, const float *restrict x, int64_t c
                              const struct kernel_along *s)                                         \
     {                                                                                              \
         bool is_product = s->op == ALONG_PRODUCT;                                                  \
+        int64_t k = 0, step = s->is_reverse ? -s->inner : s->inner;                                \
+        const type *in = s->is_reverse ? x + (s->axis - 1) * s->inner : x;                         \
+        type *out = s->is_reverse ? y + (s->axis - 1) * s->inner : y;                              \
         sum_type sums[COLUMNS];                                                                    \
                                                                                                    \
         for (int64_t i = 0; i < columns; i++)                                                      \
             sums[i] = is_product;                                                                  \
-        for (int64_t k = 0; k < s->axis; k++) {                                                    \
-            int64_t at = (s->is_reverse ? s->axis - 1 - k : k) * s->inner;                         \
-            const type *in = x + at;                                                               \
-            type *out = y + at;                                                                    \
-                                                                                                   \
-            if (is_product && s->is_exclusive)                                                     \
-                RUN_COLUMNS(type, sum_type, true, *)                                               \
-            else if (is_product)                                                                   \
-                RUN_COLUMNS(type, sum_type, false, *)                                              \
-            else if (s->is_exclusive)                                                              \
-                RUN_COLUMNS(type, sum_type, true, +)                                               \
-            else                                                                                   \
-                RUN_COLUMNS(type, sum_type, false, +)                                              \
-        }                                                                                          \
+        if (is_product && s->is_exclusive)                                                         \
+            RUN_COLUMNS(type, sum_type, true, *)                                                   \
+        else if (is_product)                                                                       \
+            RUN_COLUMNS(type, sum_type, false, *)                                                  \
+        else if (s->is_exclusive)                                                                  \
+            RUN_COLUMNS(type, sum_type, true, +)                                                   \
+        else                                                                                       \
+            RUN_COLUMNS(type, sum_type, false, +)                                                  \
     }                                                                                              \
                                                                                                    \
     ISA_BODY void run_line_##name(type *restrict y, const type *restrict x,                        \
@@ -348,14 +348,12 @@ static bool has_loop(const struct kernel_along *s)
 {
     bool is_wide = s->dtype == KERNEL_F64 || s->dtype == KERNEL_I64 || s->dtype == KERNEL_U64;
 
-    if (s->axis <= 0 || s->axis > INT32_MAX || s->inner <= 0)
+    if (s->axis > INT32_MAX)
         return false;
     if (is_run(s))
         return is_wide || s->dtype == KERNEL_F32 || s->dtype == KERNEL_I32 ||
                s->dtype == KERNEL_U32;
-    if (s->op == ALONG_SOFTMAX)
-        return s->dtype == KERNEL_F64 && s->inner == 1;
-    return s->dtype == KERNEL_F32;
+    return s->dtype == KERNEL_F32 && s->op != ALONG_SOFTMAX;
 }
 
 #define RUN_AT(name, type)                                                                         \
@@ -388,6 +386,9 @@ ISA_BODY void along_part(const struct lines *p, int64_t begin, int64_t end)
     const struct kernel_along *s = p->shape;
     int64_t blocks = (s->inner + COLUMNS - 1) / COLUMNS;
 
+    for (; s->op == ALONG_HARDMAX && s->inner == 1 && s->axis <= FEW && begin < end; begin += ROWS)
+        hard_short((float *)p->y + begin * s->axis, (const float *)p->x + begin * s->axis,
+                   end - begin < ROWS ? end - begin : ROWS, s->axis);
     for (; begin < end; begin++) {
         int64_t first = begin % blocks * COLUMNS, at = begin / blocks * s->axis * s->inner + first;
         int64_t columns = s->inner - first < COLUMNS ? s->inner - first : COLUMNS;
@@ -420,12 +421,6 @@ ISA_BODY void along_part(const struct lines *p, int64_t begin, int64_t end)
         log_softmax_blocks(argument, begin, end);                                                  \
     }                                                                                              \
                                                                                                    \
-    ISA_TARGET_##isa static void softmax_f64_part_##isa(void *argument, int64_t begin,             \
-                                                        int64_t end)                               \
-    {                                                                                              \
-        softmax_f64_part(argument, begin, end);                                                    \
-    }                                                                                              \
-                                                                                                   \
     ISA_TARGET_##isa static void along_part_##isa(void *argument, int64_t begin, int64_t end)      \
     {                                                                                              \
         along_part(argument, begin, end);                                                          \
@@ -436,10 +431,12 @@ ISA_BODY void along_part(const struct lines *p, int64_t begin, int64_t end)
         struct lines p = {y, x, s};                                                                \
         int64_t width = s->inner < COLUMNS ? s->inner : COLUMNS;                                   \
                                                                                                    \
-        if (!has_loop(s))                                                                          \
+        if (s->axis <= 0 || s->inner <= 0)                                                         \
+            return;                                                                                \
+        if (s->dtype == KERNEL_F64 && !is_run(s) && s->op != ALONG_HARDMAX)                        \
+            along_f64_##isa(y, x, s);                                                              \
+        else if (!has_loop(s))                                                                     \
             along_ref(y, x, s);                                                                    \
-        else if (s->op == ALONG_SOFTMAX)                                                           \
-            team_for(s->outer, GRAIN / s->axis + 1, softmax_f64_part_##isa, &p);                   \
         else if (s->op == ALONG_LOG_SOFTMAX && s->inner == 1 && s->axis > SHORT)                   \
             team_for(s->outer, GRAIN / s->axis + 1, log_softmax_part_##isa, &p);                   \
         else if (s->op == ALONG_LOG_SOFTMAX)                                                       \

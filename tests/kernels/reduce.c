@@ -503,26 +503,29 @@ static void check_along(struct test *test, const struct kernel_table *table)
         test_compare_bytes(test, got, want, count * sizeof(*got));
 }
 
-/* Softmax of f64, and its logarithm of f32, of many lines: what is infinite, or no number, among them. */
+/* Softmax and norms of f64, and their kin of f32, of many lines: what is infinite, or no number, among them. */
 static void check_along_powers(struct test *test, const struct kernel_table *table)
 {
+    static const enum kernel_along_op ops[] = {ALONG_LOG_SOFTMAX, ALONG_L1_NORM, ALONG_L2_NORM,
+                                               ALONG_SOFTMAX};
     bool is_wide = test_chance(test, 2);
-    struct kernel_along s = {.op = is_wide ? ALONG_SOFTMAX : ALONG_LOG_SOFTMAX,
+    struct kernel_along s = {.op = ops[test_range(test, 0, is_wide ? 3 : 2)],
                              .dtype = is_wide ? KERNEL_F64 : KERNEL_F32,
                              .outer = test_range(test, 0, 90),
                              .axis = test_range(test, 1, 70),
                              .inner = test_chance(test, 2) ? 1 : test_range(test, 1, 40)};
+    bool is_zero = test_chance(test, 9);
     size_t count = (size_t)(s.outer * s.axis * s.inner), bytes = kernel_dtype_bytes(s.dtype);
     float *x = test_input(test, count);
     void *numbers = test_input_bytes(test, count * bytes);
     void *want = test_output(test, count * bytes), *got = test_output(test, count * bytes);
 
-    test_describe(test, "%s of %lldx%lldx%lld", is_wide ? "softmax, f64," : "its logarithm",
-                  (long long)s.outer, (long long)s.axis, (long long)s.inner);
+    test_describe(test, "operation %d of %lldx%lldx%lld of type %d", (int)s.op, (long long)s.outer,
+                  (long long)s.axis, (long long)s.inner, (int)s.dtype);
     for (size_t i = 0; i < count; i++) {
         static const float odd[] = {NAN, INFINITY, -INFINITY, 1e30f, -1e30f};
 
-        x[i] *= 30.0f;
+        x[i] *= is_zero ? 0.0f : 30.0f;
         if (test_random(test) % 500 == 0)
             x[i] = odd[test_random(test) % 5];
     }
@@ -532,7 +535,8 @@ static void check_along_powers(struct test *test, const struct kernel_table *tab
     for (size_t i = 0; i < count; i++) {
         double a = is_wide ? ((double *)got)[i] : (double)((float *)got)[i];
         double b = is_wide ? ((double *)want)[i] : (double)((float *)want)[i];
-        double room = is_wide ? 4e-15 : 2e-6 * fmax(fabs(b), fmax(fabs((double)x[i]), 1.0));
+        double size = fmax(fabs(b), fmax(fabs((double)x[i]), 1.0));
+        double room = is_wide ? 4e-15 * (s.op == ALONG_SOFTMAX ? 1.0 : size) : 2e-6 * size;
 
         if (isnan(b) ? !isnan(a) : a != b && !(fabs(a - b) <= room))
             test_fail(test, "element %zu is %.17g, not %.17g", i, a, b);
@@ -558,6 +562,11 @@ static void check_along_types(struct test *test, const struct kernel_table *tabl
 
     if (s.dtype == KERNEL_F32)
         s.op = ALONG_HARDMAX;
+    if (s.op == ALONG_HARDMAX && test_chance(test, 3)) { /* short rows */
+        s.outer = test_range(test, 0, 200);
+        s.axis = test_range(test, 1, 40);
+        s.inner = 1;
+    }
     count = (size_t)(s.outer * s.axis * s.inner);
     bytes = count * kernel_dtype_bytes(s.dtype);
     test_describe(test, "operation %d of %lldx%lldx%lld, type %d", (int)s.op, (long long)s.outer,
