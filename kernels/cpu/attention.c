@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attention of f32: of each head a block of queries at a time, whose scores stay in a cache: a
- * product by the keys, softmax, a product by the values. Where scores are wanted, and for other
- * types, it is the reference's. */
+ * product by the keys, softmax, a product by the values. f64 is attention_f64.c's; where scores are wanted,
+ * and for other types, it is the reference's. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
+#include "kernels/cpu/attention_f64.h"
+#include "kernels/cpu/attention_rows.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/math.h"
 #include "kernels/cpu/team.h"
@@ -86,7 +88,8 @@ static size_t larger(size_t a, size_t b)
 size_t kernel_attention_room(const struct kernel_attention *shape)
 {
     int64_t total = shape->past_steps + shape->kv_steps, parts = kernel_attention_parts(shape);
-    size_t plain = (size_t)total * sizeof(double);
+    size_t plain = shape->dtype == KERNEL_F64 ? kernel_attention_f64_room(shape)
+                                              : (size_t)total * sizeof(double);
     size_t fast = (size_t)share_count(shape) * share_bytes(shape);
     /* Of each row its sums, the largest score and all weights. */
     size_t joined =
@@ -95,32 +98,6 @@ size_t kernel_attention_room(const struct kernel_attention *shape)
                          sizeof(float);
 
     return larger(larger(plain, fast), joined);
-}
-
-/* A query step of a head; the keys [first, end) are in its reach. */
-struct row {
-    int64_t b, h, s;
-    int64_t first, end;
-};
-
-static void find_reach(const struct kernel_attention_data *d, const struct kernel_attention *s,
-                       struct row *row)
-{
-    int64_t total = s->past_steps + s->kv_steps, own = row->s + s->past_steps;
-    int64_t seen = d->seen_steps ? attention_seen(d->seen_steps, row->b) : total;
-
-    if (d->seen_steps && !d->past_k)
-        own = row->s - s->q_steps + seen;
-    row->first = s->is_limited[0] && own - s->reach[0] > 0 ? own - s->reach[0] : 0;
-    row->end = seen < total ? seen : total;
-    if (d->mask && s->mask_steps < row->end)
-        row->end = s->mask_steps;
-    if (s->is_causal && own + 1 < row->end)
-        row->end = own + 1;
-    if (s->is_limited[1] && own + s->reach[1] + 1 < row->end)
-        row->end = own + s->reach[1] + 1;
-    if (row->end < row->first)
-        row->end = row->first = 0;
 }
 
 /* Whether there is more to scores than products, which are scaled. */
@@ -260,6 +237,7 @@ typedef void mend_fn(float *y, const float *scores, const float *v, int64_t v_li
                      int64_t channels, const struct row *row);
 
 struct steps {
+    attention_fn *f64;
     gemm_f32_fn *gemm;
     finish_fn *finish;
     mend_fn *mend;
@@ -317,24 +295,6 @@ static void do_block(const struct kernel_attention_data *d, const struct kernel_
     }
 }
 
-/* The past, then this call's. */
-static void keep_present(float *present, const float *past, const void *now,
-                         const struct kernel_heads *heads, int64_t channels,
-                         const struct kernel_attention *s)
-{
-    size_t bytes = (size_t)channels * sizeof(float);
-
-    for (int64_t i = 0; present && i < s->batch * s->kv_heads; i++) {
-        struct matrix from = head_of(now, heads, i / s->kv_heads, i % s->kv_heads);
-
-        if (s->past_steps > 0)
-            memcpy(present, past + i * s->past_steps * channels, bytes * (size_t)s->past_steps);
-        present += s->past_steps * channels;
-        for (int64_t t = 0; t < s->kv_steps; t++, present += channels)
-            memcpy(present, from.x + t * from.line, bytes);
-    }
-}
-
 struct job {
     const struct kernel_attention_data *data;
     const struct kernel_attention *shape;
@@ -369,6 +329,10 @@ static void attend(const struct kernel_attention_data *d, const struct kernel_at
     bool has_all = s->past_steps == 0 || (d->present_k && d->present_v);
     struct job job = {d, s, steps, share_count(s)};
 
+    if (s->dtype == KERNEL_F64) {
+        steps->f64(d, s);
+        return;
+    }
     if (s->dtype != KERNEL_F32 || d->scores || !has_all ||
         (d->mask && s->mask_type != KERNEL_BOOL && s->mask_type != KERNEL_F32)) {
         attention_ref(d, s);
@@ -406,7 +370,9 @@ static void attend(const struct kernel_attention_data *d, const struct kernel_at
     void attention_##isa(const struct kernel_attention_data *data,                                 \
                          const struct kernel_attention *shape)                                     \
     {                                                                                              \
-        attend(data, shape, &(const struct steps){gemm_f32_##isa, finish_##isa, mend_##isa});      \
+        attend(                                                                                    \
+            data, shape,                                                                           \
+            &(const struct steps){attention_f64_##isa, gemm_f32_##isa, finish_##isa, mend_##isa}); \
     }
 
 ISA_VERSIONS(ATTENTION)

@@ -216,6 +216,114 @@ static void check_attention_mask(struct test *test, const struct kernel_table *t
     test_compare(test, got, want, count, &(struct test_tolerance){.absolute = 1e-5});
 }
 
+static double *random_reals(struct test *test, int64_t count)
+{
+    float *numbers = test_input(test, (size_t)count);
+    double *reals = test_output(test, (size_t)count * sizeof(*reals));
+
+    cast_ref(reals, KERNEL_F64, numbers, KERNEL_F32, (size_t)count);
+    return reals;
+}
+
+static void random_f64(struct test *test, struct kernel_attention *s)
+{
+    *s = (struct kernel_attention){.dtype = KERNEL_F64,
+                                   .mask_type = test_chance(test, 2) ? KERNEL_BOOL : KERNEL_F64,
+                                   .batch = test_range(test, 1, 2),
+                                   .kv_heads = test_range(test, 1, 2),
+                                   .q_steps = test_range(test, 1, 20),
+                                   .kv_steps = test_range(test, 0, 70),
+                                   .past_steps = test_chance(test, 2) ? 0 : test_range(test, 1, 20),
+                                   .channels = test_range(test, 0, 40),
+                                   .v_channels = test_range(test, 1, 40),
+                                   .is_causal = test_chance(test, 3),
+                                   .is_limited = {test_chance(test, 4), test_chance(test, 4)},
+                                   .reach = {test_range(test, 0, 9), test_range(test, 0, 9)},
+                                   .scale = test_chance(test, 6) ? 900.0 : 0.6,
+                                   .softcap = test_chance(test, 3) ? 1.5 : 0.0,
+                                   .unseen_is_nan = test_chance(test, 3),
+                                   .scores_mode =
+                                       (enum kernel_scores)test_range(test, 0, SCORES_SOFTMAX)};
+    s->heads = s->kv_heads * test_range(test, 1, 3);
+    s->q = dense(s->heads, s->q_steps, s->channels);
+    s->k = dense(s->kv_heads, s->kv_steps, s->channels);
+    s->v = dense(s->kv_heads, s->kv_steps, s->v_channels);
+    s->y = (struct kernel_heads){s->heads * s->q_steps * s->v_channels, s->v_channels,
+                                 s->heads * s->v_channels};
+    s->mask_steps = s->past_steps + s->kv_steps - (test_chance(test, 4) ? s->kv_steps / 2 : 0);
+    s->mask_stride[2] = s->mask_steps;
+    test_describe(test, "f64, %lld x %lld heads of %lld and %lld, %lld x %lld + %lld steps",
+                  (long long)s->batch, (long long)s->heads, (long long)s->channels,
+                  (long long)s->v_channels, (long long)s->q_steps, (long long)s->past_steps,
+                  (long long)s->kv_steps);
+}
+
+/* f64 with all that may be asked for, held to the reference: keys that nobody sees have values that are no numbers. */
+static void check_attention_f64(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_attention_data data = {0};
+    struct kernel_attention s;
+    int64_t total, lines, hidden;
+    size_t sizes[4];
+    void *sides[2][4] = {{0}};
+    uint8_t *sees;
+    double *mask, *values;
+    int64_t *seen = test_output(test, 2 * sizeof(*seen));
+
+    random_f64(test, &s);
+    total = s.past_steps + s.kv_steps;
+    lines = s.batch * s.kv_heads;
+    hidden = test_range(test, 0, s.mask_steps);
+    sees = test_output(test, (size_t)(s.q_steps * s.mask_steps));
+    mask = random_reals(test, s.q_steps * s.mask_steps);
+    for (int64_t i = 0; i < s.q_steps * s.mask_steps; i++) {
+        sees[i] = i % s.mask_steps != hidden && !test_chance(test, 4);
+        mask[i] = sees[i] ? mask[i] : -(double)INFINITY;
+    }
+    data.q = random_reals(test, s.batch * s.q.batch_stride);
+    data.k = random_reals(test, lines * s.kv_steps * s.channels);
+    data.v = values = random_reals(test, lines * s.kv_steps * s.v_channels);
+    data.past_k = s.past_steps ? random_reals(test, lines * s.past_steps * s.channels) : NULL;
+    data.past_v = s.past_steps ? random_reals(test, lines * s.past_steps * s.v_channels) : NULL;
+    seen[0] = test_range(test, 0, total);
+    seen[1] = test_range(test, -1, total + 1);
+    data.seen_steps = test_chance(test, 3) ? seen : NULL;
+    if (test_chance(test, 2))
+        data.mask = s.mask_type == KERNEL_BOOL ? (const void *)sees : mask;
+    if (data.mask && hidden >= s.past_steps && hidden < s.mask_steps && test_chance(test, 2))
+        values[(hidden - s.past_steps) * s.v_channels] = (double)NAN;
+    data.workspace = test_output(test, kernel_attention_room(&s));
+    sizes[0] = (size_t)(s.batch * s.y.batch_stride);
+    sizes[1] = (size_t)(lines * total * s.channels);
+    sizes[2] = (size_t)(lines * total * s.v_channels);
+    sizes[3] = (size_t)(s.batch * s.heads * s.q_steps * total);
+    for (int i = 0; i < 4; i++) {
+        bool is_wanted = i == 0 || test_chance(test, 2);
+
+        for (int side = 0; is_wanted && side < 2; side++)
+            sides[side][i] = test_output(test, sizes[i] * sizeof(double));
+    }
+    for (int side = 0; side < 2; side++) {
+        data.y = sides[side][0];
+        data.present_k = sides[side][1];
+        data.present_v = sides[side][2];
+        data.scores = sides[side][3];
+        if (side == 0)
+            TEST_RUN(test, TEST_REF, attention_ref(&data, &s));
+        else
+            TEST_RUN(test, TEST_NEW, table->attention.fn(&data, &s));
+    }
+    for (int i = 0; i < 4; i++) {
+        for (size_t at = 0; sides[0][i] && at < sizes[i]; at++) {
+            double want = ((double *)sides[0][i])[at], got = ((double *)sides[1][i])[at];
+
+            if (isnan(want) ? !isnan(got)
+                            : got != want && !(fabs(got - want) <= 1e-11 * fmax(1.0, fabs(want))))
+                test_fail(test, "element %zu of output %d is %.17g, not %.17g", at, i, got, want);
+        }
+    }
+}
+
 /* Turning back gives what was there; what is not turned stays. */
 static void check_rotary(struct test *test, const struct kernel_table *table)
 {
@@ -360,6 +468,7 @@ const struct test_op test_ops_attention[] = {
     {"linear_attention_sums", check_linear_sums, offsetof(struct kernel_table, linear_attention)},
     {"attention", check_attention, offsetof(struct kernel_table, attention)},
     {"attention_tiles", check_attention_tiles, offsetof(struct kernel_table, attention)},
+    {"attention_f64", check_attention_f64, offsetof(struct kernel_table, attention)},
     {"attention_mask", check_attention_mask, offsetof(struct kernel_table, attention)},
     {"rotary", check_rotary, offsetof(struct kernel_table, rotary)},
 };
