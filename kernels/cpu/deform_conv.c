@@ -1,174 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolution at places that move, in f32: a block of places at a time is sampled into columns,
- * which the weights are multiplied by. Places and weights of the pixels around are worked out once
- * for all channels that share them. Other types are the reference's. */
-#include <math.h>
+/* Convolution at places that move, of f32. */
+#include "kernels/cpu/deform_conv_f64.h"
 
-#include "kernels/cpu/isa.h"
-#include "kernels/cpu/team.h"
-#include "kernels/kernels.h"
-
-enum {
-    CHUNK = 64,            /* places whose pixels are kept at once */
-    COLUMNS = 1 << 19,     /* numbers of a block of places, about */
-    GRAIN = 1 << 13,       /* samples that are worth a second thread */
-    OFFSET_LIMIT = 1 << 30 /* beyond lies no pixel */
-};
-
-/* Some places of one image, and one element of the window. */
-struct chunk {
-    int64_t count;
-    int64_t base[KERNEL_SPATIAL][CHUNK]; /* where the window begins */
-    int32_t at[1 << KERNEL_SPATIAL][CHUNK];
-    float weight[1 << KERNEL_SPATIAL][CHUNK];
-};
-
-struct sampling {
-    const struct kernel_deform_conv_data *data;
-    const struct kernel_deform_conv *shape;
-    float *columns; /* [channels, element, count] */
-    int64_t image, first, count;
-};
-
-static int64_t product(const int64_t *dims)
-{
-    return dims[0] * dims[1] * dims[2];
-}
-
-/* Places of a block, whose columns are kept at once. */
-static int64_t block_places(const struct kernel_deform_conv *s)
-{
-    int64_t rows = s->channels * product(s->window.kernel), places = product(s->window.out);
-    int64_t block = COLUMNS / (rows + 1) / CHUNK * CHUNK;
-
-    block = block < 2 * CHUNK ? 2 * CHUNK : block;
-    return block < places ? block : places;
-}
+#define REAL           float
+#define REAL_TYPE      KERNEL_F32
+#define FLOOR          floorf
+#define DEFORM_PRODUCT gemm_f32_fn
+#include "kernels/cpu/deform_conv_steps.h"
 
 size_t kernel_deform_conv_room(const struct kernel_deform_conv *shape)
 {
-    if (shape->dtype != KERNEL_F32 || shape->batch == 0 || shape->filters == 0)
-        return 0;
-    return (size_t)(shape->channels * product(shape->window.kernel) * block_places(shape)) *
-           sizeof(float);
+    if (shape->dtype == KERNEL_F64)
+        return kernel_deform_conv_f64_room(shape);
+    return shape->dtype == KERNEL_F32 ? (size_t)column_numbers(shape) * sizeof(float) : 0;
 }
 
-static void find_bases(struct chunk *chunk, const struct kernel_window *w, int64_t first)
-{
-    int64_t o[] = {first / (w->out[1] * w->out[2]), first / w->out[2] % w->out[1],
-                   first % w->out[2]};
-
-    for (int64_t p = 0; p < chunk->count; p++) {
-        for (int axis = 0; axis < KERNEL_SPATIAL; axis++)
-            chunk->base[axis][p] = o[axis] * w->stride[axis] - w->pad_begin[axis];
-        for (int axis = KERNEL_SPATIAL - 1; axis >= 0 && ++o[axis] == w->out[axis]; axis--)
-            o[axis] = 0;
-    }
-}
-
-/* The pixels before and behind a place that an axis has moved: twice those of the axes before. */
-ISA_BODY void split_axis(struct chunk *chunk, const float *offset, int axis, int64_t step,
-                         int64_t size, int corners)
-{
-    for (int64_t p = 0; p < chunk->count; p++) {
-        bool is_near = offset[p] > -(float)OFFSET_LIMIT && offset[p] < (float)OFFSET_LIMIT;
-        float down = floorf(is_near ? offset[p] : 0.0f), share = is_near ? offset[p] - down : 0.0f;
-        int64_t low = chunk->base[axis][p] + step + (int64_t)down;
-        bool has_low = is_near && low >= 0 && low < size;
-        bool has_next = is_near && low >= -1 && low < size - 1;
-        int32_t at = has_low ? (int32_t)low : 0, next = has_next ? (int32_t)(low + 1) : 0;
-        float weight = has_low ? 1.0f - share : 0.0f, next_weight = has_next ? share : 0.0f;
-
-        for (int i = corners - 1; i >= 0; i--) {
-            int32_t line = chunk->at[i][p] * (int32_t)size;
-            float all = chunk->weight[i][p];
-
-            chunk->at[2 * i][p] = line + at;
-            chunk->at[2 * i + 1][p] = line + next;
-            chunk->weight[2 * i][p] = all * weight;
-            chunk->weight[2 * i + 1][p] = all * next_weight;
-        }
-    }
-}
-
-/* The pixels around the places of one element of the window, with the axes of the tensor. */
-ISA_BODY void find_pixels(struct chunk *chunk, const struct sampling *a, int64_t first,
-                          int64_t offset_group, int64_t element, int rank)
-{
-    const struct kernel_deform_conv *s = a->shape;
-    const struct kernel_window *w = &s->window;
-    int64_t area = product(w->kernel), places = product(w->out);
-    int64_t line = (a->image * s->offset_groups + offset_group) * area + element;
-    int64_t k[] = {element / (w->kernel[1] * w->kernel[2]), element / w->kernel[2] % w->kernel[1],
-                   element % w->kernel[2]};
-    const float *offset = (const float *)a->data->offset + line * rank * places + first;
-    const float *mask = a->data->mask;
-
-    for (int64_t p = 0; p < chunk->count; p++) {
-        chunk->at[0][p] = 0;
-        chunk->weight[0][p] = mask ? mask[line * places + first + p] : 1.0f;
-    }
-    for (int i = 0; i < rank; i++, offset += places) {
-        int axis = KERNEL_SPATIAL - rank + i;
-
-        split_axis(chunk, offset, axis, k[axis] * w->dilation[axis], w->in[axis], 1 << i);
-    }
-}
-
-/* A pixel that weighs nothing counts nothing, even where it is not a number. */
-ISA_BODY void sample(float *restrict row, const float *x, const struct chunk *chunk, int corners)
-{
-#pragma omp simd
-    for (int64_t p = 0; p < chunk->count; p++) {
-        float sum = 0.0f;
-
-        for (int i = 0; i < corners; i++) {
-            float weight = chunk->weight[i][p], part = weight * x[chunk->at[i][p]];
-
-            sum += weight == 0.0f ? 0.0f : part;
-        }
-        row[p] = sum;
-    }
-}
-
-ISA_BODY void sample_channels(struct chunk *chunk, const struct sampling *a, int64_t first,
-                              int64_t offset_group, int64_t element, int rank)
-{
-    const struct kernel_deform_conv *s = a->shape;
-    int64_t plane = product(s->window.in), area = product(s->window.kernel);
-    int64_t channels = s->channels / s->offset_groups;
-
-    find_pixels(chunk, a, a->first + first, offset_group, element, rank);
-    for (int64_t c = offset_group * channels; c < (offset_group + 1) * channels; c++)
-        sample(a->columns + (c * area + element) * a->count + first,
-               (const float *)a->data->x + (a->image * s->channels + c) * plane, chunk, 1 << rank);
-}
-
-/* Jobs: chunks of places, of each the groups of offsets, of each the elements of the window. */
-ISA_BODY void sample_jobs(const struct sampling *a, int64_t begin, int64_t end)
-{
-    const struct kernel_deform_conv *s = a->shape;
-    int64_t area = product(s->window.kernel), last = -1;
-    struct chunk chunk;
-
-    for (int64_t job = begin; job < end; job++) {
-        int64_t group = job / area % s->offset_groups, element = job % area;
-        int64_t first = job / area / s->offset_groups * CHUNK;
-
-        chunk.count = a->count - first < CHUNK ? a->count - first : CHUNK;
-        if (first != last)
-            find_bases(&chunk, &s->window, a->first + first);
-        last = first;
-        if (s->rank == 1)
-            sample_channels(&chunk, a, first, group, element, 1);
-        else if (s->rank == 2)
-            sample_channels(&chunk, a, first, group, element, 2);
-        else
-            sample_channels(&chunk, a, first, group, element, 3);
-    }
-}
-
-/* y of the sampled places. */
 static void multiply(const struct sampling *a, gemm_f32_fn *gemm)
 {
     const struct kernel_deform_conv *s = a->shape;
@@ -190,38 +36,12 @@ static void multiply(const struct sampling *a, gemm_f32_fn *gemm)
     }
 }
 
-static void convolve(const struct kernel_deform_conv_data *data, const struct kernel_deform_conv *s,
-                     team_fn *sample_part, gemm_f32_fn *gemm)
-{
-    int64_t places = product(s->window.out), block = block_places(s);
-    int64_t jobs_each = s->offset_groups * product(s->window.kernel);
-    int64_t samples = CHUNK * (s->channels / s->offset_groups) + 1;
-
-    if (s->dtype != KERNEL_F32 || product(s->window.in) < 1 || product(s->window.in) > INT32_MAX) {
-        deform_conv_ref(data, s);
-        return;
-    }
-    for (int64_t n = 0; s->filters > 0 && n < s->batch; n++) {
-        for (int64_t first = 0; first < places; first += block) {
-            int64_t count = places - first < block ? places - first : block;
-            struct sampling a = {data, s, data->workspace, n, first, count};
-
-            team_for((count + CHUNK - 1) / CHUNK * jobs_each, GRAIN / samples + 1, sample_part, &a);
-            multiply(&a, gemm);
-        }
-    }
-}
-
 #define DEFORM_CONV(isa)                                                                           \
-    ISA_TARGET_##isa static void sample_##isa(void *argument, int64_t begin, int64_t end)          \
-    {                                                                                              \
-        sample_jobs(argument, begin, end);                                                         \
-    }                                                                                              \
-                                                                                                   \
     void deform_conv_##isa(const struct kernel_deform_conv_data *data,                             \
                            const struct kernel_deform_conv *shape)                                 \
     {                                                                                              \
-        convolve(data, shape, sample_##isa, gemm_f32_##isa);                                       \
+        if (!convolve(data, shape, sample_##isa, gemm_f32_##isa))                                  \
+            deform_conv_f64_##isa(data, shape);                                                    \
     }
 
 ISA_VERSIONS(DEFORM_CONV)
