@@ -1,86 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resampling of f32 and bytes: the rows that an output row is made of first, as vectors, then along the row; and, of
- * every type, what only picks elements. Other ones are the reference's. */
+/* Resampling of f32 and bytes by sums of f32, and, of every type, what only picks elements. */
 #include <math.h>
-#include <string.h>
 
-#include "kernels/cpu/isa.h"
+#include "kernels/cpu/resample_f64.h"
 #include "kernels/cpu/team.h"
-#include "kernels/kernels.h"
 
-enum {
-    WIDE = 4096,     /* elements of a row that is gathered first */
-    TAPS = 8,        /* of an element, along a row */
-    GRAIN = 1 << 14, /* outputs that are worth a second thread */
-};
+#define SUM      float
+#define SUM_TYPE KERNEL_F32
+#include "kernels/cpu/resample_steps.h"
 
-struct resampling {
-    char *y;
-    const char *x;
-    int64_t bytes; /* of an element */
-    const struct kernel_resample *shape;
-    int top; /* the first axis that does not stay as it is; those from it on are a plane */
-    int64_t rows, columns, y_rows, y_columns; /* of a plane */
-    const struct kernel_resample_axis *down, *along;
-};
-
-static const struct kernel_resample_axis nothing = {
-    .taps = 1, .places = &(const int64_t){0}, .weights = &(const double){1.0}};
-
-/* Whether an axis stays as it is. */
-static bool is_same(const struct kernel_resample *s, int axis)
+static bool is_here(enum kernel_dtype dtype)
 {
-    const struct kernel_resample_axis *a = &s->axes[axis];
-
-    for (int64_t o = 0; o < s->y_dims[axis]; o++)
-        if (a->taps != 1 || a->places[o] != o || a->weights[o] != 1.0)
-            return false;
-    return s->x_dims[axis] == s->y_dims[axis];
-}
-
-static bool has_outside(const struct kernel_resample_axis *axis, int64_t count)
-{
-    for (int64_t i = 0; i < count * axis->taps; i++)
-        if (axis->places[i] < 0)
-            return true;
-    return false;
-}
-
-/* Planes and their rows; false where there is nothing to do. */
-static bool find_planes(struct resampling *r)
-{
-    const struct kernel_resample *s = r->shape;
-    int last = s->rank - 1;
-
-    for (int i = 0; i < s->rank; i++)
-        if (s->y_dims[i] == 0 || s->x_dims[i] == 0)
-            return false;
-    while (r->top < last - 1 && is_same(s, r->top))
-        r->top++;
-    r->bytes = (int64_t)kernel_dtype_bytes(s->dtype);
-    r->rows = r->y_rows = 1;
-    for (int i = r->top; i < last; i++) {
-        r->rows *= s->x_dims[i];
-        r->y_rows *= s->y_dims[i];
-    }
-    r->columns = s->x_dims[last];
-    r->y_columns = s->y_dims[last];
-    r->along = &s->axes[last];
-    r->down = last > 0 ? &s->axes[last - 1] : &nothing;
-    return true;
-}
-
-static bool can_sum(const struct resampling *r)
-{
-    const struct kernel_resample *s = r->shape;
-
-    if ((s->dtype != KERNEL_F32 && s->dtype != KERNEL_U8 && s->dtype != KERNEL_I8) ||
-        r->columns > WIDE || r->along->taps > TAPS)
-        return false;
-    for (int i = r->top; i < s->rank; i++)
-        if (has_outside(&s->axes[i], s->y_dims[i]))
-            return false;
-    return true;
+    return dtype == KERNEL_F32 || dtype == KERNEL_U8 || dtype == KERNEL_I8;
 }
 
 /* Whether each element is one of x. */
@@ -98,19 +29,6 @@ static bool can_pick(const struct resampling *r)
     return true;
 }
 
-/* line (+)= weight * row */
-#define ADD_ROW(type)                                                                              \
-    {                                                                                              \
-        const type *restrict x = row;                                                              \
-                                                                                                   \
-        if (is_first)                                                                              \
-            for (int64_t i = 0; i < columns; i++)                                                  \
-                line[i] = weight * (float)x[i];                                                    \
-        else                                                                                       \
-            for (int64_t i = 0; i < columns; i++)                                                  \
-                line[i] += weight * (float)x[i];                                                   \
-    }
-
 ISA_BODY void add_row(float *restrict line, const void *row, int64_t columns, float weight,
                       bool is_first, enum kernel_dtype dtype)
 {
@@ -122,100 +40,14 @@ ISA_BODY void add_row(float *restrict line, const void *row, int64_t columns, fl
         ADD_ROW(int8_t)
 }
 
-/* What the row `o` of y is made of: a row of x itself, or the sum of some in `line`. */
-ISA_BODY const float *gather_rows(const struct resampling *r, const char *plane, int64_t o,
-                                  float *restrict line, enum kernel_dtype dtype)
-{
-    const int64_t *places = r->down->places + o * r->down->taps;
-    const double *weights = r->down->weights + o * r->down->taps;
-    int64_t line_bytes = r->columns * r->bytes;
-
-    if (dtype == KERNEL_F32 && r->down->taps == 1 && weights[0] == 1.0)
-        return (const float *)(const void *)(plane + places[0] * line_bytes);
-    for (int64_t t = 0; t < r->down->taps; t++)
-        add_row(line, plane + places[t] * line_bytes, r->columns, (float)weights[t], t == 0, dtype);
-    return line;
-}
-
-/* As gather_rows(), of planes with more than one axis of rows: a row for each choice of one term of every axis. */
-ISA_BODY const float *gather_volume(const struct resampling *r, const char *volume, int64_t o,
-                                    float *restrict line, enum kernel_dtype dtype)
-{
-    const struct kernel_resample *s = r->shape;
-    int64_t terms = 1;
-
-    for (int i = r->top; i < s->rank - 1; i++)
-        terms *= s->axes[i].taps;
-    for (int64_t term = 0; term < terms; term++) {
-        int64_t row = 0, stride = 1, choice = term, rest = o;
-        double weight = 1.0;
-
-        for (int i = s->rank - 2; i >= r->top; i--) {
-            const struct kernel_resample_axis *a = &s->axes[i];
-            int64_t at = rest % s->y_dims[i] * a->taps + choice % a->taps;
-
-            row += a->places[at] * stride;
-            weight *= a->weights[at];
-            stride *= s->x_dims[i];
-            choice /= a->taps;
-            rest /= s->y_dims[i];
-        }
-        add_row(line, volume + row * r->columns * r->bytes, r->columns, (float)weight, term == 0,
-                dtype);
-    }
-    return line;
-}
-
-/* Places and weights of a few outputs in a row, tap by tap, which all rows share. */
-enum { BLOCK = 256 };
-
-struct block {
-    int64_t first;
-    int count, taps;
-    int32_t places[TAPS][BLOCK];
-    float weights[TAPS][BLOCK];
-};
-
-static void make_block(const struct resampling *r, int64_t first, struct block *out_block)
-{
-    const struct kernel_resample_axis *a = r->along;
-
-    out_block->first = first;
-    out_block->count = (int)(r->y_columns - first < BLOCK ? r->y_columns - first : BLOCK);
-    out_block->taps = (int)a->taps;
-    for (int i = 0; i < out_block->count; i++) {
-        for (int t = 0; t < out_block->taps; t++) {
-            out_block->places[t][i] = (int32_t)a->places[(first + i) * a->taps + t];
-            out_block->weights[t][i] = (float)a->weights[(first + i) * a->taps + t];
-        }
-    }
-}
-
-ISA_BODY void do_row(float *restrict y, const float *restrict line, const struct block *b)
-{
-    if (b->taps == 1) {
-        for (int i = 0; i < b->count; i++)
-            y[i] = b->weights[0][i] * line[b->places[0][i]];
-    } else if (b->taps == 2) {
-        for (int i = 0; i < b->count; i++)
-            y[i] =
-                b->weights[0][i] * line[b->places[0][i]] + b->weights[1][i] * line[b->places[1][i]];
-    } else {
-        for (int i = 0; i < b->count; i++)
-            y[i] = b->weights[0][i] * line[b->places[0][i]];
-        for (int t = 1; t < b->taps; t++)
-            for (int i = 0; i < b->count; i++)
-                y[i] += b->weights[t][i] * line[b->places[t][i]];
-    }
-}
-
 /* To the nearest byte. */
-ISA_BODY void round_row(void *y, const float *restrict line, int count, enum kernel_dtype dtype)
+ISA_BODY void round_row(void *y, const float *restrict line, const struct resampling *r,
+                        const struct block *block, int64_t row, enum kernel_dtype dtype)
 {
     const float low = dtype == KERNEL_I8 ? -128.0f : 0.0f, high = low + 255.0f;
     uint8_t *restrict out = y;
 
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < block->count; i++) {
         float number = line[i] > low ? line[i] : low;
 
         number = number < high ? number : high;
@@ -223,48 +55,11 @@ ISA_BODY void round_row(void *y, const float *restrict line, int count, enum ker
     }
 }
 
-/* Whether row o of y is the one before it again. */
-static bool is_again(const struct resampling *r, int64_t o)
-{
-    const int64_t *places = r->down->places + o * r->down->taps;
-    const double *weights = r->down->weights + o * r->down->taps;
-
-    for (int64_t t = 0; t < r->down->taps; t++)
-        if (places[t] != places[t - r->down->taps] || weights[t] != weights[t - r->down->taps])
-            return false;
-    return true;
-}
-
-/* Rows of y [begin, end), counted over all planes. */
-ISA_BODY void do_rows(const struct resampling *r, int64_t begin, int64_t end,
-                      enum kernel_dtype dtype)
-{
-    for (int64_t first = 0; first < r->y_columns; first += BLOCK) {
-        struct block block;
-
-        make_block(r, first, &block);
-        for (int64_t i = begin; i < end; i++) {
-            const char *plane = r->x + i / r->y_rows * r->rows * r->columns * r->bytes;
-            char *y = r->y + (i * r->y_columns + first) * r->bytes;
-            float line[WIDE], sums[BLOCK];
-            int64_t o = i % r->y_rows;
-            bool is_flat = r->top >= r->shape->rank - 2;
-            const float *from;
-
-            if (is_flat && i > begin && o > 0 && is_again(r, o)) {
-                memcpy(y, y - r->y_columns * r->bytes, (size_t)(block.count * r->bytes));
-                continue;
-            }
-            from = is_flat ? gather_rows(r, plane, o, line, dtype)
-                           : gather_volume(r, plane, o, line, dtype);
-            do_row(dtype == KERNEL_F32 ? (float *)(void *)y : sums, from, &block);
-            if (dtype != KERNEL_F32)
-                round_row(y, sums, block.count, dtype);
-        }
-    }
-}
-
 /* --- What only picks. --- */
+
+enum {
+    SOME = 32
+}; /* elements that are picked together: more than a compiler makes single steps of */
 
 /* How often each element of a row follows itself, all of them as often; 0 where it is not so. */
 static int64_t repeats_of(const struct resampling *r)
@@ -277,17 +72,33 @@ static int64_t repeats_of(const struct resampling *r)
     return times;
 }
 
+/* Twice each, some at a time; the last ones again, so that none is left over. */
+#define TWICE(type)                                                                                \
+    for (int64_t done = 0, at = 0; done < count / 2; done = at + SOME) {                           \
+        const type *restrict x_at;                                                                 \
+        type *restrict y_at;                                                                       \
+                                                                                                   \
+        at = done + SOME <= count / 2 ? done : count / 2 - SOME;                                   \
+        x_at = from + at;                                                                          \
+        y_at = to + 2 * at;                                                                        \
+        for (int64_t j = 0; j < SOME; j++)                                                         \
+            y_at[2 * j] = y_at[2 * j + 1] = x_at[j];                                               \
+    }
+
 #define PICK(type)                                                                                 \
     {                                                                                              \
         type *restrict to = y;                                                                     \
         const type *restrict from = x;                                                             \
                                                                                                    \
-        if (times == 2)                                                                            \
+        if (times == 2 && count >= 2 * SOME) {                                                     \
+            TWICE(type)                                                                            \
+        } else if (times == 2) {                                                                   \
             for (int64_t o = 0; o < count / 2; o++)                                                \
                 to[2 * o] = to[2 * o + 1] = from[o];                                               \
-        else                                                                                       \
+        } else {                                                                                   \
             for (int64_t o = 0; o < count; o++)                                                    \
                 to[o] = from[places[o]];                                                           \
+        }                                                                                          \
     }
 
 ISA_BODY void pick_row(void *y, const void *x, const int64_t *places, int64_t count, int64_t times,
@@ -305,21 +116,37 @@ ISA_BODY void pick_row(void *y, const void *x, const int64_t *places, int64_t co
         PICK(uint64_t)
 }
 
+/* The row of x that those of row `i` of y, on the axis of rows, are counted from. */
+static int64_t first_row(const struct resampling *r, int64_t i)
+{
+    const struct kernel_resample *s = r->shape;
+    int last = s->rank - 2;
+    int64_t row = i / r->y_rows * r->rows, stride = last < 0 ? 1 : s->x_dims[last];
+    int64_t rest = last < 0 ? 0 : i % r->y_rows / s->y_dims[last];
+
+    for (int axis = last - 1; axis >= r->top; axis--) {
+        row += s->axes[axis].places[rest % s->y_dims[axis]] * stride;
+        stride *= s->x_dims[axis];
+        rest /= s->y_dims[axis];
+    }
+    return row;
+}
+
 /* Rows of y [begin, end), counted over all planes; those of the same row of x are alike. */
 ISA_BODY void pick_rows(const struct resampling *r, int64_t begin, int64_t end)
 {
     const struct kernel_resample *s = r->shape;
-    int64_t y_bytes = r->y_columns * r->bytes, times = repeats_of(r), last = -1;
+    int64_t y_bytes = r->y_columns * r->bytes, times = repeats_of(r), last = -1, row = 0;
+    int64_t lines = s->rank > 1 ? s->y_dims[s->rank - 2] : 1, o = lines, base = 0;
 
-    for (int64_t i = begin; i < end; i++) {
-        int64_t row = i / r->y_rows * r->rows, stride = 1, rest = i % r->y_rows;
+    for (int64_t i = begin; i < end; i++, o++) {
         char *y = r->y + i * y_bytes;
 
-        for (int axis = s->rank - 2; axis >= r->top; axis--) {
-            row += s->axes[axis].places[rest % s->y_dims[axis]] * stride;
-            stride *= s->x_dims[axis];
-            rest /= s->y_dims[axis];
+        if (i == begin || o == lines) {
+            o = i % lines;
+            base = first_row(r, i);
         }
+        row = base + r->down->places[o];
         if (row == last)
             memcpy(y, y - y_bytes, (size_t)y_bytes);
         else
@@ -352,8 +179,9 @@ ISA_BODY void pick_rows(const struct resampling *r, int64_t begin, int64_t end)
         struct resampling r = {.y = y, .x = x, .shape = shape};                                    \
         int64_t planes = 1;                                                                        \
                                                                                                    \
-        if (shape->rank < 1 || !find_planes(&r) || (!can_pick(&r) && !can_sum(&r))) {              \
-            resample_ref(y, x, shape);                                                             \
+        if (shape->rank < 1 || !find_planes(&r) ||                                                 \
+            (!can_pick(&r) && !(is_here(shape->dtype) && can_sum(&r)))) {                          \
+            resample_f64_##isa(y, x, shape);                                                       \
             return;                                                                                \
         }                                                                                          \
         for (int i = 0; i < r.top; i++)                                                            \

@@ -93,14 +93,16 @@ static void check_bytes(struct test *test, const struct kernel_table *table)
     }
 }
 
-/* One to five axes, some of which stay as they are, or pick elements, as the reference has them: sums of f32, picked
- * elements of any type. */
+/* One to five axes, some of which stay as they are, or pick elements, as the reference has them: sums of f32, f64 and
+ * i32, with weights of which many sums lie between two integers, picked elements of any type. */
 static void check_axes(struct test *test, const struct kernel_table *table)
 {
     static const enum kernel_dtype types[] = {KERNEL_F32, KERNEL_F64, KERNEL_I32, KERNEL_I64,
                                               KERNEL_U8,  KERNEL_F16, KERNEL_I8};
     bool picks = test_chance(test, 2);
-    struct kernel_resample s = {.dtype = types[picks ? test_range(test, 0, 6) : 0],
+    int64_t parts = test_chance(test, 3) ? 0 : test_chance(test, 2) ? 4 : 6; /* of weights */
+    int64_t most = test_chance(test, 2) ? 20 : INT32_MAX;
+    struct kernel_resample s = {.dtype = types[test_range(test, 0, picks ? 6 : 2)],
                                 .rank = (int)test_range(test, 1, 5),
                                 .outside = 7.0};
     size_t from = 1, count = 1, bytes = kernel_dtype_bytes(s.dtype);
@@ -124,7 +126,9 @@ static void check_axes(struct test *test, const struct kernel_table *table)
                         : is_twice
                             ? o / 2
                             : test_range(test, test_chance(test, 40) ? -1 : 0, s.x_dims[i] - 1);
-            weights[o] = is_same || is_twice || picks ? 1.0 : (double)test_float(test);
+            weights[o] = is_same || is_twice || picks ? 1.0
+                         : parts > 0 ? (double)test_range(test, -1, parts - 1) / (double)parts
+                                     : (double)test_float(test);
         }
         from *= (size_t)s.x_dims[i];
         count *= (size_t)s.y_dims[i];
@@ -133,6 +137,8 @@ static void check_axes(struct test *test, const struct kernel_table *table)
     x = test_output(test, from * bytes);
     for (size_t i = 0; picks && i < from; i++)
         numbers[i] = (float)test_range(test, 0, 100);
+    for (size_t i = 0; !picks && s.dtype == KERNEL_I32 && i < from; i++)
+        numbers[i] *= (float)most;
     cast_ref(x, s.dtype, numbers, KERNEL_F32, from);
     want = test_output(test, count * bytes);
     got = test_output(test, count * bytes);
@@ -140,9 +146,13 @@ static void check_axes(struct test *test, const struct kernel_table *table)
                   (int)s.dtype, picks ? ", picked" : "");
     TEST_RUN(test, TEST_REF, resample_ref(want, x, &s));
     TEST_RUN(test, TEST_NEW, table->resample.fn(got, x, &s));
-    if (picks)
+    for (size_t i = 0; !picks && s.dtype == KERNEL_F64 && i < count; i++)
+        if (!(fabs(((double *)got)[i] - ((double *)want)[i]) <= 1e-12))
+            test_fail(test, "element %zu is %.17g, not %.17g", i, ((double *)got)[i],
+                      ((double *)want)[i]);
+    if (picks || s.dtype == KERNEL_I32)
         test_compare_bytes(test, got, want, count * bytes);
-    else
+    else if (s.dtype == KERNEL_F32)
         test_compare(test, got, want, count, &(struct test_tolerance){.absolute = 2e-5});
 }
 
