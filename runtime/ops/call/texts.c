@@ -320,17 +320,16 @@ int call_bind_match(const struct call_request *request, struct call *call)
 static int run_hash(const struct call *call)
 {
     const struct texts_params *p = call->params;
-    const size_t bytes = dtype_bytes(p->from);
-    const char *x = call->inputs[0];
+    const int64_t *x = call->inputs[0];
     uint32_t *y = call->outputs[0];
 
-    for (int64_t i = 0; i < p->count; i++) {
-        const char *element = x + (size_t)i * bytes;
-        size_t length = bytes;
+    if (p->from != DTYPE_STRING)
+        hash_murmur3_each(y, x, (size_t)p->count, dtype_bytes(p->from), p->seed);
+    for (int64_t i = 0; p->from == DTYPE_STRING && i < p->count; i++) {
+        size_t length;
+        const char *text = texts_get(x[i], &length);
 
-        if (p->from == DTYPE_STRING)
-            element = texts_get(((const int64_t *)call->inputs[0])[i], &length);
-        y[i] = hash_murmur3(element, length, p->seed);
+        y[i] = hash_murmur3(text, length, p->seed);
     }
     return 0;
 }
