@@ -350,69 +350,98 @@ static void lower_repeats(struct lower *l)
 
 /* --- Words of characters --- */
 
-/* What the attributes say of the filters and of the table of characters, where those are known. */
-static void check_words(struct lower *l)
+enum { WORD_IDS, WORD_FILTERS, WORD_BIAS, WORD_TABLE };
+
+/* [filters, 1, window, channels], [letters, channels] and what the attributes say of them. */
+static void check_words(struct lower *l, const struct shape *filters, const struct shape *table)
 {
-    static const struct {
+    const struct shape *ids = &lower_input(l, WORD_IDS)->shape;
+    const struct value *bias = lower_input(l, WORD_BIAS);
+    const struct {
         const char *name;
-        int input, rank, axis;
-    } sizes[] = {{"embedding_size", 1, 4, 0},
-                 {"conv_window_size", 1, 4, 2},
-                 {"char_embedding_size", 3, 2, 1}};
-    int rank = lower_rank(lower_input(l, 0));
+        int64_t size;
+    } sizes[] = {{"embedding_size", filters->dims[0]},
+                 {"conv_window_size", filters->dims[2]},
+                 {"char_embedding_size", table->dims[1]}};
 
-    if (rank >= 0 && rank != 2)
-        lower_refuse(l, "its words have %d dimensions instead of 2", rank);
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-        const struct value *x = lower_input(l, (uint32_t)sizes[i].input);
-        int64_t size = node_int(l->node, sizes[i].name, -1);
-
-        if (x && x->shape.rank >= 0 && x->shape.rank != sizes[i].rank)
-            lower_refuse(l, "input %d has %d dimensions instead of %d", sizes[i].input,
-                         x->shape.rank, sizes[i].rank);
-        else if (size >= 0 && x && x->shape.rank >= 0 && x->shape.dims[sizes[i].axis] >= 0 &&
-                 x->shape.dims[sizes[i].axis] != size)
-            lower_refuse(l, "attribute %s does not fit input %d", sizes[i].name, sizes[i].input);
-    }
+    if (ids->rank >= 0 && ids->rank != 2)
+        lower_refuse(l, "its words have %d dimensions instead of 2", ids->rank);
+    else if (ids->rank == 2 && ids->dims[1] >= 0 && ids->dims[1] < filters->dims[2])
+        lower_refuse(l, "its words are shorter than its window");
+    if (filters->dims[1] != 1 || filters->dims[3] != table->dims[1])
+        lower_refuse(l, "its filters do not fit its table of characters");
+    if (!bias || (bias->shape.rank >= 0 &&
+                  (bias->shape.rank != 1 || bias->shape.dims[0] != filters->dims[0])))
+        lower_refuse(l, "its bias does not have a number for each filter");
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+        if (node_int(l->node, sizes[i].name, sizes[i].size) != sizes[i].size)
+            lower_refuse(l, "attribute %s is not %lld, which its inputs have", sizes[i].name,
+                         (long long)sizes[i].size);
 }
 
-/* Which windows of [words, filters, windows] are behind the characters of each word, those above 0. */
-static struct value *windows_behind(struct lower *l, struct value *is_letter, struct value *scores)
+static bool is_known(const struct shape *shape, int rank)
 {
-    static const int64_t zero = 0, one = 1;
-    struct value *count = lower_sum(l, lower_cast(l, is_letter, DTYPE_I64), 1, true), *inputs[3];
+    bool is_so = shape->rank == rank;
 
-    count = lower_two(l, "Sub", count, dim_of(l, lower_input(l, 1), 2));
+    for (int i = 0; i < shape->rank; i++)
+        is_so = is_so && shape->dims[i] > 0;
+    return is_so;
+}
+
+/* What each filter makes of each window of a word: [words, windows, filters]. */
+static struct value *windows_by_filters(struct lower *l, const struct shape *filters)
+{
+    static const int64_t turned[] = {1, 0};
+    const int64_t dims[] = {0, 0, filters->dims[2] * filters->dims[3]};
+    struct value *ids = lower_input(l, WORD_IDS), *x, *w;
+
+    x = windows_of(l, dim_of(l, ids, 1), filters->dims[2], 1);
+    x = lower_two(l, "Gather", ids, x);
+    lower_int(l, "axis", 1);
+    x = lower_reshape(l, lower_two(l, "Gather", lower_input(l, WORD_TABLE), x), dims, 3);
+    w = lower_reshape(l, lower_input(l, WORD_FILTERS), (const int64_t[]){0, dims[2]}, 2);
+    w = lower_one(l, "Transpose", w);
+    lower_ints(l, "perm", turned, 2);
+    return lower_two(l, "Add", lower_two(l, "MatMul", x, w), lower_input(l, WORD_BIAS));
+}
+
+/* Which windows are behind the characters of each word, those above 0: [words, windows, 1]. */
+static struct value *windows_behind(struct lower *l, struct value *is_letter, int64_t size)
+{
+    static const int64_t zero = 0, last = 2;
+    struct value *count = lower_sum(l, lower_cast(l, is_letter, DTYPE_I64), 1, true), *first;
+
+    count = lower_two(l, "Sub", count, lower_list(l, &size, 1));
     count = lower_two(l, "Max", count, lower_list(l, &zero, 1));
-    inputs[0] = scalar_of(l, lower_list(l, &zero, 1));
-    inputs[1] = scalar_of(l, dim_of(l, scores, 2));
-    inputs[2] = scalar_of(l, lower_list(l, &one, 1));
-    count = lower_two(l, "Greater", lower_op(l, "Range", inputs, 3), count);
-    return lower_unsqueeze(l, count, &one, 1);
+    first = slice_last(l, windows_of(l, dim_of(l, is_letter, 1), size, 1), 0, 1);
+    first = lower_squeeze(l, first, 1);
+    return lower_unsqueeze(l, lower_two(l, "Greater", first, count), &last, 1);
 }
 
 /* The largest of a convolution over the characters of each word, or over as many as its window has. A word that begins
  * with none is zeros. */
 static void lower_words(struct lower *l)
 {
-    static const int64_t one = 1, last = 2;
+    static const int64_t windows = 1;
     bool is_input = graph_opset(l->graph, "") >= 18;
-    struct value *ids = lower_input(l, 0), *inputs[3], *is_letter, *y;
+    const struct value *filters = lower_input(l, WORD_FILTERS), *table = lower_input(l, WORD_TABLE);
+    struct value *inputs[3], *is_letter, *y;
 
-    check_words(l);
-    inputs[0] = lower_unsqueeze(l, lower_two(l, "Gather", lower_input(l, 3), ids), &one, 1);
-    inputs[1] = lower_input(l, 1);
-    inputs[2] = lower_input(l, 2);
-    y = lower_squeeze(l, lower_op(l, "Conv", inputs, 3), 3);
-    is_letter = lower_two(l, "Greater", ids, lower_cast(l, lower_number(l, 0.0f), DTYPE_I32));
-    inputs[0] = windows_behind(l, is_letter, y);
+    if (!filters || !table || !is_known(&filters->shape, 4) || !is_known(&table->shape, 2)) {
+        lower_refuse(l, "its filters do not have four known dimensions, or its table not two");
+        return;
+    }
+    check_words(l, &filters->shape, &table->shape);
+    is_letter = lower_two(l, "Greater", lower_input(l, WORD_IDS),
+                          lower_cast(l, lower_number(l, 0.0f), DTYPE_I32));
+    inputs[0] = windows_behind(l, is_letter, filters->shape.dims[2]);
     inputs[1] = lower_number(l, -INFINITY);
-    inputs[2] = y;
+    inputs[2] = windows_by_filters(l, &filters->shape);
     inputs[0] = lower_op(l, "Where", inputs, 3);
-    inputs[1] = is_input ? lower_list(l, &last, 1) : NULL;
+    inputs[1] = is_input ? lower_list(l, &windows, 1) : NULL;
     y = lower_op(l, "ReduceMax", inputs, 2);
     if (!is_input)
-        lower_ints(l, "axes", &last, 1);
+        lower_ints(l, "axes", &windows, 1);
     lower_int(l, "keepdims", 0);
     inputs[0] = slice_last(l, is_letter, 0, 1);
     inputs[1] = lower_one(l, "Tanh", y);
@@ -541,7 +570,7 @@ const struct lower_rule lower_contrib[] = {
     {MICROSOFT("Trilu", "Trilu"), 1, 2, 1, "upper", lower_trilu},
     {MICROSOFT("UnfoldTensor", "Gather, Transpose"), 1, 1, 1, "dim size step", lower_unfold},
     {MICROSOFT("Unique", "Unique"), 1, 1, 3, "", lower_unique},
-    {MICROSOFT("WordConvEmbedding", "Gather, Conv, Where, ReduceMax, Tanh"), 4, 4, 1,
+    {MICROSOFT("WordConvEmbedding", "Gather, MatMul, Add, Where, ReduceMax, Tanh"), 4, 4, 1,
      "char_embedding_size conv_window_size embedding_size", lower_words},
     {{NULL, NULL}, 0, 0, 0, NULL, NULL},
 };
