@@ -6,6 +6,15 @@ import numpy as np
 from lowered_group import LEARNING, Group
 
 
+def feed_open(g, array):
+    """An input of which the model does not say how large it is."""
+    name = g.feed(array)
+    for axis, dim in enumerate(g.inputs[-1].type.tensor_type.shape.dim):
+        dim.Clear()
+        dim.dim_param = f"{name}_{axis}"
+    return name
+
+
 def hidden():
     """Masks of which some hide all keys of a step, by numbers that leave something to see, of lengths with a past, and of
     lengths with places where keys begin."""
@@ -19,6 +28,8 @@ def hidden():
     g.add("Attention", [x, weights, bias, none], num_heads=2, mask_filter_value=-3e38)
     g.add("Attention", [x, weights, bias, g.feed(np.array([0, 2], np.int32))], num_heads=2, mask_filter_value=-2.0)
     g.add("Attention", [x, weights, bias, g.feed(np.array([4, 3, 1, 2], np.int32))], num_heads=2)
+    for lengths in ([3, 1], [4, 3, 1, 2], [2, 3, 0, 4, 7, 0, 4, 7]):
+        g.add("Attention", [feed_open(g, g.real(2, 4, 8)), weights, bias, feed_open(g, np.array(lengths, np.int32))], num_heads=2)
     g.add("Attention", [x, weights, bias, g.feed(np.array([4, 3, 0, 4, 7, 0, 4, 7], np.int32))], num_heads=2)
     g.add("Attention", [x, weights, bias, g.feed(np.array([7, 5], np.int32)), past], (1, 1), num_heads=2)
     q, k = g.feed(g.real(2, 3, 8)), g.feed(g.real(2, 5, 8))
@@ -102,6 +113,8 @@ def lettered():
     g.add("WordConvEmbedding", [words, filters, bias, table])
     g.add("WordConvEmbedding", [words, filters, bias, table], embedding_size=4, conv_window_size=2, char_embedding_size=3)
     g.add("WordConvEmbedding", [words, g.feed(g.real(2, 1, 5, 3)), g.feed(g.real(2)), g.feed(g.real(9, 3))])
+    opened = [feed_open(g, array) for array in (np.array([[1, 2, 3], [4, 0, 0]], np.int32), g.real(2, 1, 2, 3), g.real(2), g.real(5, 3))]
+    g.add("WordConvEmbedding", opened)
     g.add("WordConvEmbedding", [g.feed(np.zeros((0, 5), np.int32)), filters, bias, table])
     return g
 

@@ -352,69 +352,90 @@ static void lower_repeats(struct lower *l)
 
 enum { WORD_IDS, WORD_FILTERS, WORD_BIAS, WORD_TABLE };
 
-/* [filters, 1, window, channels], [letters, channels] and what the attributes say of them. */
-static void check_words(struct lower *l, const struct shape *filters, const struct shape *table)
+/* Whether two sizes are the same, as far as they are known. */
+static bool fits(int64_t a, int64_t b)
 {
-    const struct shape *ids = &lower_input(l, WORD_IDS)->shape;
-    const struct value *bias = lower_input(l, WORD_BIAS);
+    return a < 0 || b < 0 || a == b;
+}
+
+/* The size of an axis of an input, -1 where it is not known. */
+static int64_t size_of(struct lower *l, uint32_t i, int rank, int axis)
+{
+    const struct value *x = lower_input(l, i);
+
+    if (!x || (x->shape.rank >= 0 && x->shape.rank != rank))
+        lower_refuse(l, "input %u does not have %d dimensions", i, rank);
+    return x && x->shape.rank == rank ? x->shape.dims[axis] : -1;
+}
+
+/* [words, characters], [filters, 1, window, channels], [filters], [letters, channels], as far as they are known. */
+static void check_words(struct lower *l)
+{
+    int64_t filters = size_of(l, WORD_FILTERS, 4, 0), window = size_of(l, WORD_FILTERS, 4, 2);
+    int64_t channels = size_of(l, WORD_TABLE, 2, 1), length = size_of(l, WORD_IDS, 2, 1);
     const struct {
         const char *name;
         int64_t size;
-    } sizes[] = {{"embedding_size", filters->dims[0]},
-                 {"conv_window_size", filters->dims[2]},
-                 {"char_embedding_size", table->dims[1]}};
+    } sizes[] = {{"embedding_size", filters},
+                 {"conv_window_size", window},
+                 {"char_embedding_size", channels}};
 
-    if (ids->rank >= 0 && ids->rank != 2)
-        lower_refuse(l, "its words have %d dimensions instead of 2", ids->rank);
-    else if (ids->rank == 2 && ids->dims[1] >= 0 && ids->dims[1] < filters->dims[2])
+    if (length >= 0 && length < window)
         lower_refuse(l, "its words are shorter than its window");
-    if (filters->dims[1] != 1 || filters->dims[3] != table->dims[1])
+    if (!fits(size_of(l, WORD_FILTERS, 4, 1), 1) || !fits(size_of(l, WORD_FILTERS, 4, 3), channels))
         lower_refuse(l, "its filters do not fit its table of characters");
-    if (!bias || (bias->shape.rank >= 0 &&
-                  (bias->shape.rank != 1 || bias->shape.dims[0] != filters->dims[0])))
+    if (!fits(size_of(l, WORD_BIAS, 1, 0), filters))
         lower_refuse(l, "its bias does not have a number for each filter");
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-        if (node_int(l->node, sizes[i].name, sizes[i].size) != sizes[i].size)
+        if (!fits(node_int(l->node, sizes[i].name, -1), sizes[i].size))
             lower_refuse(l, "attribute %s is not %lld, which its inputs have", sizes[i].name,
                          (long long)sizes[i].size);
 }
 
-static bool is_known(const struct shape *shape, int rank)
+/* 0, 1, ..., below a list of one number. */
+static struct value *count_up(struct lower *l, struct value *end)
 {
-    bool is_so = shape->rank == rank;
+    static const int64_t one = 1, zero = 0;
+    struct value *inputs[] = {scalar_of(l, lower_list(l, &zero, 1)), scalar_of(l, end),
+                              scalar_of(l, lower_list(l, &one, 1))};
 
-    for (int i = 0; i < shape->rank; i++)
-        is_so = is_so && shape->dims[i] > 0;
-    return is_so;
+    return lower_op(l, "Range", inputs, 3);
 }
 
-/* What each filter makes of each window of a word: [words, windows, filters]. */
-static struct value *windows_by_filters(struct lower *l, const struct shape *filters)
+static struct value *join(struct lower *l, struct value *a, struct value *b)
 {
-    static const int64_t turned[] = {1, 0};
-    const int64_t dims[] = {0, 0, filters->dims[2] * filters->dims[3]};
-    struct value *ids = lower_input(l, WORD_IDS), *x, *w;
+    struct value *y = lower_two(l, "Concat", a, b);
 
-    x = windows_of(l, dim_of(l, ids, 1), filters->dims[2], 1);
-    x = lower_two(l, "Gather", ids, x);
+    lower_int(l, "axis", 0);
+    return y;
+}
+
+/* What each filter makes of each window of a word: [words, windows, filters]. first: places of windows. */
+static struct value *windows_by_filters(struct lower *l, struct value *first, struct value *window)
+{
+    static const int64_t turned[] = {1, 0}, same[] = {0, 0}, behind = 1;
+    struct value *filters = lower_input(l, WORD_FILTERS), *x, *w, *size;
+
+    size = lower_two(l, "Mul", window, dim_of(l, filters, 3));
+    x = lower_two(l, "Add", lower_unsqueeze(l, first, &behind, 1), count_up(l, window));
+    x = lower_two(l, "Gather", lower_input(l, WORD_IDS), x);
     lower_int(l, "axis", 1);
-    x = lower_reshape(l, lower_two(l, "Gather", lower_input(l, WORD_TABLE), x), dims, 3);
-    w = lower_reshape(l, lower_input(l, WORD_FILTERS), (const int64_t[]){0, dims[2]}, 2);
+    x = lower_two(l, "Gather", lower_input(l, WORD_TABLE), x);
+    x = lower_two(l, "Reshape", x, join(l, lower_list(l, same, 2), size));
+    w = lower_two(l, "Reshape", filters, join(l, lower_list(l, same, 1), size));
     w = lower_one(l, "Transpose", w);
     lower_ints(l, "perm", turned, 2);
     return lower_two(l, "Add", lower_two(l, "MatMul", x, w), lower_input(l, WORD_BIAS));
 }
 
 /* Which windows are behind the characters of each word, those above 0: [words, windows, 1]. */
-static struct value *windows_behind(struct lower *l, struct value *is_letter, int64_t size)
+static struct value *windows_behind(struct lower *l, struct value *is_letter, struct value *first,
+                                    struct value *window)
 {
     static const int64_t zero = 0, last = 2;
-    struct value *count = lower_sum(l, lower_cast(l, is_letter, DTYPE_I64), 1, true), *first;
+    struct value *count = lower_sum(l, lower_cast(l, is_letter, DTYPE_I64), 1, true);
 
-    count = lower_two(l, "Sub", count, lower_list(l, &size, 1));
-    count = lower_two(l, "Max", count, lower_list(l, &zero, 1));
-    first = slice_last(l, windows_of(l, dim_of(l, is_letter, 1), size, 1), 0, 1);
-    first = lower_squeeze(l, first, 1);
+    count = lower_two(l, "Max", lower_two(l, "Sub", count, window), lower_list(l, &zero, 1));
     return lower_unsqueeze(l, lower_two(l, "Greater", first, count), &last, 1);
 }
 
@@ -422,21 +443,18 @@ static struct value *windows_behind(struct lower *l, struct value *is_letter, in
  * with none is zeros. */
 static void lower_words(struct lower *l)
 {
-    static const int64_t windows = 1;
+    static const int64_t windows = 1; /* axis 1, and the number 1 */
     bool is_input = graph_opset(l->graph, "") >= 18;
-    const struct value *filters = lower_input(l, WORD_FILTERS), *table = lower_input(l, WORD_TABLE);
-    struct value *inputs[3], *is_letter, *y;
+    struct value *ids = lower_input(l, WORD_IDS), *inputs[3], *is_letter, *first, *window, *y;
 
-    if (!filters || !table || !is_known(&filters->shape, 4) || !is_known(&table->shape, 2)) {
-        lower_refuse(l, "its filters do not have four known dimensions, or its table not two");
-        return;
-    }
-    check_words(l, &filters->shape, &table->shape);
-    is_letter = lower_two(l, "Greater", lower_input(l, WORD_IDS),
-                          lower_cast(l, lower_number(l, 0.0f), DTYPE_I32));
-    inputs[0] = windows_behind(l, is_letter, filters->shape.dims[2]);
+    check_words(l);
+    window = dim_of(l, lower_input(l, WORD_FILTERS), 2);
+    first = lower_two(l, "Sub", dim_of(l, ids, 1), window);
+    first = count_up(l, lower_two(l, "Add", first, lower_list(l, &windows, 1)));
+    is_letter = lower_two(l, "Greater", ids, lower_cast(l, lower_number(l, 0.0f), DTYPE_I32));
+    inputs[0] = windows_behind(l, is_letter, first, window);
     inputs[1] = lower_number(l, -INFINITY);
-    inputs[2] = windows_by_filters(l, &filters->shape);
+    inputs[2] = windows_by_filters(l, first, window);
     inputs[0] = lower_op(l, "Where", inputs, 3);
     inputs[1] = is_input ? lower_list(l, &windows, 1) : NULL;
     y = lower_op(l, "ReduceMax", inputs, 2);
