@@ -17,7 +17,7 @@ struct pool {
 };
 
 /* Elements read that are worth a second thread. */
-enum { GRAIN = 1 << 17 };
+enum { GRAIN = 1 << 16 };
 
 /* What an average divides by along one axis. */
 static int64_t count_along(const struct kernel_pool *shape, int axis, int64_t o,
