@@ -4,10 +4,12 @@
 #include "kernels/cpu/reduce_real.h"
 
 #include "kernels/cpu/isa.h"
+#include "kernels/cpu/math.h"
 #include "kernels/cpu/math_f64.h"
 #include "kernels/cpu/norm_rows.h"
 #include "kernels/cpu/team.h"
 
+#include <float.h>
 #include <math.h>
 
 enum {
@@ -47,13 +49,14 @@ static struct total total_of(double sum, double size, int64_t count)
     return (struct total){sum, room, 0.0};
 }
 
-/* Of how many are the largest, and the powers of the rest: what is next to nothing changes no sum from 1 on. */
-static struct total total_of_powers(double largest, double ones, double rest, int64_t count)
+/* Of how many are the largest, and the powers of the rest, each right to `error` of it: what is next to nothing changes
+ * no sum from 1 on. */
+static struct total total_of_powers(double largest, double ones, double rest, double error,
+                                    int64_t count)
 {
-    double sum = ones + rest;
+    double sum = ones + rest, room = rest * error + sum * (double)(count + 16) * 0x1p-52;
 
-    return (struct total){sum, rest < 0x1p-54 ? 0.0 : sum * (double)(count + 16) * 0x1p-52,
-                          largest};
+    return (struct total){sum, rest < 0x1p-54 ? 0.0 : room, largest};
 }
 
 /* TYPE_plain(): in the order of the reference, and without its sums of products in one step. */
@@ -77,16 +80,33 @@ static struct total total_of_powers(double largest, double ones, double rest, in
         return end_of(r, sum, largest);                                                            \
     }
 
+/* The ends of what the reference's result may be. */
+static void find_ends(const struct reduction *r, const struct total *t, double *out_least,
+                      double *out_most)
+{
+    if (t->room > 0.0 && r->op == REDUCE_LOG_SUM_EXP && fabs(t->largest) < 0x1p30) {
+        /* By the logarithm's slope, which is one in place of two. */
+        double middle = end_of(r, t->sum, t->largest);
+        double room = 2.0 * t->room / t->sum + (fabs(t->largest) + 64.0) * 0x1p-50;
+
+        *out_least = middle - room;
+        *out_most = middle + room;
+        return;
+    }
+    *out_least = *out_most = end_of(r, t->sum - t->room, t->largest);
+    if (t->room > 0.0)
+        *out_most = end_of(r, t->sum + t->room, t->largest);
+}
+
 #define END_WHOLE(name, type, low, high)                                                           \
     static void name##_end(const struct reduction *r, type *y, const type *x, struct total t)      \
     {                                                                                              \
-        int64_t least = cut_off(end_of(r, t.sum - t.room, t.largest), low, high), most = least;    \
+        double least, most;                                                                        \
                                                                                                    \
-        if (t.room > 0.0)                                                                          \
-            most = cut_off(end_of(r, t.sum + t.room, t.largest), low, high);                       \
-        if (least != most || (t.room > 0.0 && !(t.sum > t.room)))                                  \
-            most = cut_off(name##_plain(r, x), low, high);                                         \
-        *y = (type)most;                                                                           \
+        find_ends(r, &t, &least, &most);                                                           \
+        *y = (type)cut_off(most, low, high);                                                       \
+        if (cut_off(least, low, high) != *y || (t.room > 0.0 && !(t.sum > t.room)))                \
+            *y = (type)cut_off(name##_plain(r, x), low, high);                                     \
     }
 
 PLAIN(i32, int32_t)
@@ -97,7 +117,10 @@ END_WHOLE(i64, int64_t, INT64_MIN, INT64_MAX)
 
 static void f64_end(const struct reduction *r, double *y, const double *x, struct total t)
 {
-    *y = isfinite(t.largest) && !isnan(t.sum) ? end_of(r, t.sum, t.largest) : f64_plain(r, x);
+    bool is_finite =
+        fabs(t.largest) < DBL_MAX; /* with -DBL_MAX clang begins: it may not be there */
+
+    *y = is_finite && !isnan(t.sum) ? end_of(r, t.sum, t.largest) : f64_plain(r, x);
 }
 
 /* Rows, or blocks of columns, [begin, end), by name_row() and name_columns(). */
@@ -162,56 +185,69 @@ static void f64_end(const struct reduction *r, double *y, const double *x, struc
     }                                                                                              \
     PART(name##_sums, type)
 
-/* e^(x - largest), of which those that are 1 are counted. */
-#define ADD_POWER(x, largest, ones, rest)                                                          \
+/* e^(x - largest), of which those that are 1 are counted. Of integers in f32: what is nothing to a sum from 1 on is 0. */
+#define BELOW 100 /* of which the power is 0 */
+#define POWER_OF_WHOLE(x, most, ones, rest, unsigned_type)                                         \
     do {                                                                                           \
-        double below = (double)(x) - (largest), power = math_f64_exp_below(below);                 \
+        unsigned_type below = (unsigned_type)(most) - (unsigned_type)(x);                          \
+        float power = math_exp_below(-(float)(int32_t)(below < BELOW ? below : BELOW), smallest);  \
                                                                                                    \
-        (ones) += below == 0.0 ? 1.0 : 0.0;                                                        \
-        (rest) += below == 0.0 ? 0.0 : power;                                                      \
+        (ones) += below == 0;                                                                      \
+        (rest) += (double)(below == 0 ? 0.0f : power);                                             \
     } while (0)
 
-#define POWERS(name, type)                                                                         \
+#define POWER_OF_F64(x, most, ones, rest, unsigned_type)                                           \
+    do {                                                                                           \
+        (rest) += math_f64_exp_below((x) - (most));                                                \
+    } while (0)
+
+/* `factor` is what each power was divided by, `error` how far it may be from the truth, of it. */
+#define POWERS(name, type, unsigned_type, power_of, factor, error)                                 \
     ISA_BODY void name##_powers_row(const struct reduction *r, type *y, const type *x)             \
     {                                                                                              \
+        float smallest = math_least();                                                             \
         type most = x[0];                                                                          \
-        double ones = 0.0, rest = 0.0, largest;                                                    \
+        int32_t ones = 0;                                                                          \
+        double rest = 0.0;                                                                         \
                                                                                                    \
+        (void)smallest;                                                                            \
         _Pragma("omp simd reduction(max : most)") for (int64_t i = 0; i < r->count; i++) most =    \
             x[i] > most ? x[i] : most;                                                             \
-        largest = (double)most;                                                                    \
         _Pragma("omp simd reduction(+ : ones, rest)") for (int64_t i = 0; i < r->count; i++)       \
-            ADD_POWER(x[i], largest, ones, rest);                                                  \
-        name##_end(r, y, x, total_of_powers(largest, ones, rest, r->count));                       \
+            power_of(x[i], most, ones, rest, unsigned_type);                                       \
+        name##_end(r, y, x, total_of_powers((double)most, ones, rest *factor, error, r->count));   \
     }                                                                                              \
                                                                                                    \
     ISA_BODY void name##_powers_columns(const struct reduction *r, type *y, const type *x,         \
                                         int64_t columns)                                           \
     {                                                                                              \
-        double largest[COLUMNS], ones[COLUMNS] = {0}, rest[COLUMNS] = {0};                         \
+        float smallest = math_least();                                                             \
+        double rest[COLUMNS] = {0};                                                                \
+        int32_t ones[COLUMNS] = {0};                                                               \
         const type *row = x;                                                                       \
         type most[COLUMNS];                                                                        \
                                                                                                    \
+        (void)smallest;                                                                            \
         for (int64_t i = 0; i < columns; i++)                                                      \
             most[i] = x[i];                                                                        \
         for (int64_t k = 1; k < r->count; k++)                                                     \
             for (int64_t i = 0; i < columns; i++)                                                  \
                 most[i] = x[k * r->inner + i] > most[i] ? x[k * r->inner + i] : most[i];           \
-        for (int64_t i = 0; i < columns; i++)                                                      \
-            largest[i] = (double)most[i];                                                          \
         for (int64_t k = 0; k < r->count; k++, row += r->inner)                                    \
             _Pragma("omp simd") for (int64_t i = 0; i < columns; i++)                              \
-                ADD_POWER(row[i], largest[i], ones[i], rest[i]);                                   \
+                power_of(row[i], most[i], ones[i], rest[i], unsigned_type);                        \
         for (int64_t i = 0; i < columns; i++)                                                      \
-            name##_end(r, y + i, x + i, total_of_powers(largest[i], ones[i], rest[i], r->count));  \
+            name##_end(                                                                            \
+                r, y + i, x + i,                                                                   \
+                total_of_powers((double)most[i], ones[i], rest[i] * factor, error, r->count));     \
     }                                                                                              \
     PART(name##_powers, type)
 
 SUMS(i32, int32_t)
 SUMS(i64, int64_t)
-POWERS(i32, int32_t)
-POWERS(i64, int64_t)
-POWERS(f64, double)
+POWERS(i32, int32_t, uint32_t, POWER_OF_WHOLE, MATH_BELOW, 0x1p-20)
+POWERS(i64, int64_t, uint64_t, POWER_OF_WHOLE, MATH_BELOW, 0x1p-20)
+POWERS(f64, double, double, POWER_OF_F64, 1.0, 0x1p-50)
 
 #define VERSION(name, isa)                                                                         \
     ISA_TARGET_##isa static void name##_##isa(void *argument, int64_t begin, int64_t end)          \
@@ -239,7 +275,7 @@ POWERS(f64, double)
         struct reduction r = {.y = y, .x = x, .op = s->op};                                        \
         struct reduced_axes axes;                                                                  \
                                                                                                    \
-        if (!part || !find_axes(s, &axes)) {                                                       \
+        if (!part || !find_axes(s, &axes) || axes.count > INT32_MAX) {                             \
             reduce_ref(y, x, s);                                                                   \
             return;                                                                                \
         }                                                                                          \
