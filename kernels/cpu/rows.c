@@ -166,6 +166,79 @@ ISA_BODY void reduce_part(const struct reduction *r, int64_t begin, int64_t end)
         r->y[row] = end_sum(whole_row(r->x + row * r->count, r->count, r->op), r->count, r->op);
 }
 
+/* --- Sums of rows of some registers: first those of the lanes of many rows, then those of each row's lanes, so that none
+ * waits for the sum of one before. --- */
+
+enum { MEDIUM = 512, LANES = 8 };
+
+ISA_BODY double sum_lanes(const double *a, int count)
+{
+    double sum = (a[0] + a[1]) + (a[2] + a[3]);
+
+    return count == LANES ? sum + ((a[4] + a[5]) + (a[6] + a[7])) : sum;
+}
+
+/* MEDIUM_ROWS(): lanes of a register of this size, at least four. */
+#define MEDIUM_ROWS(isa)                                                                           \
+    enum { each_##isa = ISA_BYTES_##isa >= 32 ? ISA_BYTES_##isa / 8 : 4 };                         \
+    typedef float thin_##isa __attribute__((vector_size(4 * each_##isa), aligned(4), may_alias));  \
+    typedef double wide_##isa __attribute__((vector_size(8 * each_##isa), aligned(8), may_alias)); \
+    typedef int64_t bits_##isa __attribute__((vector_size(8 * each_##isa)));                       \
+                                                                                                   \
+    ISA_TARGET_##isa static inline __attribute__((always_inline))                                  \
+    wide_##isa take_##isa(const float *x, int kind)                                                \
+    {                                                                                              \
+        wide_##isa v = __builtin_convertvector(*(const thin_##isa *)x, wide_##isa);                \
+                                                                                                   \
+        if (kind == SIZES)                                                                         \
+            return (wide_##isa)((bits_##isa)v & INT64_MAX);                                        \
+        if (kind == SQUARES)                                                                       \
+            return v * v;                                                                          \
+        return v;                                                                                  \
+    }                                                                                              \
+                                                                                                   \
+    ISA_TARGET_##isa static inline __attribute__((always_inline)) void fold_##isa(                 \
+        double *lanes, const float *x, int64_t rows, int64_t count, int kind)                      \
+    {                                                                                              \
+        for (int64_t r = 0; r < rows; r++, x += count, lanes += each_##isa) {                      \
+            wide_##isa sum = take_##isa(x, kind), second = {0};                                    \
+            int64_t i = each_##isa;                                                                \
+                                                                                                   \
+            for (; i + 2 * each_##isa <= count; i += 2 * each_##isa) {                             \
+                second += take_##isa(x + i, kind);                                                 \
+                sum += take_##isa(x + i + each_##isa, kind);                                       \
+            }                                                                                      \
+            for (; i + each_##isa <= count; i += each_##isa)                                       \
+                second += take_##isa(x + i, kind);                                                 \
+            *(wide_##isa *)lanes = sum + second;                                                   \
+            for (int64_t j = 0; i < count; i++, j++)                                               \
+                lanes[j] += sum_of((double)x[i], kind);                                            \
+        }                                                                                          \
+    }                                                                                              \
+                                                                                                   \
+    ISA_TARGET_##isa static void medium_part_##isa(void *argument, int64_t begin, int64_t end)     \
+    {                                                                                              \
+        const struct reduction *p = argument;                                                      \
+        double lanes[SHORT_ROWS * each_##isa];                                                     \
+                                                                                                   \
+        for (; begin < end; begin += SHORT_ROWS) {                                                 \
+            int64_t rows = end - begin < SHORT_ROWS ? end - begin : SHORT_ROWS;                    \
+            const float *x = p->x + begin * p->count;                                              \
+                                                                                                   \
+            if (p->op == REDUCE_SUM_SQUARE || p->op == REDUCE_L2)                                  \
+                fold_##isa(lanes, x, rows, p->count, SQUARES);                                     \
+            else if (p->op == REDUCE_L1)                                                           \
+                fold_##isa(lanes, x, rows, p->count, SIZES);                                       \
+            else                                                                                   \
+                fold_##isa(lanes, x, rows, p->count, NUMBERS);                                     \
+            for (int64_t r = 0; r < rows; r++)                                                     \
+                p->y[begin + r] =                                                                  \
+                    end_sum(sum_lanes(lanes + r * each_##isa, each_##isa), p->count, p->op);       \
+        }                                                                                          \
+    }
+
+ISA_VERSIONS(MEDIUM_ROWS)
+
 /* The logarithm of the sum of e^x. */
 ISA_BODY void exponential_part(const struct reduction *r, int64_t begin, int64_t end)
 {
@@ -325,6 +398,12 @@ static bool is_extreme(enum kernel_reduce_op op)
 static bool is_sum(enum kernel_reduce_op op)
 {
     return !is_extreme(op) && op != REDUCE_LOG_SUM_EXP;
+}
+
+/* Whether a row has some registers, which are added up. */
+static bool is_medium(enum kernel_reduce_op op, int64_t count)
+{
+    return is_sum(op) && op != REDUCE_PROD && count > SHORT && count <= MEDIUM;
 }
 
 struct spread_reduction {
@@ -569,9 +648,10 @@ static bool plan_rows_f32(const struct kernel_normalize_data *data,
         r.count = product(s->dims, s->rank - (tail > 0 ? tail : 0), s->rank);                      \
         if (is_here && tail > 0 && r.count > 0)                                                    \
             team_for(product(s->dims, 0, s->rank - tail), GRAIN / r.count + 1,                     \
-                     is_sum(s->op)       ? reduce_part_##isa                                       \
-                     : is_extreme(s->op) ? extreme_part_##isa                                      \
-                                         : exponential_part_##isa,                                 \
+                     is_medium(s->op, r.count) ? medium_part_##isa                                 \
+                     : is_sum(s->op)           ? reduce_part_##isa                                 \
+                     : is_extreme(s->op)       ? extreme_part_##isa                                \
+                                               : exponential_part_##isa,                                 \
                      &r);                                                                          \
         else if (is_here && tail <= 0 && find_middle(s, &outer, &r))                               \
             team_for(outer *((r.inner + COLUMNS - 1) / COLUMNS), GRAIN / (r.count * COLUMNS) + 1,  \
