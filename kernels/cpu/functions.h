@@ -71,12 +71,29 @@ ISA_BODY float map_erf(float x, float a, float b)
     return math_erf(x);
 }
 
-/* From half of x, so that what overflows does and what is next to nothing becomes it. */
+/* The square of e^(x/2), so that what overflows does and what is next to nothing becomes it. As math_exp(), whose numbers
+ * are made for x/2 here. */
 ISA_BODY float map_exp(float x, float a, float b)
 {
-    float root = math_exp(0.5f * x);
+    const float magic = 0x1.8p23f;
+    float inside = math_limit(x, 174.0f), z = inside * 0x1.715476p-1f + magic, n = z - magic, r, p;
+    uint32_t bits, scale;
 
-    return root * root;
+    r = inside - n * 0x1.62e4p+0f;
+    r = r - n * 0x1.7f7d1cp-19f;
+    p = 0x1.6a2432p-16f;
+    p = p * r + 0x1.1239e2p-12f;
+    p = p * r + 0x1.5558f2p-9f;
+    p = p * r + 0x1.555492p-6f;
+    p = p * r + 0x1.fffffcp-4f;
+    p = p * r + 0.5f;
+    p = p * r + 1.0f;
+    memcpy(&scale, &z, sizeof(scale));
+    memcpy(&bits, &p, sizeof(bits));
+    bits += scale << 23;
+    memcpy(&p, &bits, sizeof(p));
+    p = x == x ? p : x;
+    return p * p;
 }
 
 /* asin(x) or, where of_cosine, acos(x), to 4e-7; NaN beyond 1. Above 1/2 by the half of the angle
