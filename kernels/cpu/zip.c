@@ -90,28 +90,57 @@ static void run_wide(const struct walk *w, char *y, const void *const x[OPERANDS
     }
 }
 
+/* A line along the innermost axis: on which places of the others, and where in each operand. */
+struct place {
+    int64_t on[KERNEL_MAX_RANK], at[OPERANDS];
+};
+
+static struct place find_place(const struct walk *w, int64_t line)
+{
+    struct place place = {.at = {0}};
+
+    for (int i = w->rank - 2; i >= 0; line /= w->dims[i--]) {
+        place.on[i] = line % w->dims[i];
+        for (int k = 0; k < w->operands; k++)
+            place.at[k] += place.on[i] * w->stride[k][i];
+    }
+    return place;
+}
+
+/* Short lines are many: none is divided for. */
+static void next_line(const struct walk *w, struct place *place)
+{
+    for (int i = w->rank - 2; i >= 0; i--) {
+        bool is_last = ++place->on[i] == w->dims[i];
+
+        for (int k = 0; k < w->operands; k++)
+            place->at[k] += w->stride[k][i] - (is_last ? w->dims[i] * w->stride[k][i] : 0);
+        if (!is_last)
+            return;
+        place->on[i] = 0;
+    }
+}
+
 /* Elements [begin, end). */
 static void do_walk(void *argument, int64_t begin, int64_t end)
 {
     const struct walk *w = argument;
     int inner = w->rank - 1;
-    int64_t line = w->dims[inner], step[OPERANDS] = {0};
+    int64_t line = w->dims[inner], step[OPERANDS] = {0}, first;
+    struct place place;
 
+    if (begin == end) /* a line may have no element */
+        return;
+    first = begin % line;
+    place = find_place(w, begin / line);
     for (int k = 0; k < w->operands; k++)
         step[k] = w->stride[k][inner];
-    while (begin < end) {
-        int64_t rest = begin / line, first = begin % line;
+    for (; begin < end; next_line(w, &place), first = 0) {
         int64_t count = line - first < end - begin ? line - first : end - begin;
         const void *x[OPERANDS] = {0};
-        int64_t at[OPERANDS];
 
         for (int k = 0; k < w->operands; k++)
-            at[k] = first * step[k];
-        for (int i = inner - 1; i >= 0; rest /= w->dims[i--])
-            for (int k = 0; k < w->operands; k++)
-                at[k] += rest % w->dims[i] * w->stride[k][i];
-        for (int k = 0; k < w->operands; k++)
-            x[k] = w->x[k] + at[k] * (int64_t)w->x_bytes[k];
+            x[k] = w->x[k] + (place.at[k] + first * step[k]) * (int64_t)w->x_bytes[k];
         if (w->widen)
             run_wide(w, w->y + begin * (int64_t)w->y_bytes, x, step, count);
         else
