@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* OneHot: a slice is filled with the one value, then the other is put where the indices say. */
+/* OneHot: slices are filled with the one value, then the other is put where the indices say. */
 #include <stdbool.h>
 
 #include "kernels/cpu/fill.h"
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
 
-/* Bytes that are worth a second thread. */
-enum { GRAIN_BYTES = 1 << 18 };
+enum {
+    GRAIN_BYTES = 1 << 18, /* that are worth a second thread */
+    FILLED = 1 << 13,      /* bytes that are filled before something is put among them */
+};
 
 struct one_hot {
     char *y;
@@ -38,8 +40,9 @@ static inline bool find_depth(const struct one_hot *h, int64_t i, int64_t *out_d
     return true;
 }
 
+/* Slices [begin, end). */
 #define PUT(type)                                                                                  \
-    do {                                                                                           \
+    for (int64_t o = begin; o < end; o++) {                                                        \
         type *y = (type *)(void *)h->y + o * s->depth * s->inner;                                  \
         type on = ((const type *)(const void *)h->values)[1];                                      \
         int64_t depth;                                                                             \
@@ -47,30 +50,42 @@ static inline bool find_depth(const struct one_hot *h, int64_t i, int64_t *out_d
         for (int64_t i = 0; i < s->inner; i++)                                                     \
             if (find_depth(h, o * s->inner + i, &depth))                                           \
                 y[depth * s->inner + i] = on;                                                      \
-    } while (0)
+    }
 
+static void put(const struct one_hot *h, int64_t begin, int64_t end)
+{
+    const struct kernel_one_hot *s = h->shape;
+
+    switch (s->element_bytes) {
+    case 1:
+        PUT(uint8_t)
+        break;
+    case 2:
+        PUT(uint16_t)
+        break;
+    case 4:
+        PUT(uint32_t)
+        break;
+    default:
+        PUT(uint64_t)
+        break;
+    }
+}
+
+/* Some slices are filled at once, as many as stay in a cache. */
 static void one_hot_part(void *argument, int64_t begin, int64_t end)
 {
     const struct one_hot *h = argument;
     const struct kernel_one_hot *s = h->shape;
-    size_t slice = (size_t)(s->depth * s->inner) * s->element_bytes;
+    int64_t slice = s->depth * s->inner * (int64_t)s->element_bytes;
+    int64_t some = slice < FILLED ? FILLED / slice : 1;
 
-    for (int64_t o = begin; o < end; o++) {
-        fill_run(h->y + (size_t)o * slice, h->values, s->element_bytes, slice);
-        switch (s->element_bytes) {
-        case 1:
-            PUT(uint8_t);
-            break;
-        case 2:
-            PUT(uint16_t);
-            break;
-        case 4:
-            PUT(uint32_t);
-            break;
-        default:
-            PUT(uint64_t);
-            break;
-        }
+    for (; begin < end; begin += some) {
+        int64_t last = end - begin < some ? end : begin + some;
+
+        fill_run(h->y + begin * slice, h->values, s->element_bytes,
+                 (size_t)((last - begin) * slice));
+        put(h, begin, last);
     }
 }
 
