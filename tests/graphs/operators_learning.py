@@ -101,6 +101,8 @@ def make_encoders(b):
     shape = list(b.dims(b.rng.choice([1, 1, 2])))
     count = b.rng.randint(1, 6)
     numbers = b.rng.sample(range(-4, 8), count)
+    if b.rng.random() < 0.4:  # they follow each other
+        numbers = list(range(numbers[0], numbers[0] + count))
     texts = [str(n) for n in numbers]
     given = b.random_array(I64, shape, -4, 8)
 

@@ -2,6 +2,7 @@
 /* Operators that become others: what of them is refused, with which sentence. */
 #include "kernels/blocks.h"
 #include "runtime/ops/lower/lower.h"
+#include "runtime/passes/pass.h"
 #include "tests/support/check.h"
 #include "tests/support/graph_build.h"
 
@@ -560,6 +561,37 @@ static void weights_of_bits_are_kept(void **state)
     }
 }
 
+/* Below the first of them, which OneHot would count from behind, and above the last nothing is hot. */
+static void categories_in_a_row_are_one_hot(void **state)
+{
+    static const int hot[] = {-1, 0, 2, -1, -1, -1, 1, -1};
+    struct graph *graph = build_graph(17);
+    struct diag diag = {0};
+    struct node *node =
+        build_node(graph, "OneHotEncoder", "x:i64=2,3,5,6,-1,0,4,-9223372036854775807",
+                   "cats_int64s=[3,4,5] zeros=1", "y");
+    float *y;
+
+    free(node->domain);
+    node->domain = strdup("ai.onnx.ml");
+    build_output(graph, "y");
+    assert_int_equal(lower_graph(graph, &diag), 0);
+    assert_string_equal(graph_find_value(graph, "y")->producer->op_type, "OneHot");
+    CHECK_OK(shape_infer(graph, eval_node, &diag));
+    assert_int_equal(shape_elements(&graph->outputs[0]->shape), 8 * 3);
+    for (uint32_t i = 0; i < graph->value_count; i++) { /* what the node itself gave is nobody's */
+        if (graph->values[i]->dtype != DTYPE_NONE)
+            continue;
+        graph->values[i]->dtype = DTYPE_F32;
+        graph->values[i]->shape.rank = 0;
+    }
+    y = build_evaluate(graph, 0, 1);
+    for (int i = 0; i < 8 * 3; i++)
+        assert_true(y[i] == (hot[i / 3] == i % 3 ? 1.0f : 0.0f));
+    free(y);
+    graph_destroy(&graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -575,6 +607,7 @@ int main(void)
         cmocka_unit_test(given_numbers_are_checked),
         cmocka_unit_test(what_is_given_must_fit),
         cmocka_unit_test(attention_with_bodies_is_checked),
+        cmocka_unit_test(categories_in_a_row_are_one_hot),
         cmocka_unit_test(weights_of_bits_are_kept),
     };
 

@@ -429,9 +429,50 @@ static void lower_encoder(struct lower *l)
 }
 
 /* What is none of the categories has only zeros, also where `zeros` says that there is none. */
+static struct value *whole_number(struct lower *l, int64_t number)
+{
+    struct value *value;
+    int64_t *data = lower_data(l, DTYPE_I64, &(struct shape){.rank = 0}, &value);
+
+    if (data)
+        *data = number;
+    return value;
+}
+
+/* Whether each is one more than the one before, and none so large that a distance to it would wrap around. */
+static bool are_a_run(const struct value *numbers)
+{
+    const int64_t *n = numbers->data, most = INT64_MAX / 4;
+
+    if (numbers->dtype != DTYPE_I64 || numbers->shape.dims[0] < 1 || n[0] < -most || n[0] > most)
+        return false;
+    for (int64_t i = 1; i < numbers->shape.dims[0]; i++)
+        if (n[i] != n[0] + i)
+            return false;
+    return true;
+}
+
+/* Of categories that follow each other, by their distance to the first one; from behind none is counted. */
+static struct value *one_hot(struct lower *l, struct value *x, const struct value *categories)
+{
+    int64_t first = *(const int64_t *)categories->data, count = categories->shape.dims[0];
+    struct value *start = whole_number(l, first), *inputs[3];
+    float *data = lower_data(l, DTYPE_F32, &(struct shape){1, {2}}, &inputs[2]);
+    struct value *choice[] = {lower_two(l, "Less", x, start), whole_number(l, count),
+                              first ? lower_two(l, "Sub", x, start) : x};
+
+    if (data) {
+        data[0] = 0.0f;
+        data[1] = 1.0f;
+    }
+    inputs[0] = lower_op(l, "Where", choice, 3);
+    inputs[1] = whole_number(l, count);
+    return lower_op(l, "OneHot", inputs, 3);
+}
+
 static void lower_one_hot(struct lower *l)
 {
-    struct value *categories = list_of(l, node_attribute(l->node, "cats_int64s"));
+    struct value *categories = list_of(l, node_attribute(l->node, "cats_int64s")), *x;
 
     if (!categories)
         categories = list_of(l, node_attribute(l->node, "cats_strings"));
@@ -439,7 +480,8 @@ static void lower_one_hot(struct lower *l)
         lower_refuse(l, "it has no categories");
         return;
     }
-    lower_done(l, 0, hits_of(l, lower_cast(l, lower_input(l, 0), categories->dtype), categories));
+    x = lower_cast(l, lower_input(l, 0), categories->dtype);
+    lower_done(l, 0, are_a_run(categories) ? one_hot(l, x, categories) : hits_of(l, x, categories));
 }
 
 const struct lower_rule lower_learning[] = {
@@ -456,7 +498,7 @@ const struct lower_rule lower_learning[] = {
      "classes_strings default_float default_int64 default_string default_tensor keys_floats "
      "keys_int64s keys_strings keys_tensor values_floats values_int64s values_strings values_tensor",
      lower_encoder},
-    {{"ai.onnx.ml.OneHotEncoder", "Equal, Cast"},
+    {{"ai.onnx.ml.OneHotEncoder", "OneHot; or Equal, Cast"},
      1,
      1,
      1,
