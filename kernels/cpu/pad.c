@@ -35,6 +35,22 @@ static void fill(char *y, const char *value, size_t bytes, int64_t count)
         FILL(uint64_t)
 }
 
+#define TAKE(type)                                                                                 \
+    for (int64_t i = 0; i < count; i++)                                                            \
+        memcpy(y + (size_t)i * sizeof(type), x + (size_t)places[i] * sizeof(type), sizeof(type));
+
+static void take(char *y, const char *x, const int64_t *places, size_t bytes, int64_t count)
+{
+    if (bytes == 1)
+        TAKE(uint8_t)
+    else if (bytes == 2)
+        TAKE(uint16_t)
+    else if (bytes == 4)
+        TAKE(uint32_t)
+    else
+        TAKE(uint64_t)
+}
+
 enum { EDGE = 64 }; /* elements beside a row whose places are worked out once */
 
 /* Elements [from, until) of a row of y one by one; `places`, where it is not NULL, has theirs. */
@@ -48,13 +64,12 @@ static void pad_elements(const struct padding *p, char *y, const char *x, int64_
         fill(y + (size_t)from * bytes, p->value, bytes, until - from);
         return;
     }
-    if (places && bytes == 4) {
-        for (int64_t o = from; o < until; o++)
-            memcpy(y + 4 * (size_t)o, x + 4 * (size_t)places[o - from], 4);
+    if (places) {
+        take(y + (size_t)from * bytes, x, places, bytes, until - from);
         return;
     }
     for (int64_t o = from; o < until; o++) {
-        int64_t at = places ? places[o - from] : kernel_pad_source(s, s->rank - 1, o);
+        int64_t at = kernel_pad_source(s, s->rank - 1, o);
 
         memcpy(y + (size_t)o * bytes, at < 0 ? p->value : x + (size_t)at * bytes, bytes);
     }
