@@ -53,6 +53,32 @@ struct product {
         EACH_##rows(STORE)                                                                         \
     }
 
+/* The sum of the products of two rows, by registers that do not wait for each other. */
+#define DOT(name, type, bytes)                                                                     \
+    ISA_BODY type name##_dot(const type *a, const type *b, int64_t k)                              \
+    {                                                                                              \
+        enum { LANES = (bytes) / sizeof(type) };                                                   \
+        typedef type vector __attribute__((vector_size(bytes), aligned(sizeof(type)), may_alias)); \
+        vector s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};                                             \
+        type sum = 0;                                                                              \
+        int64_t p = 0;                                                                             \
+                                                                                                   \
+        for (; p + 4 * LANES <= k; p += 4 * LANES) {                                               \
+            s0 += *(const vector *)(a + p) * *(const vector *)(b + p);                             \
+            s1 += *(const vector *)(a + p + LANES) * *(const vector *)(b + p + LANES);             \
+            s2 += *(const vector *)(a + p + 2 * LANES) * *(const vector *)(b + p + 2 * LANES);     \
+            s3 += *(const vector *)(a + p + 3 * LANES) * *(const vector *)(b + p + 3 * LANES);     \
+        }                                                                                          \
+        for (; p + LANES <= k; p += LANES)                                                         \
+            s0 += *(const vector *)(a + p) * *(const vector *)(b + p);                             \
+        s0 += s1 + (s2 + s3);                                                                      \
+        for (int lane = 0; lane < LANES; lane++)                                                   \
+            sum += s0[lane];                                                                       \
+        for (; p < k; p++)                                                                         \
+            sum += a[p] * b[p];                                                                    \
+        return sum;                                                                                \
+    }
+
 /* How many of `left` rows come next. An even number from 4 stays one, until none is left. */
 static inline int64_t tile_rows(int64_t left)
 {
@@ -70,6 +96,8 @@ static inline int64_t even_rows(int64_t rows)
     TILE(name, 4, type, bytes)                                                                     \
     TILE(name, 6, type, bytes)                                                                     \
                                                                                                    \
+    DOT(name, type, bytes)                                                                         \
+                                                                                                   \
     /* One row of the columns [first, n). */                                                       \
     ISA_BODY void name##_row(const struct product *m, type *restrict y, const type *restrict a,    \
                              int64_t first)                                                        \
@@ -83,8 +111,11 @@ static inline int64_t even_rows(int64_t rows)
             for (int64_t j = first; j < n; j++)                                                    \
                 y[j] += a[p * m->a_col] * b[p * m->b_row + j];                                     \
         for (int64_t j = first; m->b_col != 1 && j < n; j++)                                       \
-            for (int64_t p = 0; p < k; p++)                                                        \
-                y[j] += a[p * m->a_col] * b[p * m->b_row + j * m->b_col];                          \
+            if (m->a_col == 1 && m->b_row == 1)                                                    \
+                y[j] = name##_dot(a, b + j * m->b_col, k);                                         \
+            else                                                                                   \
+                for (int64_t p = 0; p < k; p++)                                                    \
+                    y[j] += a[p * m->a_col] * b[p * m->b_row + j * m->b_col];                      \
     }                                                                                              \
                                                                                                    \
     /* `depth` rows of b from p on, of two registers of columns from j on. */                      \

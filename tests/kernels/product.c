@@ -140,13 +140,14 @@ static void check_plain(struct test *test, const struct kernel_table *table,
 
     s->m = test_range(test, 0, 25); /* tiles of six and of four rows, and what is left */
     s->n = test_range(test, 1, 70);
-    s->trans_a = s->trans_b = false;
+    s->k = test_chance(test, 2) ? s->k : test_range(test, 0, 150);
     s->batch_rank = 0;
     s->a_type = s->b_type = s->y_type = is_real                ? KERNEL_F64
                                         : test_chance(test, 2) ? KERNEL_I64
                                                                : KERNEL_I32;
-    test_describe(test, "%lldx%lldx%lld of type %d", (long long)s->m, (long long)s->n,
-                  (long long)s->k, (int)s->a_type);
+    test_describe(test, "%lldx%lldx%lld of type %d%s%s", (long long)s->m, (long long)s->n,
+                  (long long)s->k, (int)s->a_type, s->trans_a ? ", a turned" : "",
+                  s->trans_b ? ", b turned" : "");
     a_count = (size_t)(s->m * s->k);
     b_count = (size_t)(s->k * s->n);
     y_count = (size_t)(s->m * s->n);
