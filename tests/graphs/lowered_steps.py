@@ -92,6 +92,40 @@ def sparse():
     return g
 
 
+def streams():
+    """Several streams beside each other, memories looked up by hashes of the newest words, experts by groups."""
+    g = Group()
+    grouped, flat = g.feed(g.real(2, 3, 4, 5)), g.feed(g.real(2, 3, 20))
+    gates = [g.feed(g.real(2, 3, *tail)) for tail in ((4,), (4, 1), (4, 5), (20,))]
+    block, mix = g.feed(g.real(2, 3, 5)), g.feed(g.real(2, 3, 4, 4))
+    for x, attributes, given in ((grouped, {}, gates[:3]), (flat, {"num_branches": 4}, gates)):
+        for each in given:
+            g.add("HyperConnectionPreMix", [x, each], **attributes)
+        for each in given[:3]:
+            g.add("HyperConnectionPostMix", [x, block, each, mix], **attributes)
+        g.add("HyperConnectionPostMix", [x, block, given[0]], **attributes)
+        g.add("BranchwiseRMSNorm", [x], **attributes)
+        for shape in ((20,), (4, 5), (5,)):
+            g.add("BranchwiseRMSNorm", [x, g.constant(g.real(*shape))], epsilon=0.1, **attributes)
+    g.add("HyperConnectionPreMix", [feed_open(g, g.real(2, 0, 6)), feed_open(g, g.real(2, 0, 3))], num_branches=3, reduction_scale=0.5)
+    scales = [g.constant(g.real(4, 5)) for _ in range(3)]
+    g.add("EngramGate", [grouped, g.feed(g.real(2, 3, 4, 5)), block, *scales[:2]])
+    g.add("EngramGate", [grouped, g.feed(g.real(2, 3, 4, 5)), block, *scales], (1, 1), epsilon=0.1)
+    logits, bias = g.feed(g.real(2, 3, 8)), g.constant(g.real(8) / 4)
+    g.add("MoEGroupRouter", [logits, bias], top_k=3)
+    g.add("MoEGroupRouter", [logits, bias], top_k=3, n_group=4, topk_group=2, group_topk=1, router_sentinel=-50.0)
+    g.add("MoEGroupRouter", [logits, bias], top_k=2, n_group=2, group_topk=9)
+    g.add("MoEGroupRouter", [logits, bias], (0, 1, 1), top_k=2)
+    g.add("MoEGroupRouter", [g.feed(g.real(3, 256)), bias, g.constant(g.real(8, 256) / 16)], (0, 1, 1), top_k=2)
+    for kind, dtype in ((7, np.int64), (6, np.int32)):
+        ids = g.feed(g.random.integers(0, 1000, (2, 5)).astype(dtype))
+        more = [g.constant(n, dtype) for n in ([31, 2147483647, 77], [13, 17, 19, 23])]
+        g.add("NGramHashMapping", [ids, *more], (kind, kind), max_ngram_size=3, n_head_per_ngram=2, pad_id=7)
+        g.add("NGramHashMapping", [ids, *more, g.feed(g.random.integers(0, 1000, (2, 2)).astype(dtype)), g.constant([0, 13, 30, 49], dtype)],
+              (kind, kind), max_ngram_size=3, n_head_per_ngram=2, pad_id=-1)
+    return g
+
+
 def hashed():
     """MurmurHash3 of each type."""
     g = Group()

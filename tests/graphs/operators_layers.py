@@ -361,6 +361,58 @@ def make_crop(b):
         mode=b.rng.choice([None, "bilinear", "nearest"]), extrapolation_value=b.rng.choice([None, 1.5]))
 
 
+def streams_of(b):
+    """Streams beside each other, apart or as one axis, how many and how long they are, what stands before these axes."""
+    lead, count, size = [b.dim(5) for _ in range(b.rng.randint(1, 2))], b.rng.randint(1, 4), b.rng.choice([1, 2, 5, 8])
+    is_flat = b.rng.random() < 0.5
+    x = b.fresh(F32, [*lead, count * size] if is_flat else [*lead, count, size])
+    return x, count, size, lead, {"num_branches": count} if is_flat else {}
+
+
+@contrib("HyperConnectionPreMix", "HyperConnectionPostMix", "BranchwiseRMSNorm", weight=0.6)
+def make_streams(b):
+    x, count, size, lead, attributes = streams_of(b)
+    gate = lambda: b.fresh(F32, [*lead, *b.rng.choice([[count], [count, 1], [count, size]])])
+    op = b.rng.choice(["HyperConnectionPreMix", "HyperConnectionPostMix", "BranchwiseRMSNorm"])
+    if op == "BranchwiseRMSNorm":
+        scale = maybe(b, lambda: b.fresh(F32, b.rng.choice([[count * size], [count, size], [size]]), constant=True))
+        add(b, op, [x, scale], epsilon=b.rng.choice([None, 1e-2]), **attributes)
+    elif op == "HyperConnectionPreMix":
+        add(b, op, [x, gate()], reduction_scale=b.rng.choice([None, 0.5]), **attributes)
+    else:
+        add(b, op, [x, b.fresh(F32, [*lead, size]), gate(), maybe(b, lambda: b.fresh(F32, [*lead, count, count]))], **attributes)
+
+
+@contrib("EngramGate")
+def make_memory_gate(b):
+    shape = [b.rng.randint(1, 3), b.dim(5), b.rng.randint(1, 4), b.rng.choice([1, 2, 5, 8])]
+    scales = [b.fresh(F32, shape[2:], constant=True) for _ in range(3)]
+    outputs = b.rng.choice([1, 2])
+    add(b, "EngramGate", [b.fresh(F32, shape), b.fresh(F32, shape), b.fresh(F32, [*shape[:2], shape[3]]), *scales[:1 + outputs]], outputs,
+        epsilon=b.rng.choice([None, 1e-2]))
+
+
+@contrib("MoEGroupRouter")
+def make_router(b):
+    groups, each = b.rng.choice([1, 1, 2, 4]), b.rng.choice([1, 2, 3, 8])
+    chosen = b.rng.randint(1, groups)
+    logits, bias = b.fresh(F32, [b.dim(6), groups * each]), b.fresh(F32, [groups * each], low=-0.2, high=0.2, constant=True)
+    full = groups == 1 and b.rng.random() < 0.3
+    add(b, "MoEGroupRouter", [logits, bias], [False, True, True] if full else 1, top_k=b.rng.randint(1, chosen * each), n_group=groups,
+        topk_group=chosen, group_topk=b.rng.choice([None, 1, 3]), router_sentinel=b.rng.choice([None, -50.0]))
+
+
+@contrib("NGramHashMapping")
+def make_ngram_hash(b):
+    dtype, most, heads, batch = b.rng.choice([I32, I64]), b.rng.randint(2, 4), b.rng.randint(1, 3), b.rng.randint(1, 3)
+    count = (most - 1) * heads
+    inputs = [b.leaf(b.random_array(dtype, [batch, b.dim(8)], 0, 1000)), b.leaf(b.random_array(dtype, [most], 1, 2**31 - 1)),
+              b.leaf(b.random_array(dtype, [count], 2, 1000), constant=True)]  # no number is to become 0 as the last ones do
+    inputs.append(maybe(b, lambda: b.leaf(b.random_array(dtype, [batch, most - 1], 0, 1000))))
+    inputs.append(maybe(b, lambda: b.leaf(b.random_array(dtype, [count], 0, 9000))))
+    add(b, "NGramHashMapping", inputs, b.rng.choice([1, 2]), max_ngram_size=most, n_head_per_ngram=heads, pad_id=b.rng.choice([0, 7, -1]))
+
+
 @contrib("MurmurHash3")
 def make_hash(b):
     dtype = b.rng.choice([F32, F64, I32, I64, numpy.uint32, numpy.uint64])

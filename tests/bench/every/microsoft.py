@@ -90,6 +90,23 @@ def hashes(m, kind):
     yield One("256x1024", "MurmurHash3", [m.of(kind, 256, 1024)], {}, 1, domain="com.microsoft", types=[np.uint32])
 
 
+def streams(m, kind):
+    """Four streams beside each other, experts by groups, hashes of words."""
+    one = made(kind)
+    x, block = m.of(kind, 1, 128, 4, 768), m.of(kind, 1, 128, 768)
+    yield one("128x4x768", "HyperConnectionPreMix", [x, m.of(kind, 1, 128, 4)])
+    yield one("128x4x768", "HyperConnectionPostMix", [x, block, m.of(kind, 1, 128, 4), m.of(kind, 1, 128, 4, 4)])
+    yield one("128x4x768", "BranchwiseRMSNorm", [x, Const(m.of(kind, 4, 768))])
+    yield one("128x4x768", "EngramGate", [x, m.of(kind, 1, 128, 4, 768), block, *(Const(m.of(kind, 4, 768)) for _ in range(3))], outputs=2)
+    yield one("128x256, 8 of 4 of 8 groups", "MoEGroupRouter", [m.of(kind, 128, 256), Const(m.of("f32", 256))], {"top_k": 8, "n_group": 8, "topk_group": 4})
+
+
+def ngrams(m, kind):
+    numbers = [Const(m.whole(n, count, dtype=KINDS[kind]) + KINDS[kind](2)) for n, count in ((9999, 3), (999, 16))]
+    yield One("1x512, 3 words, 8 heads", "NGramHashMapping", [m.whole(9999, 1, 512, dtype=KINDS[kind]), *numbers],
+              {"max_ngram_size": 3, "n_head_per_ngram": 8, "pad_id": 0}, 1, domain="com.microsoft", types=[KINDS[kind]])
+
+
 def gates(m, kind):
     """What the builder of language models writes beside attention."""
     one = made(kind)
@@ -105,4 +122,4 @@ def gates(m, kind):
 
 
 def cases():
-    return of_kinds(layers, "f32", "f16") + of_kinds(attention, "f32", "f16") + of_kinds(gates, "f32", "f16") + of_kinds(letters, "f32") + of_kinds(hashes, "f32", "f64", "i32", "i64") + of_kinds(worded, "f32", "f64", "i32", "i64", "f16")
+    return of_kinds(layers, "f32", "f16") + of_kinds(attention, "f32", "f16") + of_kinds(gates, "f32", "f16") + of_kinds(letters, "f32") + of_kinds(streams, "f32", "f16") + of_kinds(ngrams, "i32", "i64") + of_kinds(hashes, "f32", "f64", "i32", "i64") + of_kinds(worded, "f32", "f64", "i32", "i64", "f16")
