@@ -15,7 +15,9 @@
 enum {
     GRAIN = 1 << 14, /* elements that are worth a second thread */
     COLUMNS = 1024,  /* at a time */
-    SHORT = 64,      /* elements of a row, at most, of which many are computed side by side */
+    LINE = 16,       /* of a cache */
+    SHORT = 128,     /* elements of a row, at most, of which some are computed side by side */
+    TOGETHER = 16,   /* of these, from LINE elements on */
     FEW = 32,        /* for Hardmax, which has less to do for each */
     ROWS = 64,
     PART = 32,
@@ -99,7 +101,7 @@ ISA_BODY bool log_softmax_columns(float *y, const float *x, int64_t axis, int64_
 /* Rows that hardly fill a register, as columns of a block of them. */
 ISA_BODY bool log_softmax_short(float *y, const float *x, int64_t rows, int64_t axis)
 {
-    float block[SHORT * ROWS];
+    float block[LINE * ROWS];
 
     for (int64_t r = 0; r < rows; r++)
         for (int64_t i = 0; i < axis; i++)
@@ -110,6 +112,46 @@ ISA_BODY bool log_softmax_short(float *y, const float *x, int64_t rows, int64_t 
         for (int64_t i = 0; i < axis; i++)
             y[r * axis + i] = block[i * ROWS + r];
     return true;
+}
+
+/* The last LINE elements are made first, of which some are made twice: y may be x. */
+ISA_BODY void subtract_few(float *y, const float *x, int64_t count, float largest, float logarithm)
+{
+    float last[LINE];
+
+#pragma omp simd
+    for (int64_t j = 0; j < LINE; j++)
+        last[j] = (x[count - LINE + j] - largest) - logarithm;
+    for (int64_t i = 0; i + LINE < count; i += LINE)
+#pragma omp simd
+        for (int64_t j = 0; j < LINE; j++)
+            y[i + j] = (x[i + j] - largest) - logarithm;
+#pragma omp simd
+    for (int64_t j = 0; j < LINE; j++)
+        y[count - LINE + j] = last[j];
+}
+
+/* Some rows of few registers, step by step, so that none waits for the sum of one before. False, with nothing done,
+ * where something is not finite. */
+ISA_BODY bool log_softmax_few(float *y, const float *x, int64_t rows, int64_t axis)
+{
+    float largest[TOGETHER], sums[TOGETHER], least = math_least();
+    int odd = 0;
+
+    for (int64_t r = 0; r < rows; r++)
+        largest[r] = math_largest_few(x + r * axis, axis);
+    for (int64_t r = 0; r < rows; r++)
+        sums[r] = math_sum_few(x + r * axis, axis, largest[r], least);
+    for (int64_t r = rows; r < TOGETHER; r++)
+        largest[r] = sums[r] = 1.0f;
+#pragma omp simd reduction(| : odd)
+    for (int64_t r = 0; r < TOGETHER; r++) {
+        odd |= !(fabsf(largest[r]) < 0x1.fffffep+127f) | (sums[r] != sums[r]);
+        sums[r] = math_log(sums[r] * MATH_BELOW);
+    }
+    for (int64_t r = 0; !odd && r < rows; r++)
+        subtract_few(y + r * axis, x + r * axis, axis, largest[r], sums[r]);
+    return !odd;
 }
 
 static void log_softmax_ref(const struct lines *p, int64_t at, int64_t rows)
@@ -124,6 +166,12 @@ ISA_BODY void log_softmax_blocks(const struct lines *p, int64_t begin, int64_t e
 {
     int64_t axis = p->shape->axis, inner = p->shape->inner;
 
+    for (; inner == 1 && axis >= LINE && begin < end; begin += TOGETHER) {
+        int64_t rows = end - begin < TOGETHER ? end - begin : TOGETHER, at = begin * axis;
+
+        if (!log_softmax_few((float *)p->y + at, (const float *)p->x + at, rows, axis))
+            log_softmax_ref(p, at, rows);
+    }
     for (; inner == 1 && begin < end; begin += ROWS) {
         int64_t rows = end - begin < ROWS ? end - begin : ROWS, at = begin * axis;
 

@@ -118,6 +118,25 @@ ISA_BODY float math_largest(const float *x, int64_t count)
     return most;
 }
 
+/** As math_largest(), of a row of few registers, at least one of 16 numbers: the last ones are seen twice, and lanes
+ *  are compared once. */
+ISA_BODY float math_largest_few(const float *x, int64_t count)
+{
+    float lanes[16], most = -__builtin_inff();
+
+#pragma omp simd
+    for (int64_t j = 0; j < 16; j++)
+        lanes[j] = x[count - 16 + j] > most ? x[count - 16 + j] : most;
+    for (int64_t i = 0; i + 16 < count; i += 16)
+#pragma omp simd
+        for (int64_t j = 0; j < 16; j++)
+            lanes[j] = x[i + j] > lanes[j] ? x[i + j] : lanes[j];
+#pragma omp simd reduction(max : most)
+    for (int64_t j = 0; j < 16; j++)
+        most = lanes[j] > most ? lanes[j] : most;
+    return most;
+}
+
 /** 1 / (1 + e^-x) to 5e-7 of it for x >= -80, below that as there. NaN stays NaN. By the power of a
  *  number that is not above 0, which needs a limit on one side only. */
 ISA_BODY float math_sigmoid(float x)
@@ -255,6 +274,26 @@ ISA_BODY float math_gelu(float x)
 /** Behind 16 zeros: the weights of the last 16 numbers of a row of which so many are still to be counted are
  *  math_last + that number. */
 static const float math_last[32] = {[16] = 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+
+/** The sum of e^(x - largest), over MATH_BELOW, of a row of few registers, at least one of 16 numbers. least is
+ *  math_least(). */
+ISA_BODY float math_sum_few(const float *x, int64_t count, float largest, float least)
+{
+    const float *weights = math_last + ((count - 1) % 16 + 1);
+    float lanes[16], sum = 0.0f;
+
+#pragma omp simd
+    for (int64_t j = 0; j < 16; j++)
+        lanes[j] = weights[j] * math_exp_below(x[count - 16 + j] - largest, least);
+    for (int64_t i = 0; i + 16 < count; i += 16)
+#pragma omp simd
+        for (int64_t j = 0; j < 16; j++)
+            lanes[j] += math_exp_below(x[i + j] - largest, least);
+#pragma omp simd reduction(+ : sum)
+    for (int64_t j = 0; j < 16; j++)
+        sum += lanes[j];
+    return sum;
+}
 
 /** The sum of e^(x - largest), over MATH_BELOW. */
 ISA_BODY double math_sum_below(const float *x, int64_t count, float largest)

@@ -9,10 +9,11 @@
 #include <string.h>
 
 enum {
-    BLOCK = 256, /* inner elements at a time */
-    AHEAD = 256, /* elements of the next row that are fetched together */
-    LINE = 16,   /* of a cache */
-    SHORT = 32,  /* elements of a row, at most, of which many are computed side by side */
+    BLOCK = 256,  /* inner elements at a time */
+    AHEAD = 256,  /* elements of the next row that are fetched together */
+    LINE = 16,    /* of a cache */
+    SHORT = 32,   /* elements of a row, at most, of which many are computed side by side */
+    MIDDLE = 128, /* of which a row has few registers */
     ROWS = 64,
     FEW = 8, /* rows that are not worth it */
     TOGETHER = 16,
@@ -125,6 +126,63 @@ ISA_BODY void softmax_rows(float *y, const float *x, int64_t rows, int64_t count
         scale_row(y + r * count, count, scales[r]);
 }
 
+/* As raise_row(), for few registers: sums of their lanes, which are added up once. */
+ISA_BODY float raise_few(float *y, const float *x, int64_t count, float maximum, float least)
+{
+    const float *weights = math_last + ((count - 1) % LINE + 1);
+    float lanes[LINE], last[LINE], sum = 0.0f;
+
+#pragma omp simd
+    for (int64_t j = 0; j < LINE; j++) {
+        last[j] = math_exp_below(x[count - LINE + j] - maximum, least);
+        lanes[j] = weights[j] * last[j];
+    }
+    for (int64_t i = 0; i + LINE < count; i += LINE)
+#pragma omp simd
+        for (int64_t j = 0; j < LINE; j++) {
+            float e = math_exp_below(x[i + j] - maximum, least);
+
+            lanes[j] += e;
+            y[i + j] = e;
+        }
+#pragma omp simd
+    for (int64_t j = 0; j < LINE; j++)
+        y[count - LINE + j] = last[j];
+#pragma omp simd reduction(+ : sum)
+    for (int64_t j = 0; j < LINE; j++)
+        sum += lanes[j];
+    return 1.0f / sum;
+}
+
+ISA_BODY void scale_few(float *y, int64_t count, float scale)
+{
+    float last[LINE];
+
+#pragma omp simd
+    for (int64_t j = 0; j < LINE; j++)
+        last[j] = y[count - LINE + j] * scale;
+    for (int64_t i = 0; i + LINE < count; i += LINE)
+#pragma omp simd
+        for (int64_t j = 0; j < LINE; j++)
+            y[i + j] *= scale;
+#pragma omp simd
+    for (int64_t j = 0; j < LINE; j++)
+        y[count - LINE + j] = last[j];
+}
+
+/* As softmax_rows(), of LINE to MIDDLE elements. */
+ISA_BODY void softmax_middle(float *y, const float *x, int64_t rows, int64_t count)
+{
+    float maxima[TOGETHER], scales[TOGETHER], least = math_least();
+
+    for (int64_t r = 0; r < rows; r++)
+        maxima[r] = math_largest_few(x + r * count, count);
+    for (int64_t r = 0; r < rows; r++)
+        scales[r] = raise_few(y + r * count, x + r * count, count, maxima[r], least);
+    for (int64_t r = 0; r < rows; r++)
+        scale_few(y + r * count, count, scales[r]);
+}
+
 /* `count` neighbours on the inner axes, at most BLOCK. */
 ISA_BODY void softmax_columns(float *y, const float *x, int64_t axis, int64_t inner, int64_t count)
 {
@@ -186,7 +244,10 @@ ISA_BODY void softmax_part(const struct softmax *p, int64_t begin, int64_t end)
         if (p->inner == 1) {
             rows = SOME / p->axis < TOGETHER ? SOME / p->axis + 1 : TOGETHER;
             rows = rows < end - o ? rows : end - o;
-            softmax_rows(y, x, rows, p->axis);
+            if (p->axis >= LINE && p->axis <= MIDDLE)
+                softmax_middle(y, x, rows, p->axis);
+            else
+                softmax_rows(y, x, rows, p->axis);
             continue;
         }
         for (int64_t j = 0; j < p->inner; j += BLOCK)

@@ -512,7 +512,7 @@ static void check_along_powers(struct test *test, const struct kernel_table *tab
     struct kernel_along s = {.op = ops[test_range(test, 0, is_wide ? 3 : 2)],
                              .dtype = is_wide ? KERNEL_F64 : KERNEL_F32,
                              .outer = test_range(test, 0, 90),
-                             .axis = test_range(test, 1, 70),
+                             .axis = test_range(test, 1, 150),
                              .inner = test_chance(test, 2) ? 1 : test_range(test, 1, 40)};
     bool is_zero = test_chance(test, 9);
     size_t count = (size_t)(s.outer * s.axis * s.inner), bytes = kernel_dtype_bytes(s.dtype);
