@@ -117,36 +117,31 @@ static void make_order(struct filter *out_filter, const struct kernel_window *w)
             (uint8_t)(i / INT8_QUAD * w->stride[2] + i % INT8_QUAD * w->dilation[2]);
 }
 
-/* Whole registers of signed bytes become unsigned. */
-TARGET static void turn_round(uint8_t *line, int64_t bytes)
+/* Of 64 places from `at` on, those before `end`. */
+static uint64_t places_before(int64_t end, int64_t at)
 {
-    const __m512i flip = _mm512_set1_epi8((char)0x80);
-
-    for (int64_t i = 0; i < bytes; i += LOAD)
-        _mm512_storeu_si512(line + i, _mm512_xor_si512(_mm512_loadu_si512(line + i), flip));
+    return end <= at ? 0 : end - at >= LOAD ? ~UINT64_C(0) : (UINT64_C(1) << (end - at)) - 1;
 }
 
-/* Rows of a plane from `at` on; pads are the zero point. */
-static void lay_band(uint8_t *lines, const struct int8_depth *d, const uint8_t *plane,
-                     const struct band *band, int64_t at, int64_t rows)
+/* Rows of a plane from `at` on; pads are the zero point. A register at a time: what is read beside a row is masked. */
+TARGET static void lay_band(uint8_t *lines, const struct int8_depth *d, const uint8_t *plane,
+                            const struct band *band, int64_t at, int64_t rows)
 {
     const struct kernel_window *w = &d->shape->window;
+    const __m512i zero = _mm512_set1_epi8((char)d->x_zero);
+    const __m512i flip = _mm512_set1_epi8((char)flip_of(d));
     int64_t pad = w->pad_begin[2], first = pad > 0 ? pad : 0, end = w->in[2] + pad;
-    uint8_t zero = (uint8_t)d->x_zero, flip = flip_of(d);
 
-    first = first < band->pitch ? first : band->pitch;
-    end = end < band->pitch ? end : band->pitch;
-    end = end > first ? end : first;
     for (int64_t row = at; row < at + rows; row++, lines += band->pitch) {
-        if (row < 0 || row >= w->in[1]) {
-            memset(lines, zero ^ flip, (size_t)band->pitch);
-            continue;
+        const uint8_t *x = plane + row * w->in[2] - pad;
+        bool is_inside = row >= 0 && row < w->in[1];
+
+        for (int64_t i = 0; i < band->pitch; i += LOAD) {
+            uint64_t taken = is_inside ? places_before(end, i) & ~places_before(first, i) : 0;
+            __m512i line = taken ? _mm512_mask_loadu_epi8(zero, taken, x + i) : zero;
+
+            _mm512_store_si512(lines + i, _mm512_xor_si512(line, flip));
         }
-        memset(lines, zero, (size_t)first);
-        memcpy(lines + first, plane + row * w->in[2] + first - pad, (size_t)(end - first));
-        memset(lines + end, zero, (size_t)(band->pitch - end));
-        if (flip)
-            turn_round(lines, band->pitch);
     }
 }
 
