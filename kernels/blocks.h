@@ -58,4 +58,7 @@ product_blocks_fn *kernel_product_blocks(enum kernel_level level, const char **o
  *  there are at least KERNEL_BLOCKS_WORTH. */
 bool kernel_blocks_pay(void);
 
+/** Whether weights that are widened to bfloat16 are faster than that: the CPU multiplies these itself. */
+bool kernel_blocks_yield_to_bf16(void);
+
 #endif

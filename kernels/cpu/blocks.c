@@ -763,3 +763,12 @@ bool kernel_blocks_pay(void)
     return false;
 #endif
 }
+
+bool kernel_blocks_yield_to_bf16(void)
+{
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx512bf16");
+#else
+    return false;
+#endif
+}

@@ -64,7 +64,8 @@ static int infer_shapes(struct graph *graph, const struct session_config *config
         rc = shape_infer_for(graph, contents, eval_node_as_run, diag);
     while (rc == 0 && (rc = lower_decided(graph, diag)) > 0) /* whose branches may decide others */
         rc = shape_infer_for(graph, contents, eval_node_as_run, diag);
-    if (rc == 0 && config->exec.device && (rc = lower_for_device(graph, diag)) > 0)
+    if (rc == 0 &&
+        (rc = lower_for_device(graph, config->exec.device, config->passes.half, diag)) > 0)
         rc = shape_infer_for(graph, contents, eval_node_as_run, diag);
     for (uint32_t i = 0; contents && i < graph->input_count; i++)
         free(contents[i].data);

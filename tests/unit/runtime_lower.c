@@ -540,7 +540,7 @@ static struct graph *build_blocks(int level, bool is_large)
 static void weights_of_bits_are_kept(void **state)
 {
     for (int i = 0; i < 10; i++) {
-        bool is_large = i >= 5, is_kept = i % 5 == 4 || (is_large && kernel_blocks_pay());
+        bool is_large = i >= 5, is_kept = i % 5 == 4 || (is_large && kernel_blocks_pay()), yields;
         struct graph *graph = build_blocks(i % 5, is_large);
         struct diag diag = {0};
         struct node *node;
@@ -550,8 +550,12 @@ static void weights_of_bits_are_kept(void **state)
         node = graph_find_value(graph, "y")->producer;
         assert_string_equal(node->op_type, is_kept ? "BlockMatMul" : "MatMul");
         assert_int_equal(node_int(node, "accuracy_level", 0), is_kept ? i % 5 : 0);
-        assert_int_equal(lower_for_device(graph, &diag), is_kept);
-        assert_int_equal(lower_for_device(graph, &diag), 0);
+        yields = is_kept && i % 5 != 4 && kernel_blocks_yield_to_bf16();
+        assert_int_equal(lower_for_device(graph, false, DTYPE_NONE, &diag), 0);
+        assert_int_equal(lower_for_device(graph, false, DTYPE_F16, &diag), 0);
+        assert_int_equal(lower_for_device(graph, false, DTYPE_BF16, &diag), yields);
+        assert_int_equal(lower_for_device(graph, true, DTYPE_NONE, &diag), is_kept && !yields);
+        assert_int_equal(lower_for_device(graph, true, DTYPE_NONE, &diag), 0);
         node = graph_find_value(graph, "y")->producer;
         assert_string_equal(node->op_type, "MatMul");
         weights = node->inputs[1]->data;

@@ -184,12 +184,22 @@ static bool read_blocks(struct lower *l, struct blocks *b)
 
 enum { EIGHT_BITS = 4 }; /* the accuracy_level that lets activations be rounded to 8 bits */
 
+static bool may_round(const struct node *node)
+{
+    return node_int(node, "accuracy_level", 0) == EIGHT_BITS;
+}
+
+bool lower_is_slower_than(const struct node *node, enum dtype half)
+{
+    return half == DTYPE_BF16 && !may_round(node) && kernel_blocks_yield_to_bf16();
+}
+
 /* Whether a kernel takes them as they are, and is faster than one of float32. */
 static bool are_kept(const struct lower *l, const struct blocks *b)
 {
     enum { LARGEST = 256 };
 
-    return (node_int(l->node, "accuracy_level", 0) == EIGHT_BITS ||
+    return (may_round(l->node) ||
             (kernel_blocks_pay() && b->rows * b->columns >= KERNEL_BLOCKS_WORTH)) &&
            b->bits == 4 && b->size <= LARGEST && !b->order && b->scales->dtype == DTYPE_F32 &&
            (!b->zeros || b->zeros->dtype == DTYPE_U8);

@@ -176,7 +176,7 @@ int lower_graph(struct graph *graph, struct diag *diag)
     return rc < 0 ? rc : 0;
 }
 
-int lower_for_device(struct graph *graph, struct diag *diag)
+int lower_for_device(struct graph *graph, bool on_device, enum dtype half, struct diag *diag)
 {
     const uint32_t count = graph->node_count;
     int made = 0, rc = 0;
@@ -185,7 +185,8 @@ int lower_for_device(struct graph *graph, struct diag *diag)
         struct node *node = graph->nodes[i];
         char buffer[NODE_TYPE_BYTES];
 
-        if (strcmp(node_full_type(node, buffer), lower_kept_blocks.facts.type) != 0)
+        if (strcmp(node_full_type(node, buffer), lower_kept_blocks.facts.type) != 0 ||
+            (!on_device && !lower_is_slower_than(node, half)))
             continue;
         rc = lower_node(graph, node, &lower_kept_blocks, diag);
         made++;

@@ -33,8 +33,9 @@ struct lower_rule {
     lower_fn *lower;
 };
 
-/** For lower_for_device(). */
+/** For lower_for_device(), and whether such a product is slower than one by weights of another type. */
 extern const struct lower_rule lower_kept_blocks;
+bool lower_is_slower_than(const struct node *node, enum dtype half);
 
 /** Ends with one whose type is NULL. */
 extern const struct lower_rule lower_layers[], lower_attentions[], lower_quantised[],
