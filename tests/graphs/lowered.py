@@ -18,7 +18,7 @@ from lowered_experts import experts, gated_experts, small_experts
 from lowered_found import cropped, held, scored, uneven
 from lowered_group import BLOCKED, LEARNING, MICROSOFT, Group
 from lowered_learning import alone, boosted, encoders, ensembles, labels, learning, mappers, texts, tokens, trees, wide, wide_ensembles, words
-from lowered_steps import elsewhere, elsewhere_old, hashed, hidden, lettered, sparse, steps, streams, two
+from lowered_steps import delta, elsewhere, elsewhere_old, hashed, hidden, lettered, sparse, steps, streams, two
 
 
 def layers():
@@ -684,7 +684,7 @@ def main():
     makers = (layers, attention, masked, quantised, blocks, last, channels, pictures, packed, linear, grouped, sequences, scans, learning,
               trees, ensembles, wide, wide_ensembles, drawn, labels, mappers, carried, boosted, alone, words, texts, tokens, ports, encoders, batched,
               decided, heard, kept, worded, repeated, tried, without_cpu, gated, experts, small_experts, gated_experts, turned, sunk, embedded, normed,
-              held, scored, uneven, cropped, hidden, steps, sparse, hashed, lettered, elsewhere, elsewhere_old, two, streams)
+              held, scored, uneven, cropped, hidden, steps, sparse, hashed, lettered, elsewhere, elsewhere_old, two, streams, delta)
     for make in makers:
         make().write(pathlib.Path(sys.argv[1]) / f"lowered_{make.__name__}")
 

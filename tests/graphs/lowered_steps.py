@@ -126,6 +126,31 @@ def streams():
     return g
 
 
+def delta():
+    """Gated delta networks token by token: decays and rates as given and of projections, heads that share keys."""
+    g = Group()
+    op = "GatedDeltaNet"
+    tokens = [g.feed(g.real(6, heads, size)) for heads, size in ((2, 8), (2, 8), (4, 3))]
+    state, rates = g.feed(g.real(2, 4, 3, 8)), [g.constant(g.real(4) / 3), g.constant(g.real(4))]
+    decay, beta = g.feed(-np.abs(g.real(6, 4))), g.feed(g.random.random((6, 4)).astype(np.float32))
+    for rule, more in (("linear", ["", ""]), ("gated", [decay, ""]), ("delta", ["", beta]), ("gated_delta", [decay, beta])):
+        g.add(op, [*tokens, "", *more, state], (1, 1), update_rule=rule, qk_l2_norm=1)
+    raw, tiny = g.feed(g.real(6, 4)), g.feed(g.real(6, 2, 8) / 1000)
+    for gate in ("qwen", "kda"):
+        g.add(op, [tiny, tiny, tokens[2], "", raw, raw, state, *rates], (1, 1), qk_l2_norm=1, gate_activation=gate, beta_activation="sigmoid")
+    g.add(op, [*tokens, "", raw, raw, state, *rates], (1, 1), qk_l2_norm=1, gate_activation="softplus", beta_activation="sigmoid")
+    g.add(op, [*tokens, "", raw, raw, state, *rates], (1, 1), qk_l2_norm=1, gate_activation="kda", gate_lower_bound=-2.0, beta_activation="sigmoid",
+          scale=0.3)
+    wide = [g.feed(g.real(2, 3, 4, 8)), g.constant(g.real(4, 8))]
+    heads = [g.feed(g.real(2, 3, n, size)) for n, size in ((4, 8), (4, 8), (4, 3))]
+    g.add(op, [*heads, "", wide[0], g.feed(g.real(2, 3, 4)), state, rates[0], wide[1]], (1, 1), qk_l2_norm=1, gate_activation="sigmoid",
+          beta_activation="sigmoid")
+    packed, one = g.feed(g.real(5, 2 * 16 + 12)), g.feed(g.real(1, 4, 3, 8))
+    g.add(op, [packed, "", "", g.constant([0, 5], np.int32), g.feed(g.real(5, 4)), g.feed(g.real(5, 4)), one, *rates], (1, 1), qk_l2_norm=1,
+          gate_activation="qwen", beta_activation="sigmoid")
+    return g
+
+
 def hashed():
     """MurmurHash3 of each type."""
     g = Group()

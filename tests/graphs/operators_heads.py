@@ -231,6 +231,27 @@ def make_linear_attention(b):
         scale=b.rng.choice([None, 0.3]))
 
 
+@contrib("GatedDeltaNet", weight=0.6)
+def make_delta(b):
+    rule, gate = b.rng.choice(["linear", "gated", "delta", "gated_delta", "gated_delta"]), b.rng.choice(["none", "softplus", "sigmoid", "kda", "qwen"])
+    batch, steps, keys, size, wide = b.rng.randint(1, 2), b.rng.randint(1, 5), b.rng.randint(1, 2), b.rng.choice([2, 4, 8]), b.rng.choice([1, 3, 8])
+    heads, lead = keys * b.rng.randint(1, 3), [batch, steps] if b.rng.random() < 0.4 else [batch * steps]
+    # Heads are told by the state, whose shape is always known in what ONNX Runtime's builder writes.
+    state = b.fresh(F32, [batch, heads, wide, size], constant=True)
+    if b.rng.random() < 0.3:
+        inputs = [b.fresh(F32, [*lead, 2 * keys * size + heads * wide]), "", ""]
+    else:
+        inputs = [b.fresh(F32, [*lead, n, c]) for n, c in ((keys, size), (keys, size), (heads, wide))]
+    channels = [size] if b.rng.random() < 0.3 else []
+    decay = b.fresh(F32, [*lead, heads, *channels], low=-2, high=0 if gate == "none" else 2) if "gated" in rule else ""
+    beta = b.fresh(F32, [*lead, heads], low=0, high=1) if "delta" in rule else ""
+    inputs += ["", decay, beta, state]
+    if gate != "none":
+        inputs += [vector(b, heads, low=-1, high=1), b.fresh(F32, [heads, *channels]) if decay else vector(b, heads)]
+    add(b, "GatedDeltaNet", inputs, 2, update_rule=rule, gate_activation=gate, beta_activation=b.rng.choice([None, "sigmoid"]), qk_l2_norm=1,
+        scale=b.rng.choice([None, 0.3]), gate_lower_bound=b.rng.choice([None, -2.0]))
+
+
 @contrib("CausalConvWithState", weight=0.5)
 def make_causal(b):
     batch, channels, steps, taps = b.rng.randint(1, 2), b.rng.randint(1, 5), b.rng.randint(1, 7), b.rng.randint(2, 5)

@@ -11,7 +11,7 @@ static const struct lower_rule *const books[] = {
     lower_learning, lower_scans,      lower_sequences, lower_trees,   lower_ensembles,
     lower_signals,  lower_windows,    lower_carriers,  lower_blocks,  lower_channels,
     lower_training, lower_flexible,   lower_diffusion, lower_contrib, lower_gated,
-    lower_experts,  lower_streams};
+    lower_experts,  lower_streams,    lower_deltas};
 enum { BOOKS = sizeof(books) / sizeof(books[0]) };
 
 const struct lower_facts *lower_facts_at(size_t index)

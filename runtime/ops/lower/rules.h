@@ -42,7 +42,7 @@ extern const struct lower_rule lower_layers[], lower_attentions[], lower_quantis
     lower_linear[], lower_groups[], lower_learning[], lower_scans[], lower_sequences[],
     lower_trees[], lower_ensembles[], lower_signals[], lower_windows[], lower_carriers[],
     lower_blocks[], lower_channels[], lower_training[], lower_flexible[], lower_diffusion[],
-    lower_contrib[], lower_gated[], lower_experts[], lower_streams[];
+    lower_contrib[], lower_gated[], lower_experts[], lower_streams[], lower_deltas[];
 
 /** Whether a word stands in a list with spaces between its words. */
 bool lower_is_listed(const char *list, const char *word);

@@ -117,6 +117,10 @@ def gates(m, kind):
     heads = {"q_num_heads": 12, "kv_num_heads": 12}
     decay = -np.abs(m.of(kind, 1, 128, 12))
     yield one("12 heads, 128x64, gated", "LinearAttention", [x, y, x, m.of(kind, 1, 12, 64, 64), decay], heads | {"update_rule": "gated"}, 2)
+    parts = [m.of(kind, 128, heads, 64) for heads in (6, 6, 12)]
+    raw, rates = m.of(kind, 128, 12), [Const(m.of("f32", 12)) for _ in range(2)]
+    yield one("12 heads of 6, 128x64", "GatedDeltaNet", [*parts, None, raw, raw, m.of("f32", 1, 12, 64, 64), *rates],
+              {"gate_activation": "softplus", "beta_activation": "sigmoid", "qk_l2_norm": 1}, 2, [KINDS[kind], np.float32])
     yield one("768, 128, 4 taps", "CausalConvWithState", [m.of(kind, 1, 768, 128), Const(m.of(kind, 768, 1, 4)), Const(m.of(kind, 768))],
               {"activation": "silu"}, 2)
 
