@@ -14,6 +14,7 @@
 enum {
     COLUMNS = 256,   /* at a time */
     GRAIN = 1 << 14, /* elements that are worth a second thread */
+    SHORT = 16,      /* elements of a row, of which many are taken side by side */
 };
 
 /* x: [outer, count, inner]. */
@@ -53,21 +54,31 @@ ISA_BODY double end_real(double all, const struct reduction *r)
     }
 }
 
-/* Columns [first, first + columns) of one of the outer places. */
+/* Columns that lie `along` apart, elements `down`: neighbours, or short rows. */
 #define COLUMN_BLOCK(name, type, wide, take, start, end)                                           \
-    ISA_BODY void name##_columns(type *restrict y, const type *restrict x, int64_t columns,        \
-                                 const struct reduction *r)                                        \
+    ISA_BODY void name##_lines(type *restrict y, const type *restrict x, int64_t columns,          \
+                               int64_t along, int64_t down, const struct reduction *r)             \
     {                                                                                              \
         wide all[COLUMNS];                                                                         \
                                                                                                    \
         for (int64_t i = 0; i < columns; i++)                                                      \
             all[i] = start;                                                                        \
-        for (int64_t k = 0; k < r->count; k++, x += r->inner) {                                    \
+        for (int64_t k = 0; k < r->count; k++, x += down) {                                        \
             _Pragma("omp simd") for (int64_t i = 0; i < columns; i++) all[i] =                     \
-                take(all[i], x[i], wide);                                                          \
+                take(all[i], x[i * along], wide);                                                  \
         }                                                                                          \
         for (int64_t i = 0; i < columns; i++)                                                      \
             y[i] = (type)end(all[i], r);                                                           \
+    }                                                                                              \
+                                                                                                   \
+    /* Columns [first, first + columns) of one of the outer places, or short rows. */              \
+    ISA_BODY void name##_columns(type *restrict y, const type *restrict x, int64_t columns,        \
+                                 const struct reduction *r)                                        \
+    {                                                                                              \
+        if (r->inner == 1)                                                                         \
+            name##_lines(y, x, columns, r->count, 1, r);                                           \
+        else                                                                                       \
+            name##_lines(y, x, columns, 1, r->inner, r);                                           \
     }
 
 /* Rows of integers: compilers know such loops. */
@@ -116,6 +127,9 @@ ISA_BODY double f64_min_row(const double *x, int64_t count)
         const type *x = r->x;                                                                      \
         type *y = r->y;                                                                            \
                                                                                                    \
+        for (; r->inner == 1 && r->count <= SHORT && begin < end; begin += COLUMNS)                \
+            name##_columns(y + begin, x + begin * r->count,                                        \
+                           end - begin < COLUMNS ? end - begin : COLUMNS, r);                      \
         for (; r->inner == 1 && begin < end; begin++)                                              \
             y[begin] = (type)end_of(name##_row(x + begin * r->count, r->count), r);                \
         for (; begin < end; begin++) {                                                             \
