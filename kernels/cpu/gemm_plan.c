@@ -249,7 +249,7 @@ static int create_widened(const struct kernel_gemm *shape, const void *b, const 
     return rc;
 }
 
-/* One row: weights stay as they lie, and in their type. */
+/* One row, or a few: weights stay as they lie, and in their type. */
 static int create_row(const struct kernel_gemm *shape, const void *b, const float *bias,
                       const struct kernel_activation *activation,
                       struct kernel_gemm_plan **out_plan)
@@ -319,8 +319,10 @@ int kernel_gemm_plan_create(const struct kernel_gemm *shape, const void *b, cons
     if (shape->m < 1 || shape->n < 1 || shape->k < 1)
         return -ENOTSUP;
     /* One row reads b once, at the speed of memory, in any order. */
+    if (is_half && gemm_row_takes(shape))
+        return create_row(shape, b, bias, activation, out_plan);
     if (shape->m == 1)
-        return is_half ? create_row(shape, b, bias, activation, out_plan) : -ENOTSUP;
+        return -ENOTSUP;
     /* One column reads a once. */
     if (shape->n == 1 && !is_half)
         return -ENOTSUP;

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One row times weights that are stored in half precision: read once. Where the processor does not widen them as it
- * reads, some lines at a time are widened into the cache and multiplied from there. */
+ * reads, some lines at a time are widened into the cache and multiplied from there. A few rows are multiplied where it does. */
 #include "kernels/cpu/gemm_row.h"
 
-enum { TILE = 1 << 16 }; /* numbers of b */
+enum { TILE = 1 << 16, FEW = 12 }; /* numbers of b; rows */
 
 static size_t round_up(size_t bytes)
 {
     return (bytes + 63) / 64 * 64;
+}
+
+bool gemm_row_takes(const struct kernel_gemm *shape)
+{
+    return shape->m == 1 ||
+           (shape->m <= FEW && !shape->trans_b && shape->types.weights == KERNEL_F16 &&
+            kernel_best_level() >= KERNEL_LEVEL_AVX512);
 }
 
 void gemm_row_init(struct gemm_row *row, const struct kernel_gemm *shape,
@@ -18,7 +25,7 @@ void gemm_row_init(struct gemm_row *row, const struct kernel_gemm *shape,
 
     kernel_table_init(&table, kernel_best_level());
     *row = (struct gemm_row){
-        .shape = {.m = 1,
+        .shape = {.m = shape->m,
                   .n = shape->n,
                   .k = shape->k,
                   .trans_b = shape->trans_b,
@@ -87,5 +94,6 @@ void gemm_row_run(const struct gemm_row *row, float *y, const float *a, const vo
 #endif
         run_by_tiles(row, y, a, b, bias, workspace);
     if (row->activate)
-        row->activate(y, y, (size_t)row->shape.n, row->activation.a, row->activation.b);
+        row->activate(y, y, (size_t)(row->shape.m * row->shape.n), row->activation.a,
+                      row->activation.b);
 }

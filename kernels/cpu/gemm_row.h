@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One row times weights that are stored in half precision. Inside kernels/cpu only. */
+/* One row, or a few, times weights that are stored in half precision. Inside kernels/cpu only. */
 #ifndef OPTRACE_KERNELS_CPU_GEMM_ROW_H
 #define OPTRACE_KERNELS_CPU_GEMM_ROW_H
 
@@ -19,7 +19,10 @@ struct gemm_row {
     size_t tile_bytes, workspace_bytes;
 };
 
-/** Of shape m is 1, and n, k, trans_b and the type of weights count. */
+/** Whether it is one row; or few rows by float16, not transposed, where the processor widens 16 of these at once. */
+bool gemm_row_takes(const struct kernel_gemm *shape);
+
+/** Of a shape that it takes m, n, k, trans_b and the type of weights count. */
 void gemm_row_init(struct gemm_row *row, const struct kernel_gemm *shape,
                    const struct kernel_activation *activation);
 

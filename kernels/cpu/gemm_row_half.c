@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One row times weights of half precision, which become floats in registers. */
+/* One row, or a few, times weights of half precision, which become floats in registers. */
 #include "kernels/cpu/gemm_row.h"
 #include "kernels/cpu/sum_eight.h"
 #include "kernels/cpu/team.h"
@@ -22,7 +22,7 @@ struct half_row {
     float *y;
     const float *a, *bias;
     const uint16_t *b;
-    int64_t n, k;
+    int64_t m, n, k;
 };
 
 /* is_bf16: a constant wherever this is inlined. */
@@ -134,14 +134,103 @@ PART(columns_bf16, columns, true)
 PART(lines_f16, lines, false)
 PART(lines_bf16, lines, true)
 
+/* --- A few rows --- */
+
+#define WIDE __attribute__((target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")))
+
+enum {
+    STRIP = 32, /* columns of a tile: two registers */
+    TALL = 6,   /* rows of it */
+    DEEP = 256, /* lines of b whose strip stays in the first cache for all rows */
+    AHEAD = 12, /* lines of b that are fetched before they are read */
+};
+
+/* Lines [p, end) of b: two registers of columns from j on, of which the masks tell, by some rows of a from `row` on; rows: a
+ * constant. */
+WIDE static inline __attribute__((always_inline)) void
+add_tile(const struct half_row *h, int64_t row, int rows, int64_t j, int64_t p, int64_t end)
+{
+    int64_t left = h->n - j;
+    __mmask16 first = (__mmask16)(left < 16 ? (1u << left) - 1 : 0xffff);
+    __mmask16 second = (__mmask16)(left < 16 ? 0 : left < STRIP ? (1u << (left - 16)) - 1 : 0xffff);
+    float *y = h->y + row * h->n + j;
+    const float *a = h->a + row * h->k;
+    __m512 sums[TALL][2];
+
+#pragma GCC unroll 6
+    for (int r = 0; r < rows; r++) {
+        const float *from = p > 0 ? y + r * h->n : h->bias ? h->bias + j : NULL;
+
+        sums[r][0] = from ? _mm512_maskz_loadu_ps(first, from) : _mm512_setzero_ps();
+        sums[r][1] = from ? _mm512_maskz_loadu_ps(second, from + 16) : _mm512_setzero_ps();
+    }
+    for (; p < end; p++) {
+        const uint16_t *b = h->b + p * h->n + j;
+        __m512 low = _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(first, b));
+        __m512 high = _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(second, b + 16));
+
+        if (p + AHEAD < h->k)
+            __builtin_prefetch(b + AHEAD * h->n);
+#pragma GCC unroll 6
+        for (int r = 0; r < rows; r++) {
+            __m512 x = _mm512_set1_ps(a[r * h->k + p]);
+
+            sums[r][0] = _mm512_fmadd_ps(x, low, sums[r][0]);
+            sums[r][1] = _mm512_fmadd_ps(x, high, sums[r][1]);
+        }
+    }
+#pragma GCC unroll 6
+    for (int r = 0; r < rows; r++) {
+        _mm512_mask_storeu_ps(y + r * h->n, first, sums[r][0]);
+        _mm512_mask_storeu_ps(y + r * h->n + 16, second, sums[r][1]);
+    }
+}
+
+#define TILE_CASE(rows)                                                                            \
+    case rows:                                                                                     \
+        add_tile(h, row, rows, j, p, end);                                                         \
+        break;
+
+WIDE static void add_tile_of(const struct half_row *h, int64_t row, int64_t rows, int64_t j,
+                             int64_t p, int64_t end)
+{
+    switch (rows) {
+        TILE_CASE(1)
+        TILE_CASE(2)
+        TILE_CASE(3)
+        TILE_CASE(4)
+        TILE_CASE(5)
+        TILE_CASE(6)
+    default:
+        break;
+    }
+}
+
+/* Strips [begin, end) of columns, by tiles of about the same height. */
+WIDE static void strips_f16(void *argument, int64_t begin, int64_t strip_end)
+{
+    const struct half_row *h = argument;
+    int64_t tiles = (h->m + TALL - 1) / TALL, tall = (h->m + tiles - 1) / tiles;
+
+    for (int64_t j = begin * STRIP; j < strip_end * STRIP; j += STRIP) {
+        for (int64_t p = 0, end; p < h->k; p = end) {
+            end = h->k - p < DEEP ? h->k : p + DEEP;
+            for (int64_t row = 0; row < h->m; row += tall)
+                add_tile_of(h, row, h->m - row < tall ? h->m - row : tall, j, p, end);
+        }
+    }
+}
+
 void gemm_row_half(const struct gemm_row *row, float *y, const float *a, const void *b,
                    const float *bias)
 {
     const struct kernel_gemm *s = &row->shape;
     bool is_bf16 = s->types.weights == KERNEL_BF16;
-    struct half_row h = {.y = y, .a = a, .bias = bias, .b = b, .n = s->n, .k = s->k};
+    struct half_row h = {.y = y, .a = a, .bias = bias, .b = b, .m = s->m, .n = s->n, .k = s->k};
 
-    if (s->trans_b)
+    if (s->m > 1)
+        team_for((s->n + STRIP - 1) / STRIP, GRAIN / (s->k * STRIP) + 1, strips_f16, &h);
+    else if (s->trans_b)
         team_for(s->n, GRAIN / s->k + 1, is_bf16 ? lines_bf16 : lines_f16, &h);
     else
         team_for((s->n + BLOCK - 1) / BLOCK, GRAIN / (s->k * BLOCK) + 1,
