@@ -325,8 +325,7 @@ int value_add_consumer(struct value *value, struct node *node, uint32_t i)
 {
     uint32_t n = value->consumer_count;
 
-    /* The room is the next power of two: it is full exactly when the count is one. */
-    if ((n & (n - 1)) == 0) {
+    if (n == value->consumer_room) {
         size_t room = n == 0 ? 1 : (size_t)n * 2;
         struct node **grown = realloc(value->consumers, room * sizeof(struct node *));
         uint32_t *numbers;
@@ -338,6 +337,7 @@ int value_add_consumer(struct value *value, struct node *node, uint32_t i)
         if (!numbers)
             return -ENOMEM;
         value->read_as = numbers;
+        value->consumer_room = (uint32_t)room;
     }
     value->consumers[n] = node;
     value->read_as[n] = i;

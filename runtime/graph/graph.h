@@ -158,8 +158,9 @@ struct value {
                                 twice */
     uint32_t *read_as;       /* per entry of consumers: which of the node's inputs it is */
     uint32_t consumer_count;
-    bool is_input;  /* fed by the caller on every run */
-    bool is_output; /* read by the caller after every run; may also have consumers */
+    uint32_t consumer_room; /* entries that there is room for */
+    bool is_input;          /* fed by the caller on every run */
+    bool is_output;         /* read by the caller after every run; may also have consumers */
 };
 
 enum activation {
