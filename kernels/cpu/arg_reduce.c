@@ -84,7 +84,33 @@ SEARCH_ROW(i64, int64_t)
 SEARCH_ROW(i8, int8_t)
 SEARCH_ROW(u8, uint8_t)
 
-PLACE_OF(f64, double)
+/* The first place of all in a block at once, as its elements and places are of a size. */
+ISA_BODY int64_t place_f64(const double *x, int64_t count, double best, int takes_last)
+{
+    enum { PART = 32 };
+    int64_t i = 0;
+
+    if (takes_last) {
+        for (i = count - 1; i > 0 && x[i] != best; i--)
+            ;
+        return i;
+    }
+    for (; i + PART <= count; i += PART) {
+        int64_t at = PART;
+
+#pragma omp simd reduction(min : at)
+        for (int64_t j = 0; j < PART; j++) {
+            int64_t here = x[i + j] == best ? j : PART;
+
+            at = here < at ? here : at;
+        }
+        if (at < PART)
+            return i + at;
+    }
+    while (i < count - 1 && x[i] != best)
+        i++;
+    return i;
+}
 
 /* The first NaN where there is one. */
 ISA_BODY int64_t search_row_f64(const double *x, int64_t count, const struct kernel_arg_reduce *s)
