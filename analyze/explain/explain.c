@@ -229,7 +229,10 @@ static void put_query(struct explanation *explanation, const char *select, uint6
         if (!(tables >> i & 1))
             continue;
         text_buffer_print(&explanation->text, "%s%s AS %s(\n    ", before, explain_tables[i].name,
-                          explain_tables[i].is_kept ? "MATERIALIZED " : "");
+                          explain_tables[i].is_kept ? "MATERIALIZED "
+                          : explain_tables[i].is_inlined || explanation->again >> i & 1
+                              ? "NOT MATERIALIZED "
+                              : "");
         explain_add_sql(explanation, explain_tables[i].sql);
         text_buffer_add(&explanation->text, ")", 1);
         before = ",\n";
@@ -404,6 +407,8 @@ static int put_together(struct explanation *explanation, struct diag *diag)
     if (explain_query_of(kind->name, "_side"))
         return put_comparison(explanation, query, diag);
     tables = choose_tables(explanation, query);
+    explanation->again = query->again;
+    explanation->is_of_one_side = explain_has_place(query, "{op_side}");
     if (query->takes)
         text_buffer_print(&explanation->text,
                           "/* for looking into and changing: it asks for each span by itself and "

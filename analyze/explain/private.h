@@ -18,6 +18,8 @@ struct explanation {
     bool only_with_ops;  /* runs whose ops were left out on purpose are left out */
     bool only_whole;     /* those of which events were dropped are left out */
     bool lacks_whole;    /* there are no others: values are totals */
+    uint64_t again;      /* tables that are made for each use */
+    bool is_of_one_side; /* its lines are devices' or hosts' */
     struct id_array op_ids, label_ids, lane_ids; /* what passes filters that
                                                     SQL has no words for */
     struct text_buffer text;

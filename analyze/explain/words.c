@@ -230,20 +230,33 @@ static void add_line_key(struct explanation *explanation)
         text_buffer_print(&explanation->text, ", params");
 }
 
-/* What is asked for, else the host's where the table has that. */
-static void add_side_of(struct explanation *explanation, const char *table)
+/* What is asked for, else the devices' where `rows` (a table and conditions) have any. */
+static void add_side_of(struct explanation *explanation, const char *rows)
 {
     int only = explanation->report->options->print_only;
 
     if (only == PRINT_HOST || only == PRINT_DEVICE)
         text_buffer_print(&explanation->text, "'%s'", only == PRINT_HOST ? "host" : "device");
     else
-        text_buffer_print(&explanation->text, "(SELECT min(side) FROM %s)", table);
+        text_buffer_print(&explanation->text,
+                          "iif(EXISTS (SELECT 1 FROM %s side = 'device'), 'device', 'host')", rows);
 }
 
 static void add_op_side(struct explanation *explanation)
 {
-    add_side_of(explanation, "self_time");
+    add_side_of(explanation, explanation->selection.question.labels
+                                 ? "counted_span WHERE type NOT IN ('phase', 'mark', 'counter') AND"
+                                 : "counted_span WHERE type NOT IN ('phase', 'mark', 'counter', "
+                                   "'label') AND");
+}
+
+/* Nobody asks for self times on hosts where the lines are devices'. */
+static void add_own_wanted(struct explanation *explanation)
+{
+    if (!explanation->is_of_one_side)
+        return;
+    text_buffer_print(&explanation->text, "\n               AND 'host' = ");
+    add_op_side(explanation);
 }
 
 /* --aggregate and --aggregate-by. */
@@ -327,6 +340,15 @@ static void add_group_key(struct explanation *explanation)
     add_groups(explanation, true);
 }
 
+/* Behind an event_id. */
+static void add_is_chosen(struct explanation *explanation)
+{
+    text_buffer_print(&explanation->text, "%s",
+                      report_filters(explanation->report->options)
+                          ? "IN (SELECT event_id FROM counted_span)"
+                          : "IS NOT NULL");
+}
+
 static void add_filtered(struct explanation *explanation)
 {
     text_buffer_print(&explanation->text, "%d", report_filters(explanation->report->options));
@@ -394,7 +416,7 @@ static void add_rolled_time(struct explanation *explanation)
 
 static void add_rolled_side(struct explanation *explanation)
 {
-    add_side_of(explanation, "rolled");
+    add_side_of(explanation, "rolled WHERE");
 }
 
 /* --detail, --per-thread and --state of events. */
@@ -444,6 +466,7 @@ static const struct {
     {"{labels}", add_labels},
     {"{line_key}", add_line_key},
     {"{op_side}", add_op_side},
+    {"{own_wanted}", add_own_wanted},
     {"{reduced_type}", add_reduced_type},
     {"{reduced}", add_reduced},
     {"{bounds}", add_bounds},
@@ -462,6 +485,7 @@ static const struct {
     {"{per_thread}", add_per_thread},
     {"{state}", add_state},
     {"{filtered}", add_filtered},
+    {"{is_chosen}", add_is_chosen},
     {"{model}", add_model},
     {"{base}", add_base},
     {"{new}", add_new},

@@ -349,7 +349,7 @@ const struct report_kind report_averages = {
               .order_by = "self_cpu_ns",
               .time_ns = time_ns},
     .explain =
-        {.time = "sum(dur_ns)",
+        {.time = "sum(total_ns)",
          .groups =
              (const struct explain_group[]){
                  {"name", "", ""},

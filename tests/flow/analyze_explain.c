@@ -404,7 +404,7 @@ static void what_is_skipped_is_said(void **state)
         {{"--explain", "--show-host"}, "/* not in it: the second table, of the host */\n"},
         {{"--explain", "--report", "events"}, "/* not in it: position, parent"},
         {{"--explain", "--report", "critical"}, "/* not in it: that what waits for a device"},
-        {{"--explain", "--report", "types"}, "takes some\n * 15 times as long as the report"},
+        {{"--explain", "--report", "averages"}, "takes some\n * 20 times as long as the report"},
         {{"--explain", "--report", "advice"}, "/* not in it: finding, action, command"},
     };
     const struct fixture *fixture = *state;

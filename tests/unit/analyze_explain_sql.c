@@ -72,12 +72,12 @@ static void queries_have_the_tables_that_they_need(void **state)
 
     assert_non_null(ops);
     assert_true(explain_needs(ops->tables, "self_time"));
-    assert_true(explain_needs(ops->tables, "own_host"));
+    assert_true(explain_needs(ops->tables, "own_inner"));
     assert_false(explain_needs(ops->tables, "labelled"));
     assert_true(explain_has_place(ops, "{runs}"));
     assert_false(explain_has_place(ops, "{having}"));
     assert_non_null(strstr(events->sql, "own_host_time"));
-    assert_false(explain_needs(events->tables, "own_host"));
+    assert_false(explain_needs(events->tables, "own_inner"));
     (void)state;
 }
 
@@ -87,7 +87,7 @@ static void slow_queries_say_so(void **state)
     static const char *const quick[] = {"kernels", "copies", "launch", "threads", "runs"};
 
     assert_true(explain_query_of("sequences", "")->takes > 10);
-    assert_true(explain_query_of("ops", "_reduced")->takes > 10);
+    CHECK_U64(explain_query_of("ops", "_reduced")->takes, 0);
     CHECK_U64(explain_query_of("ops", "_rolled")->takes, 0);
     for (size_t i = 0; i < sizeof(quick) / sizeof(quick[0]); i++)
         CHECK_U64(explain_query_of(quick[i], "")->takes, 0);

@@ -1,76 +1,106 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Each rule with what it measures, and whether it holds where SQL can tell.
--- takes: 70
+-- takes: 25
 -- needs: counted_run, every_span, launching, counted_span, self_time
-WITH sorted AS MATERIALIZED (
-    SELECT s.*, l.event_id AS launch_id, l.start_ns AS launch_from_ns, l.end_ns AS launch_until_ns,
-           l.name AS launch_name, s.event_id IN (SELECT event_id FROM counted_span) AS is_shown,
-           CASE WHEN s.type IN ('label', 'phase') THEN s.type
-                WHEN s.type IN ('mark', 'counter') THEN 'mark'
-                WHEN s.type IN ('copy', 'memset', 'Copy') OR s.type GLOB 'GpuMemcpy*' THEN 'copy'
-                WHEN s.type IN ('cuda_runtime', 'cuda_driver', 'os_runtime') THEN 'call'
-                ELSE 'work' END AS sort,
-           (s.type GLOB '*_runtime' AND s.type <> 'os_runtime') OR s.type GLOB '*_driver'
-           OR s.type = 'python_function' AS is_aside,
-           lower(s.type) NOT IN ('copy', 'memset')
-           AND lower(substr(s.name, 1, 4)) NOT IN ('nccl', 'rccl', 'hccl', 'xccl') AS computes,
-           s.name || ' ' || s.type NOT GLOB '*DtoD*' AND s.name || ' ' || s.type NOT GLOB '*PtoP*'
-           AND s.name || ' ' || s.type NOT GLOB '*GPU->GPU*'
-           AND CASE WHEN s.name || ' ' || s.type GLOB '*Async*' THEN s.name GLOB '*Pageable*'
-                    WHEN s.name || ' ' || s.type GLOB '*Sync*' THEN 1
-                    WHEN l.name GLOB '*emcpy*' OR l.name GLOB '*emset*'
-                    THEN l.name NOT GLOB '*Async*' OR s.name GLOB '*Pageable*' ELSE 0 END
-           AS blocks_host,
-           s.session_id IN (SELECT session_id FROM session WHERE source = 'megengine') AS is_flat
-      FROM every_span s LEFT JOIN launching l ON s.side = 'device' AND l.session_id = s.session_id
-           AND l.run IS s.run AND l.correlation = s.correlation),
-span AS MATERIALIZED (
-    SELECT *, max(sort = 'work' AND side = 'device' AND is_shown) OVER (PARTITION BY session_id)
-              AS has_device_work,
-           coalesce(lead(end_ns) OVER (PARTITION BY lane_id, sort IN ('label', 'mark')
-                                       ORDER BY start_ns, end_ns DESC, event_id DESC) <= end_ns, 0)
-           AS has_inner FROM sorted),
+-- What ops say of their spans.
+WITH kind AS MATERIALIZED (
+    SELECT op_id, name, type, computation_flop, memory_bytes,
+           CASE WHEN type IN ('label', 'phase') THEN type
+                WHEN type IN ('mark', 'counter') THEN 'mark'
+                WHEN type IN ('copy', 'memset', 'Copy') OR type GLOB 'GpuMemcpy*' THEN 'copy'
+                WHEN type IN ('cuda_runtime', 'cuda_driver', 'os_runtime') THEN 'call'
+                ELSE 'work' END AS sort, lower(type) = 'copy' AS is_copy,
+           lower(type) NOT IN ('copy', 'memset')
+           AND lower(substr(name, 1, 4)) NOT IN ('nccl', 'rccl', 'hccl', 'xccl') AS computes,
+           type = 'phase' AND (name = 'compute' OR name GLOB '*[ /:]compute') AS is_compute,
+           CASE WHEN name || ' ' || type GLOB '*DtoD*' OR name || ' ' || type GLOB '*PtoP*'
+                     OR name || ' ' || type GLOB '*GPU->GPU*' THEN 0
+                WHEN name || ' ' || type GLOB '*Async*' THEN name GLOB '*Pageable*'
+                WHEN name || ' ' || type GLOB '*Sync*' THEN 1 END AS blocks,
+           name GLOB '*Pageable*' AS is_pageable,
+           type NOT IN ('', 'cpu_op', 'kernel', 'copy', 'memset', 'cuda_runtime', 'cuda_driver',
+                        'os_runtime', 'collective') AS has_type,
+           type NOT IN ('copy', 'memset', 'Copy') AND type NOT GLOB 'GpuMemcpy*' AS is_work,
+           type IN ('Reorder', 'Transpose', 'ReorderInput', 'ReorderOutput')
+           OR name GLOB '*nchwToNhwc*' OR name GLOB '*nhwcToNchw*' AS is_layout,
+           (type GLOB '*_runtime' AND type <> 'os_runtime') OR type GLOB '*_driver' AS is_call
+      FROM op WHERE +session_id IN ({sessions})),
+flat AS (SELECT session_id FROM session WHERE source = 'megengine'),
+host_span AS MATERIALIZED (
+    SELECT event_id, session_id, lane_id, sort, is_compute, start_ns, end_ns, kern_ns,
+           event_id {is_chosen} AS is_shown
+      FROM every_span JOIN kind USING (op_id) WHERE side = 'host'),
+device_span AS MATERIALIZED (
+    SELECT s.event_id, s.session_id, s.lane_id, coalesce(device, 'queue') AS device, sort, is_copy,
+           computes, s.start_ns, s.end_ns, s.dur_ns, s.kern_ns, s.bytes, l.event_id AS launch_id,
+           l.start_ns AS launch_from_ns, l.end_ns AS launch_until_ns,
+           s.event_id {is_chosen} AS is_shown,
+           CASE WHEN blocks IS NOT NULL OR NOT is_copy THEN blocks
+                WHEN l.name GLOB '*emcpy*' OR l.name GLOB '*emset*'
+                THEN l.name NOT GLOB '*Async*' OR is_pageable ELSE 0 END AS blocks_host
+      FROM every_span s JOIN kind USING (op_id)
+      LEFT JOIN launching l ON l.session_id = s.session_id
+           AND l.run IS s.run AND l.correlation = s.correlation
+     WHERE side = 'device'),
+device_work AS MATERIALIZED (
+    SELECT session_id FROM device_span WHERE sort = 'work' AND is_shown GROUP BY session_id),
+/* Those that hold others. Where devices do not work, threads compute in others. */
+outer_span AS (
+    SELECT event_id FROM (
+           SELECT event_id, lead(end_ns) OVER (PARTITION BY lane_id, sort IN ('label', 'mark')
+                      ORDER BY start_ns, end_ns DESC, event_id DESC) <= end_ns AS holds FROM host_span)
+     WHERE holds),
 bounds AS MATERIALIZED (
     SELECT session_id, start_ns AS from_ns, end_ns AS until_ns
       FROM (SELECT * FROM counted_run{runs_in_time}) WHERE end_ns IS NOT NULL AND {per_run}
     UNION ALL
-    SELECT session_id, min(start_ns), max(end_ns) FROM span
-     WHERE sort <> 'mark' AND (NOT {per_run} OR is_flat) GROUP BY session_id),
-/* What went on when: starts and ends in order, and how many of each kind are open between two. */
+    SELECT session_id, min(start_ns), max(end_ns) FROM (
+           SELECT session_id, start_ns, end_ns FROM host_span WHERE sort <> 'mark'
+           UNION ALL SELECT session_id, start_ns, end_ns FROM device_span WHERE sort <> 'mark')
+     WHERE NOT {per_run} OR session_id IN flat GROUP BY session_id),
+/* What went on when: starts and ends in order, and how many of each kind are open between two. A span
+ * on a thread in another one says nothing more, but where it computes or copies. */
 happened AS (
-    SELECT session_id, 'all' AS area, start_ns, end_ns, 0 AS wall, sort <> 'label' AS recorded,
-           sort = 'copy' AS copying, 0 AS gap, CASE WHEN sort = 'phase'
-                THEN name = 'compute' OR name GLOB '*[ /:]compute'
-                WHEN sort = 'work' THEN side = 'device' OR NOT (has_device_work OR has_inner)
-                ELSE 0 END AS computing, coalesce(kern_ns, 0) AS kern_ns
-      FROM span WHERE is_shown AND sort <> 'mark' AND NOT (sort = 'phase' AND side = 'device')
-       AND NOT (is_flat AND has_device_work AND side = 'host')
-    UNION ALL SELECT session_id, 'all', from_ns, until_ns, 1, 0, 0, 0, 0, 0 FROM bounds
-    UNION ALL
-    SELECT session_id, coalesce(device, 'queue'), start_ns, end_ns, 0, 1, 0, 0, 0, 0 FROM span
-     WHERE side = 'device' AND sort IN ('work', 'copy', 'call')
-    UNION ALL
-    SELECT b.session_id, d.device, from_ns, until_ns, 1, 0, 0, 0, 0, 0 FROM bounds b
-      JOIN (SELECT DISTINCT session_id, coalesce(device, 'queue') AS device FROM span
-             WHERE side = 'device') d USING (session_id)
-    UNION ALL /* gaps of a stream whose next work was launched later */
-    SELECT session_id, coalesce(device, 'queue'), idle_from_ns, start_ns, 0, 0, 0, 1, 0, 0
+    SELECT session_id, 'all' AS area, start_ns, end_ns, 0 AS wall, 1 AS recorded,
+           sort = 'copy' AS copying, 0 AS gap, computing, coalesce(kern_ns, 0) AS kern_ns
       FROM (SELECT *, max(end_ns) OVER (PARTITION BY lane_id
                           ORDER BY start_ns, end_ns DESC, event_id DESC
-                          ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS idle_from_ns,
-                   max(is_shown) OVER (PARTITION BY lane_id) AS is_lane_shown
-              FROM span WHERE side = 'device' AND sort IN ('work', 'copy', 'call'))
-     WHERE is_lane_shown AND NOT is_flat AND start_ns > idle_from_ns
-       AND launch_from_ns > idle_from_ns
+                          ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS inside_until_ns,
+                   CASE WHEN sort = 'phase' THEN is_compute WHEN sort <> 'work'
+                             OR session_id IN (SELECT session_id FROM device_work) THEN 0
+                        ELSE event_id NOT IN (SELECT event_id FROM outer_span) END AS computing
+              FROM host_span WHERE is_shown AND sort NOT IN ('label', 'mark')
+               AND NOT (session_id IN flat AND session_id IN (SELECT session_id FROM device_work)))
+     WHERE computing OR sort = 'copy' OR end_ns > coalesce(inside_until_ns, end_ns - 1)
+    UNION ALL
+    SELECT session_id, 'all', start_ns, end_ns, 0, 1, sort = 'copy', 0, sort = 'work',
+           coalesce(kern_ns, 0)
+      FROM device_span WHERE is_shown AND sort NOT IN ('label', 'mark', 'phase')
+    UNION ALL SELECT session_id, 'all', from_ns, until_ns, 1, 0, 0, 0, 0, 0 FROM bounds
+    UNION ALL
+    SELECT session_id, device, start_ns, end_ns, 0, 1, 0, 0, 0, 0 FROM device_span
+     WHERE sort IN ('work', 'copy', 'call')
+    UNION ALL
+    SELECT b.session_id, d.device, from_ns, until_ns, 1, 0, 0, 0, 0, 0 FROM bounds b
+      JOIN (SELECT DISTINCT session_id, device FROM device_span) d USING (session_id)
+    UNION ALL /* gaps of a stream whose next work was launched later */
+    SELECT session_id, device, idle_from_ns, start_ns, 0, 0, 0, 1, 0, 0
+      FROM (SELECT *, max(end_ns) OVER (PARTITION BY lane_id
+                          ORDER BY start_ns, end_ns DESC, event_id DESC
+                          ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS idle_from_ns
+              FROM device_span WHERE sort IN ('work', 'copy', 'call'))
+     WHERE lane_id IN (SELECT lane_id FROM device_span
+                        WHERE is_shown AND sort IN ('work', 'copy', 'call'))
+       AND session_id NOT IN flat AND start_ns > idle_from_ns AND launch_from_ns > idle_from_ns
     UNION ALL /* each for itself */
-    SELECT 0, 'blocking', start_ns, end_ns, 0, 1, 0, 0, 0, 0 FROM span
-     WHERE is_shown AND side = 'device' AND lower(type) = 'copy' AND blocks_host
+    SELECT 0, 'blocking', start_ns, end_ns, 0, 1, 0, 0, 0, 0 FROM device_span
+     WHERE is_shown AND is_copy AND blocks_host
     UNION ALL
-    SELECT 0, 'small', start_ns, end_ns, 0, 1, 0, 0, 0, 0 FROM span
-     WHERE is_shown AND side = 'device' AND lower(type) = 'copy' AND bytes < 65536
+    SELECT 0, 'small', start_ns, end_ns, 0, 1, 0, 0, 0, 0 FROM device_span
+     WHERE is_shown AND is_copy AND bytes < 65536
     UNION ALL
-    SELECT 0, 'launching', start_ns, end_ns, 0, 1, 0, 0, 0, 0 FROM span
-     WHERE event_id IN (SELECT launch_id FROM span WHERE is_shown AND computes)),
+    SELECT 0, 'launching', launch_from_ns, launch_until_ns, 0, 1, 0, 0, 0, 0 FROM device_span
+     WHERE launch_id IS NOT NULL AND is_shown AND computes),
 moment AS (
     SELECT session_id, area, CASE WHEN opens = 1 THEN start_ns WHEN computes = 1 THEN start_ns + kern_ns
                                   ELSE end_ns END AS time_ns,
@@ -108,38 +138,30 @@ launch AS (
            SELECT *, row_number() OVER (ORDER BY call_ns) AS by_call,
                   row_number() OVER (ORDER BY work_ns) AS by_work, count(*) OVER () AS n FROM (
                   SELECT max(launch_until_ns - launch_from_ns) AS call_ns, sum(dur_ns) AS work_ns
-                    FROM span WHERE launch_id IS NOT NULL AND is_shown AND computes
+                    FROM device_span WHERE launch_id IS NOT NULL AND is_shown AND computes
                    GROUP BY launch_id HAVING sum(dur_ns) > 0))),
 /* Ops on devices, where any computes there. */
 own AS MATERIALIZED (
-    SELECT name, type, side, own_ns, type NOT IN ('', 'cpu_op', 'kernel', 'copy', 'memset',
-               'cuda_runtime', 'cuda_driver', 'os_runtime', 'collective') AS has_type,
-           type NOT IN ('copy', 'memset', 'Copy') AND type NOT GLOB 'GpuMemcpy*' AS is_work,
-           type IN ('Reorder', 'Transpose', 'ReorderInput', 'ReorderOutput')
-           OR name GLOB '*nchwToNhwc*' OR name GLOB '*nhwcToNchw*' AS is_layout,
-           computation_flop, memory_bytes,
-           (type GLOB '*_runtime' AND type <> 'os_runtime') OR type GLOB '*_driver' AS is_call,
-           max(side = 'device' AND type NOT IN ('copy', 'memset', 'Copy')
-               AND type NOT GLOB 'GpuMemcpy*') OVER () AS on_device
-      FROM self_time WHERE type NOT IN ('label', 'cuda_runtime', 'cuda_driver', 'os_runtime',
-                                       'python_function')),
+    SELECT op_id, count(*) AS calls, sum(own_ns) AS own_ns, sum(own_ns < 5000) AS tiny,
+           sum(CASE WHEN own_ns < 5000 THEN own_ns ELSE 0 END) AS tiny_ns
+      FROM (SELECT op_id, own_ns FROM self_time
+             WHERE type NOT IN ('label', 'cuda_runtime', 'cuda_driver', 'os_runtime', 'python_function')
+               AND side = iif((SELECT count(*) FROM device_work) > 0, 'device', 'host'))
+     GROUP BY op_id),
 op_sums AS (
     SELECT sum(own_ns) AS own_ns,
            coalesce(sum(own_ns) FILTER (WHERE is_layout), 0) AS layout_ns,
-           count(*) FILTER (WHERE is_work AND NOT is_call) AS calls,
-           count(*) FILTER (WHERE is_work AND NOT is_call AND own_ns < 5000) AS tiny,
-           coalesce(sum(own_ns) FILTER (WHERE is_work AND NOT is_call AND own_ns < 5000), 0)
-           AS tiny_ns, count(DISTINCT type) FILTER (WHERE has_type) AS types,
-           sum(computation_flop) AS flop, sum(memory_bytes) AS bytes
-      FROM own WHERE (side = 'device') = on_device),
+           coalesce(sum(calls) FILTER (WHERE is_work AND NOT is_call), 0) AS calls,
+           coalesce(sum(tiny) FILTER (WHERE is_work AND NOT is_call), 0) AS tiny,
+           coalesce(sum(tiny_ns) FILTER (WHERE is_work AND NOT is_call), 0) AS tiny_ns,
+           count(DISTINCT type) FILTER (WHERE has_type) AS types,
+           sum(computation_flop * calls) AS flop, sum(memory_bytes * calls) AS bytes
+      FROM own JOIN kind USING (op_id)),
 op_tops AS (
-    SELECT (SELECT max(ns) FROM (SELECT sum(own_ns) AS ns FROM own
-                                  WHERE is_work AND (side = 'device') = on_device GROUP BY name))
-           AS op_ns,
-           (SELECT max(ns) FROM (SELECT sum(own_ns) AS ns FROM own
-                                  WHERE has_type AND type <> 'span'
-                                        AND (side = 'device') = on_device GROUP BY type))
-           AS type_ns),
+    SELECT (SELECT max(ns) FROM (SELECT sum(own_ns) AS ns FROM own JOIN kind USING (op_id)
+                                  WHERE is_work GROUP BY name)) AS op_ns,
+           (SELECT max(ns) FROM (SELECT sum(own_ns) AS ns FROM own JOIN kind USING (op_id)
+                                  WHERE has_type AND type <> 'span' GROUP BY type)) AS type_ns),
 /* Runs in their order; a slow first one is told of once. */
 ran AS (
     SELECT session_id, run, end_ns - start_ns AS ns,
@@ -214,14 +236,14 @@ growth AS (
      ORDER BY 1 DESC LIMIT 1),
 fact(rule, ns, holds, numbers) AS (
     SELECT 'copies-block', blocking_ns, count(*) > 0 AND blocking_ns >= 0.01 * wall_ns,
-           json_object('copies', count(*)) FROM span, whole
-     WHERE is_shown AND side = 'device' AND lower(type) = 'copy' AND blocks_host
+           json_object('copies', count(*)) FROM device_span, whole
+     WHERE is_shown AND is_copy AND blocks_host
     UNION ALL SELECT 'copies-dominate', copying_ns, copying_ns > 0.1 * wall_ns, NULL FROM whole
     UNION ALL
     SELECT 'copies-small', small_ns, sum(bytes < 65536) >= 100
            AND sum(bytes < 65536) * 2 > count(bytes),
-           json_object('small', sum(bytes < 65536), 'copies', count(bytes)) FROM span, whole
-     WHERE is_shown AND side = 'device' AND lower(type) = 'copy'
+           json_object('small', sum(bytes < 65536), 'copies', count(bytes)) FROM device_span, whole
+     WHERE is_shown AND is_copy
     UNION ALL SELECT 'device-idle', idle_ns, idle_ns > 0.1 * wall_ns, NULL FROM whole
     UNION ALL
     SELECT 'launch-bound', launch_ns, launches >= 20 AND work_ns < call_ns,
@@ -254,7 +276,8 @@ fact(rule, ns, holds, numbers) AS (
                 FROM event e JOIN lane l USING (lane_id)
                WHERE l.session_id IN ({sessions}) AND e.dur_ns IS NULL{in_time}
     UNION ALL SELECT 'coverage', wall_ns - recorded_ns, recorded_ns < 0.8 * wall_ns
-                     AND (SELECT min(is_shown) FROM span), json_object('recorded_ns', recorded_ns)
+                     AND (SELECT min(is_shown) FROM (
+                         SELECT is_shown FROM host_span UNION ALL SELECT is_shown FROM device_span)), json_object('recorded_ns', recorded_ns)
                 FROM whole)
 SELECT rule, CASE WHEN wall_ns > 0 THEN min(1.0, ns * 1.0 / wall_ns) END AS share, holds, numbers
   FROM fact, whole WHERE holds IS NOT 0 ORDER BY share DESC

@@ -2,20 +2,22 @@
 -- What of the critical path each op holds. A call that waits for a stream waits for what was launched there last, others
 -- for what ended last in their time; clocks of devices differ from the host's, so that it may seem to end up to 0.1 ms
 -- behind the call, and is taken to end with it.
--- takes: 70
--- needs: counted_run, every_span, launching, counted_span, own_piece, issued_op, event_awaited
+-- takes: 65
+-- needs: counted_run, every_span, launching, counted_span, issued_op, event_awaited
 WITH chosen AS MATERIALIZED (
     SELECT session_id, run, start_ns, end_ns FROM (
            SELECT *, row_number() OVER (ORDER BY dur_ns, session_id, run) AS nth,
                   count(*) OVER () AS ended FROM (SELECT * FROM counted_run{runs_in_time})
             WHERE dur_ns IS NOT NULL) WHERE nth = (ended + 1) / 2),
 bounds AS MATERIALIZED (
-    SELECT coalesce((SELECT start_ns FROM chosen), min(start_ns)) AS from_ns,
-           coalesce((SELECT end_ns FROM chosen), max(end_ns)) AS until_ns FROM every_span),
+    SELECT start_ns AS from_ns, end_ns AS until_ns FROM chosen
+    UNION ALL
+    SELECT min(start_ns), max(end_ns) FROM every_span WHERE NOT EXISTS (SELECT 1 FROM chosen)
+    HAVING NOT EXISTS (SELECT 1 FROM chosen)),
 span AS MATERIALIZED (
     SELECT s.event_id, s.session_id, s.lane_id, s.side, s.name, s.type, s.run, s.correlation,
            s.start_ns, s.end_ns,
-           s.event_id IN (SELECT event_id FROM counted_span) AS is_shown,
+           s.event_id {is_chosen} AS is_shown,
            l.event_id AS launch_id, l.lane_id AS launch_lane, l.start_ns AS launch_from_ns,
            l.end_ns AS launch_until_ns, l.name AS launch_name
       FROM every_span s LEFT JOIN launching l ON s.side = 'device' AND l.session_id = s.session_id
@@ -26,12 +28,36 @@ span AS MATERIALIZED (
 seen_on_device AS MATERIALIZED (
     SELECT s.*, max(s.start_ns, from_ns) AS part_from_ns, min(s.end_ns, until_ns) AS part_until_ns
       FROM span s, bounds WHERE side = 'device' AND s.start_ns <= until_ns AND s.end_ns >= from_ns),
+/* What lies between two starts or ends of ops on a thread in this time, and the op that it is of. */
+turn AS MATERIALIZED (
+    SELECT CAST(row_number() OVER o AS INTEGER) AS place, lane_id, event_id, start_ns, end_ns,
+           event_id IS NOT NULL AND lead(end_ns) OVER o <= end_ns AS holds,
+           lead(start_ns) OVER o AS next_ns
+      FROM (SELECT lane_id, event_id, start_ns, end_ns FROM every_span, bounds
+             WHERE side = 'host' AND dur_ns > 0 AND start_ns < until_ns AND end_ns > from_ns
+               AND type NOT IN ('label', 'phase', 'mark', 'counter')
+            UNION ALL SELECT lane_id, NULL, 1 << 62, 1 << 62 FROM lane
+             WHERE session_id IN ({sessions}) AND kind = 'thread')
+    WINDOW o AS (ORDER BY lane_id, start_ns, end_ns DESC, event_id DESC)),
+nest(place, open_ns, open_id, open, now_ns, lane_id, time_ns, ns, event_id) AS (
+    SELECT 1, (1 << 62) + 1, 0, '', 0, 0, 0, 0, 0
+    UNION ALL
+    {nest_step.sql},
+           CASE WHEN open_ns < end_ns THEN min(open_ns, start_ns)
+                WHEN holds THEN start_ns ELSE min(end_ns, next_ns) END,
+           t.lane_id, now_ns, min(open_ns, start_ns) - now_ns, open_id
+      FROM nest w JOIN turn t ON t.place = w.place),
+own AS (
+    SELECT CAST(time_ns AS INTEGER) AS time_ns, ns, CAST(event_id AS INTEGER) AS event_id FROM nest
+     WHERE ns > 0 AND event_id > 0
+    UNION ALL SELECT start_ns, min(end_ns, next_ns) - start_ns, event_id FROM turn
+     WHERE NOT holds AND event_id IS NOT NULL),
 /* Threads are cut where they launch something, */
 part AS MATERIALIZED (
     SELECT s.event_id, s.lane_id, max(p.time_ns, from_ns) AS from_ns,
            min(p.time_ns + p.ns, until_ns) AS until_ns
-      FROM own_piece p JOIN span s USING (event_id), bounds
-     WHERE p.ns > 0 AND p.time_ns < until_ns AND p.time_ns + p.ns > from_ns),
+      FROM own p JOIN span s USING (event_id), bounds
+     WHERE p.time_ns < until_ns AND p.time_ns + p.ns > from_ns),
 bit AS MATERIALIZED (
     SELECT event_id, lane_id, time_ns AS from_ns,
            lead(time_ns, 1, until_ns) OVER (PARTITION BY event_id, until_ns ORDER BY time_ns) AS until_ns
@@ -91,7 +117,7 @@ back AS (
            row_number() OVER (PARTITION BY b.event_id, b.from_ns
                               ORDER BY d.part_until_ns DESC, d.part_from_ns DESC, d.lane_id DESC,
                                        d.start_ns DESC, d.end_ns, d.event_id) AS nth
-      FROM bit b JOIN waiting w USING (event_id) JOIN on_device d
+      FROM waiting w CROSS JOIN bit b USING (event_id) CROSS JOIN on_device d
         ON b.event_id NOT IN (SELECT event_id FROM awaiting) AND d.part_until_ns > b.from_ns AND d.part_until_ns <= b.until_ns
            AND (d.launch_id IS NULL OR d.launch_id = b.event_id
                 OR d.launch_from_ns < w.start_ns)

@@ -1,98 +1,105 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Events by name in the tree of those around them, as Paddle shows them.
--- takes: 50
+-- takes: 35
 -- needs: every_span, launching, counted_span
--- Spans of hosts in the order in which they began, outer ones first; behind those of a thread its end.
-WITH turn AS MATERIALIZED (
-    SELECT CAST(row_number() OVER (ORDER BY lane_id, start_ns, end_ns DESC, event_id DESC)
-                AS INTEGER) AS place, event_id, end_ns, holds
-      FROM (SELECT lane_id, event_id, start_ns, end_ns, type NOT IN ('mark', 'counter') AS holds
-              FROM every_span WHERE side = 'host'
-            UNION ALL SELECT DISTINCT lane_id, NULL, 1 << 62, 1 << 62, 0 FROM every_span
-             WHERE side = 'host')),
-/* Through all of them with a list of those that are open, the innermost first, each with its end:
- * "END ID;END ID;...". A step closes one that ends before the next span does, and so cannot be
- * around it, or puts that span into the one that is first in the list. */
-walk(place, open, event_id, parent_id) AS (
-    SELECT 1, ((1 << 62) + 1) || ' 0;', NULL, NULL
+-- What ops say of their spans: words and instances as numbers, in their order.
+WITH said AS MATERIALIZED (
+    SELECT op_id, sort, word, instance, '/' || printf('%05d', dense_rank() OVER (ORDER BY word)) AS step,
+           CASE WHEN instance IS NULL THEN ''
+                ELSE '#' || printf('%05d', dense_rank() OVER (ORDER BY instance)) END AS below
+      FROM (SELECT *, CASE WHEN by_name THEN name ELSE type END AS word,
+                   CASE WHEN {detail} = 2 AND sort NOT IN ('label', 'phase')
+                        THEN CASE WHEN by_name THEN input_shapes ELSE name END END AS instance
+              FROM (SELECT op_id, name, type, input_shapes,
+                           CASE WHEN type IN ('label', 'phase') THEN type
+                                WHEN type IN ('mark', 'counter') THEN 'mark'
+                                WHEN type IN ('copy', 'memset', 'Copy') OR type GLOB 'GpuMemcpy*' THEN 'copy'
+                                WHEN type IN ('cuda_runtime', 'cuda_driver', 'os_runtime', 'python_function') THEN 'call'
+                                ELSE 'work' END AS sort,
+                           type IN ('', 'cpu_op', 'kernel', 'label', 'phase', 'mark', 'counter', 'copy', 'memset',
+                                    'cuda_runtime', 'cuda_driver', 'os_runtime', 'collective', 'python_function') AS by_name
+                      FROM op WHERE +session_id IN ({sessions})))),
+/* Spans of hosts in the order in which they began, outer ones first; behind those of a thread its end. */
+turn AS MATERIALIZED (
+    SELECT CAST(row_number() OVER o AS INTEGER) AS place, lane_id, event_id, op_id, end_ns, dur_ns, sort,
+           has_row, CASE WHEN has_row THEN step ELSE '' END AS step,
+           CASE WHEN has_row THEN below ELSE '' END AS below,
+           CASE WHEN {per_thread} THEN '' || lane_id ELSE '' END AS root,
+           event_id IS NOT NULL AND sort <> 'mark' AND lead(end_ns) OVER o <= end_ns AS holds
+      FROM (SELECT s.lane_id, s.event_id, s.op_id, s.start_ns, s.end_ns, s.dur_ns, sort, step, below,
+                   s.event_id {is_chosen}
+                   AND CASE sort WHEN 'call' THEN {detail} = 2 WHEN 'phase' THEN {detail} > 0
+                                 WHEN 'mark' THEN 0 ELSE 1 END AS has_row
+              FROM every_span s JOIN said USING (op_id) WHERE side = 'host'
+            UNION ALL SELECT lane_id, NULL, NULL, 1 << 62, 1 << 62, 0, '', '', '', 0 FROM lane
+             WHERE session_id IN ({sessions}) AND kind = 'thread')
+    WINDOW o AS (ORDER BY lane_id, start_ns, end_ns DESC, event_id DESC)),
+/* Through all of them with those that are open and hold others: the innermost (open_ns its end, open_id, and open_path
+ * what it lies in, with itself), and a list of those around it, "END ID:PATH;END ID:PATH;...". A step closes one that
+ * ends before the next span does, and so cannot be around it, or has that span in the one that is open. */
+walk(place, open_ns, open_id, open_path, open, parent_id, above, inner_ns) AS (
+    SELECT 1, (1 << 62) + 1, 0, '', '', NULL, NULL, NULL
     UNION ALL
-    SELECT w.place + (CAST(open AS INTEGER) >= end_ns),
-           CASE WHEN CAST(open AS INTEGER) < end_ns THEN substr(open, instr(open, ';') + 1)
-                WHEN holds THEN end_ns || ' ' || t.event_id || ';' || open ELSE open END,
-           CASE WHEN CAST(open AS INTEGER) >= end_ns THEN t.event_id END,
-           CAST(substr(open, instr(open, ' ') + 1) AS INTEGER)
+    SELECT w.place + (open_ns >= end_ns),
+           CASE WHEN open_ns < end_ns THEN CAST(open AS INTEGER)
+                WHEN holds THEN end_ns ELSE open_ns END,
+           CASE WHEN open_ns < end_ns THEN CAST(substr(open, instr(open, ' ') + 1) AS INTEGER)
+                WHEN holds THEN event_id ELSE open_id END,
+           CASE WHEN open_ns < end_ns
+                THEN substr(open, instr(open, ':') + 1, instr(open, ';') - instr(open, ':') - 1)
+                WHEN holds THEN iif(open_id = 0, root, open_path) || step || t.below ELSE open_path END,
+           CASE WHEN open_ns < end_ns THEN substr(open, instr(open, ';') + 1)
+                WHEN holds THEN open_ns || ' ' || open_id || ':' || open_path || ';' || open ELSE open END,
+           CASE WHEN open_ns >= end_ns THEN open_id END, iif(open_id = 0, root, open_path),
+           iif(sort IN ('phase', 'mark'), 0, dur_ns)
       FROM walk w JOIN turn t ON t.place = w.place),
-inside AS MATERIALIZED (
-    SELECT CAST(event_id AS INTEGER) AS event_id,
-           CAST(nullif(parent_id, 0) AS INTEGER) AS parent_id
-      FROM walk WHERE event_id IS NOT NULL),
-sorted AS (
-    SELECT s.*, CASE WHEN type IN ('label', 'phase') THEN type
-                     WHEN type IN ('mark', 'counter') THEN 'mark'
-                     WHEN type IN ('copy', 'memset', 'Copy') OR type GLOB 'GpuMemcpy*' THEN 'copy'
-                     WHEN type IN ('cuda_runtime', 'cuda_driver', 'os_runtime', 'python_function') THEN 'call'
-                     ELSE 'work' END AS sort,
-           type IN ('', 'cpu_op', 'kernel', 'label', 'phase', 'mark', 'counter', 'copy', 'memset',
-                    'cuda_runtime', 'cuda_driver', 'os_runtime', 'collective', 'python_function') AS by_name,
-           event_id IN (SELECT event_id FROM counted_span) AS is_shown FROM every_span s),
-span AS MATERIALIZED (
-    SELECT s.*, i.parent_id, CASE WHEN by_name THEN name ELSE type END AS word,
-           is_shown AND CASE sort WHEN 'copy' THEN 1 WHEN 'call' THEN {detail} = 2
-                WHEN 'label' THEN side = 'host' WHEN 'phase' THEN side = 'host' AND {detail} > 0
-                WHEN 'work' THEN side = 'host' OR {detail} > 0 ELSE 0 END AS has_row,
-           CASE WHEN {detail} = 2 AND side = 'host' AND sort NOT IN ('label', 'phase')
-                THEN CASE WHEN by_name THEN input_shapes ELSE name END END AS instance
-      FROM sorted s LEFT JOIN inside i USING (event_id)),
-named AS MATERIALIZED (
-    SELECT *, CASE WHEN has_row THEN '/' || json_quote(word) ELSE '' END AS step,
-           CASE WHEN has_row AND instance IS NOT NULL THEN '#' || json_quote(instance) ELSE '' END
-           AS below, CASE WHEN {per_thread} THEN '' || lane_id ELSE '' END AS root FROM span),
-located(event_id, above, path) AS (
-    SELECT event_id, root, root || step || below FROM named
-     WHERE side = 'host' AND parent_id IS NULL
-    UNION ALL
-    SELECT n.event_id, l.path, l.path || n.step || n.below
-      FROM located l JOIN named n ON n.parent_id = l.event_id),
-inner_time AS MATERIALIZED (
-    SELECT CAST(parent_id AS INTEGER) AS outer_id, sum(dur_ns) AS inner_ns FROM named
-     WHERE sort NOT IN ('phase', 'mark') AND parent_id IS NOT NULL GROUP BY parent_id),
+inner_time AS (
+    SELECT CAST(parent_id AS INTEGER) AS outer_id, sum(inner_ns) AS inner_ns FROM walk
+     WHERE parent_id > 0 GROUP BY parent_id),
 host_work AS MATERIALIZED (
-    SELECT n.*, l.above, l.path, max(0, dur_ns - coalesce(i.inner_ns, 0)) AS self_ns
-      FROM named n JOIN located l USING (event_id)
-      LEFT JOIN inner_time i ON i.outer_id = n.event_id),
+    SELECT t.*, w.parent_id, above, above || step || below AS path,
+           max(0, dur_ns - coalesce(i.inner_ns, 0)) AS self_ns
+      FROM (SELECT CAST(place - 1 AS INTEGER) AS place, CAST(nullif(parent_id, 0) AS INTEGER) AS parent_id,
+                   above FROM walk WHERE parent_id IS NOT NULL) w
+      JOIN turn t USING (place) LEFT JOIN inner_time i ON i.outer_id = t.event_id
+     WHERE t.event_id IS NOT NULL),
 device_work AS MATERIALIZED (
-    SELECT d.*, h.event_id AS launch_id, coalesce(d.device, d.lane_id) AS place,
-           CASE WHEN h.path <> h.root THEN h.path END AS outer_path,
+    SELECT d.event_id, d.session_id, d.op_id, d.start_ns, d.end_ns, d.dur_ns, d.step,
+           h.event_id AS launch_id, coalesce(d.device, d.lane_id) AS place,
+           CASE WHEN h.path <> h.root THEN h.path END AS outer_path, d.root,
            CASE WHEN h.path <> h.root THEN h.root ELSE d.root END AS row_root,
            h.path IS NULL OR h.path = h.root OR (d.op_id <> h.op_id AND d.has_row) AS is_own
-      FROM named d LEFT JOIN launching l ON l.session_id = d.session_id AND l.run IS d.run
-           AND l.correlation = d.correlation LEFT JOIN host_work h ON h.event_id = l.event_id
-     WHERE d.side = 'device' AND d.is_shown AND d.sort NOT IN ('label', 'phase', 'mark')),
+      FROM (SELECT s.*, step, CASE WHEN {per_thread} THEN '' || lane_id ELSE '' END AS root,
+                   CASE sort WHEN 'copy' THEN 1 WHEN 'call' THEN {detail} = 2 ELSE {detail} > 0 END AS has_row
+              FROM every_span s JOIN said USING (op_id)
+             WHERE side = 'device' AND sort NOT IN ('label', 'phase', 'mark')
+               AND event_id {is_chosen}) d
+      LEFT JOIN launching l ON l.session_id = d.session_id AND l.run IS d.run
+           AND l.correlation = d.correlation LEFT JOIN host_work h ON h.event_id = l.event_id),
 launched(event_id, dur_ns) AS (
-    SELECT launch_id, dur_ns FROM device_work WHERE launch_id IS NOT NULL
+    SELECT launch_id, sum(dur_ns) FROM device_work WHERE launch_id IS NOT NULL GROUP BY launch_id
     UNION ALL
-    SELECT n.parent_id, l.dur_ns FROM launched l JOIN named n USING (event_id)
+    SELECT n.parent_id, l.dur_ns FROM launched l JOIN host_work n USING (event_id)
      WHERE n.parent_id IS NOT NULL),
-device_time AS (SELECT event_id, sum(dur_ns) AS device_ns FROM launched GROUP BY event_id),
+device_time AS (
+    SELECT CAST(event_id AS INTEGER) AS event_id, sum(dur_ns) AS device_ns FROM launched GROUP BY event_id),
 host_part AS MATERIALIZED (
-    SELECT h.*, coalesce(d.device_ns, 0) AS device_ns, i AS is_instance,
-           CASE i WHEN 0 THEN above || step ELSE path END AS row_path
+    SELECT h.place, op_id, sort, root, end_ns, dur_ns, self_ns, coalesce(d.device_ns, 0) AS device_ns,
+           i AS is_instance, CASE i WHEN 0 THEN above || step ELSE path END AS row_path,
+           CASE i WHEN 0 THEN above ELSE above || step END AS parent
       FROM host_work h JOIN (SELECT 0 AS i UNION ALL SELECT 1) ON i = 0 OR below <> ''
       LEFT JOIN device_time d USING (event_id) WHERE has_row),
 device_part AS MATERIALIZED (
     SELECT *, coalesce(outer_path, root) AS above, CASE WHEN is_own
-                  THEN coalesce(outer_path, root) || '/' || json_quote(word)
-                  ELSE outer_path END AS row_path FROM device_work),
+                  THEN coalesce(outer_path, root) || step ELSE outer_path END AS row_path
+      FROM device_work),
 line AS MATERIALIZED (
-    SELECT row_path, parent, event, kind, root, min(turn) /* those of the first */
-      FROM (SELECT row_path, CASE is_instance WHEN 1 THEN above || step ELSE above END AS parent,
-                   CASE is_instance WHEN 1 THEN instance ELSE word END AS event,
+    SELECT row_path, parent, op_id, kind, root, min(turn) /* those of the first */
+      FROM (SELECT row_path, parent, op_id,
                    CASE WHEN is_instance THEN 1 WHEN sort = 'label' THEN 2
-                        WHEN sort = 'phase' THEN 3 ELSE 0 END AS kind, root,
-                   row_number() OVER (ORDER BY lane_id, start_ns, end_ns DESC, event_id DESC)
-                   AS turn
+                        WHEN sort = 'phase' THEN 3 ELSE 0 END AS kind, root, place AS turn
               FROM host_part
-            UNION ALL SELECT row_path, above, word, 4, row_root, 1 << 40 FROM device_part
+            UNION ALL SELECT row_path, above, op_id, 4, row_root, 1 << 40 FROM device_part
              WHERE is_own) GROUP BY row_path),
 within(path, row_path, depth) AS (
     SELECT row_path, row_path, 0 FROM line
@@ -147,10 +154,10 @@ whole AS (
            sum(host_ns) FILTER (WHERE parent = root) OVER main AS main_host_ns,
            sum(device_ns) FILTER (WHERE parent = root) OVER main AS main_device_ns
       FROM told WINDOW main AS (PARTITION BY root))
-SELECT event, CASE kind WHEN 0 THEN 'op' WHEN 1 THEN 'instance' WHEN 2 THEN 'label'
+SELECT iif(kind = 1, o.instance, o.word) AS event, CASE kind WHEN 0 THEN 'op' WHEN 1 THEN 'instance' WHEN 2 THEN 'label'
                    WHEN 3 THEN 'phase' ELSE 'device' END AS kind, depth,
-       CASE WHEN {per_thread} THEN (SELECT coalesce(name, kind || ' ' || coalesce(native_id, 0))
-                                      FROM lane WHERE '' || lane_id = root) END AS thread,
+       CASE WHEN {per_thread} THEN (SELECT coalesce(l.name, l.kind || ' ' || coalesce(native_id, 0))
+                                      FROM lane l WHERE '' || lane_id = root) END AS thread,
        coalesce(calls, own_calls) AS calls, total_ns, host_ns,
        host_ns * 1.0 / CASE state WHEN 'all' THEN total_ns ELSE main_host_ns END AS host_share,
        device_ns, device_ns * 1.0 / CASE state WHEN 'all' THEN total_ns ELSE main_device_ns END
@@ -160,4 +167,4 @@ SELECT event, CASE kind WHEN 0 THEN 'op' WHEN 1 THEN 'instance' WHEN 2 THEN 'lab
        total_ns * 1.0 / CASE WHEN on_device AND state = 'cpu' THEN main_device_ns
                              ELSE main_ns END AS share,
        min(coalesce(first_end_ns, own_end_ns), coalesce(own_end_ns, first_end_ns)) AS first_end_ns
-  FROM whole ORDER BY row_path
+  FROM whole JOIN said o USING (op_id) ORDER BY row_path

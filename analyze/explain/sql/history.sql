@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Each op's median in each session of a model.
--- needs: counted_run, every_span, counted_span, own_host
+-- needs: counted_run, every_span, counted_span, own_inner
 WITH told AS (
     SELECT session_id, start_ns, host,
            (SELECT group_concat(model, ', ') FROM (
@@ -22,9 +22,9 @@ ran AS MATERIALIZED (
      WHERE dur_ns IS NOT NULL AND session_id IN (SELECT session_id FROM past)),
 worked AS MATERIALIZED (
     SELECT s.session_id, s.run, s.op_id, s.side, s.start_ns,
-           s.event_id IN (SELECT event_id FROM counted_span) AS is_shown,
-           CASE side WHEN 'device' THEN dur_ns ELSE coalesce(own_ns, 0) END AS own_ns
-      FROM every_span s LEFT JOIN own_host USING (event_id)
+           s.event_id {is_chosen} AS is_shown,
+           CASE side WHEN 'device' THEN dur_ns ELSE max(0, dur_ns - coalesce(inner_ns, 0)) END AS own_ns
+      FROM every_span s LEFT JOIN own_inner USING (event_id)
      WHERE type NOT IN ('label', 'phase', 'mark', 'counter')
        AND session_id IN (SELECT session_id FROM past)),
 /* That of the last session which has any. */

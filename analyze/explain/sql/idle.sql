@@ -1,62 +1,78 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What a device waited for, and how long.
--- takes: 50
--- needs: every_span, launching, counted_span, own_piece, event_awaited
-WITH ran AS (
-    SELECT *, max(end_ns) OVER (PARTITION BY lane_id ORDER BY start_ns, end_ns DESC, event_id DESC
-                  ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS idle_from_ns,
-           max(end_ns) OVER (PARTITION BY lane_id) - min(start_ns) OVER (PARTITION BY lane_id)
-           AS active_ns,
-           min(start_ns) OVER (PARTITION BY session_id, CASE WHEN session_id IN (
+-- takes: 45
+-- needs: every_span, launching, counted_span, event_awaited
+WITH ran AS MATERIALIZED (
+    SELECT event_id, op_id, lane_id, session_id, side, device, run, correlation, start_ns, end_ns,
+           dur_ns, lower(type) = 'copy' AS is_copy,
+           max(end_ns) OVER (PARTITION BY lane_id ORDER BY start_ns, end_ns DESC, event_id DESC
+                  ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS idle_from_ns
+      FROM every_span WHERE type NOT IN ('label', 'phase', 'mark', 'counter')),
+lane_time AS MATERIALIZED (
+    SELECT lane_id, active_ns, min(start_ns) OVER (
+               PARTITION BY session_id, CASE WHEN session_id IN (
                    SELECT session_id FROM session WHERE source = 'megengine') THEN side END)
            AS first_ns
-      FROM every_span WHERE type NOT IN ('label', 'phase', 'mark', 'counter')),
+      FROM (SELECT lane_id, session_id, side, min(start_ns) AS start_ns,
+                   max(end_ns) - min(start_ns) AS active_ns FROM ran GROUP BY lane_id)),
 gap AS MATERIALIZED (
-    SELECT a.event_id, a.name AS ended_by, a.lane_id, a.lane, a.device, a.session_id, a.side,
+    SELECT a.event_id, o.name AS ended_by, a.lane_id, a.device, a.session_id, a.side,
            a.idle_from_ns AS from_ns, a.start_ns AS until_ns,
-           a.start_ns - a.idle_from_ns AS gap_ns, a.active_ns, a.first_ns,
+           a.start_ns - a.idle_from_ns AS gap_ns, t.active_ns, t.first_ns,
            l.lane_id AS host_id, l.start_ns AS launch_ns, w.awaited, w.awaited_ns,
            a.idle_from_ns + (l.start_ns - a.idle_from_ns) / 2 AS middle_ns
-      FROM ran a LEFT JOIN launching l ON a.side = 'device' AND l.session_id = a.session_id
+      FROM ran a JOIN op o USING (op_id) JOIN lane_time t USING (lane_id)
+      LEFT JOIN launching l ON a.side = 'device' AND l.session_id = a.session_id
            AND l.run IS a.run AND l.correlation = a.correlation AND a.session_id NOT IN (
                SELECT session_id FROM session WHERE source = 'megengine')
       LEFT JOIN event_awaited w ON w.event_id = a.event_id AND w.awaited_ns <= a.start_ns
            AND w.awaited_ns - max(l.start_ns, a.idle_from_ns)
                > (a.start_ns - a.idle_from_ns) / 2
-     WHERE a.start_ns > a.idle_from_ns AND a.lane_id IN (
+     WHERE a.start_ns > a.idle_from_ns AND ({filtered} = 0 OR a.lane_id IN (
            SELECT lane_id FROM counted_span
-            WHERE type NOT IN ('label', 'phase', 'mark', 'counter'))),
-looked_up AS (
-    SELECT event_id, CAST(lane_id AS INTEGER) AS lane_id, CAST(max(place) OVER (
-               PARTITION BY lane_id ORDER BY time_ns, is_gap ROWS UNBOUNDED PRECEDING)
-           AS INTEGER) AS place
-      FROM (SELECT lane_id, time_ns, place, 0 AS is_gap, NULL AS event_id FROM own_piece
-            UNION ALL SELECT host_id, middle_ns, NULL, 1, event_id FROM gap
-             WHERE launch_ns > from_ns AND awaited_ns IS NULL)),
+            WHERE type NOT IN ('label', 'phase', 'mark', 'counter')))),
+/* In which op the launching thread was in the middle of the wait for it: these moments, with the
+ * numbers of their gaps below 0, among the ops of threads, and behind those of a thread its end. */
+turn AS MATERIALIZED (
+    SELECT CAST(row_number() OVER o AS INTEGER) AS place, event_id, end_ns,
+           event_id > 0 AND lead(end_ns) OVER o <= end_ns AS holds
+      FROM (SELECT lane_id, event_id, start_ns, end_ns FROM ran
+             WHERE dur_ns > 0 AND lane_id IN (SELECT host_id FROM gap)
+            UNION ALL SELECT host_id, -event_id, middle_ns, middle_ns + 1 FROM gap
+             WHERE launch_ns > from_ns AND awaited_ns IS NULL
+            UNION ALL SELECT lane_id, NULL, 1 << 62, 1 << 62 FROM lane
+             WHERE session_id IN ({sessions}) AND kind = 'thread')
+    WINDOW o AS (ORDER BY lane_id, start_ns, end_ns DESC, event_id DESC)),
+walk(place, open_ns, open_id, open, event_id, outer_id) AS (
+    SELECT 1, (1 << 62) + 1, 0, '', NULL, NULL
+    UNION ALL
+    {nest_step.sql},
+           CASE WHEN open_ns >= end_ns THEN t.event_id END, open_id
+      FROM walk w JOIN turn t ON t.place = w.place),
+launch_op AS MATERIALIZED (
+    SELECT CAST(-event_id AS INTEGER) AS gap_id, CAST(outer_id AS INTEGER) AS span_id
+      FROM walk WHERE event_id < 0 AND outer_id > 0),
 host_span AS (
-    SELECT event_id, name, max(CASE WHEN name GLOB '*Synchronize*' THEN end_ns END) OVER (
-               PARTITION BY lane_id ORDER BY start_ns) >= end_ns AS waits
-      FROM every_span WHERE lane_id IN (SELECT host_id FROM gap)),
+    SELECT CAST(event_id AS INTEGER) AS span_id, name, max(CASE WHEN name GLOB '*Synchronize*' THEN end_ns END)
+           OVER (PARTITION BY lane_id ORDER BY start_ns) >= end_ns AS waits
+      FROM every_span WHERE event_id IN (SELECT span_id FROM launch_op)
+        OR (side = 'host' AND op_id IN (SELECT op_id FROM op WHERE name GLOB '*Synchronize*'))),
 host_in AS (
-    SELECT CAST(u.event_id AS INTEGER) AS gap_id, o.name, coalesce(o.waits, 0) AS waits
-      FROM looked_up u JOIN own_piece p USING (lane_id, place)
-      JOIN (SELECT CAST(event_id AS INTEGER) AS span_id, name, waits FROM host_span) o
-        ON o.span_id = p.event_id WHERE u.event_id IS NOT NULL),
+    SELECT CAST(gap_id AS INTEGER) AS gap_id, name, coalesce(waits, 0) AS waits
+      FROM launch_op JOIN host_span USING (span_id)),
 /* How much of a gap other lanes of the device were busy: up to any moment the sum of all lanes' busy
  * time grows by the number of spans that are open; what it grew by in the gap is theirs, as nothing
  * of the gap's own lane ran. */
 device_point AS (
-    SELECT session_id, device, event_id AS span_id, lower(type) = 'copy' AS is_copy, 1 AS opens,
-           start_ns AS time_ns, NULL AS gap_id, NULL AS is_end, 0 AS turn FROM every_span
-     WHERE side = 'device' AND dur_ns > 0 AND type NOT IN ('label', 'phase', 'mark', 'counter')
+    SELECT session_id, device, event_id AS span_id, is_copy, 1 AS opens,
+           start_ns AS time_ns, NULL AS gap_id, NULL AS is_end, 0 AS turn FROM ran
+     WHERE side = 'device' AND dur_ns > 0
     UNION ALL
-    SELECT session_id, device, event_id, lower(type) = 'copy', -1, end_ns, NULL, NULL, 0
-      FROM every_span
-     WHERE side = 'device' AND dur_ns > 0 AND type NOT IN ('label', 'phase', 'mark', 'counter')
+    SELECT session_id, device, event_id, is_copy, -1, end_ns, NULL, NULL, 0 FROM ran
+     WHERE side = 'device' AND dur_ns > 0
     UNION ALL /* one without a length may end a gap, but not at its end */
-    SELECT session_id, device, event_id, lower(type) = 'copy', 0, start_ns, NULL, NULL, 2
-      FROM every_span
-     WHERE side = 'device' AND dur_ns = 0 AND type NOT IN ('label', 'phase', 'mark', 'counter')
+    SELECT session_id, device, event_id, is_copy, 0, start_ns, NULL, NULL, 2 FROM ran
+     WHERE side = 'device' AND dur_ns = 0
     UNION ALL
     SELECT g.session_id, g.device, NULL, NULL, 0, i.time_ns, g.event_id, i.is_end, 1
       FROM (SELECT event_id, 0 AS is_end, from_ns AS time_ns FROM gap
@@ -105,13 +121,16 @@ ended AS (
     SELECT CAST(lane_id AS INTEGER) AS ended_lane, CAST(end_ns AS INTEGER) AS ended_ns,
            name AS ended_name, row_number() OVER (
                PARTITION BY lane_id, end_ns ORDER BY start_ns DESC, event_id DESC) AS turn
-      FROM ran)
-SELECT lane, device, cause, during, sum(gap_ns) AS total_ns,
+      FROM ran JOIN op USING (op_id) WHERE (lane_id, end_ns) IN (
+           SELECT lane_id, from_ns FROM gap))
+SELECT coalesce(l.name, l.kind || ' ' || coalesce(l.native_id, 0)) AS lane, r.device, cause, during,
+       sum(gap_ns) AS total_ns,
        sum(gap_ns) * 1.0 / active_ns AS share, count(*) AS gap_count, avg(gap_ns) AS mean_ns,
        max(gap_ns) FILTER (WHERE nth = (gaps + 1) / 2) AS p50_ns, max(gap_ns) AS longest_ns,
        max(from_ns - first_ns) FILTER (WHERE down = 1) AS longest_at_ns,
        max(ended_name) FILTER (WHERE down = 1) AS longest_before,
-       max(ended_by) FILTER (WHERE down = 1) AS longest_after, active_ns, session_id
-  FROM ranked r LEFT JOIN (SELECT * FROM ended WHERE turn = 1) e
+       max(ended_by) FILTER (WHERE down = 1) AS longest_after, active_ns, r.session_id
+  FROM ranked r JOIN lane l USING (lane_id)
+  LEFT JOIN (SELECT * FROM ended WHERE turn = 1) e
     ON e.ended_lane = r.lane_id AND e.ended_ns = r.from_ns AND r.down = 1
- GROUP BY lane_id, cause, during ORDER BY total_ns DESC
+ GROUP BY r.lane_id, cause, during ORDER BY total_ns DESC

@@ -3,5 +3,5 @@
 -- needs: self_time
 SELECT type, sum(own_ns) * 1.0 / {runs} AS time_ns,
        count(*) AS calls
-  FROM self_time WHERE side = (SELECT min(side) FROM self_time)
+  FROM self_time WHERE side = {op_side}
  GROUP BY type ORDER BY time_ns DESC

@@ -6,8 +6,9 @@
  *
  * Words in braces in any of it are places that explain/words.c fills: {sessions} a list of ids,
  * {runs} what values per run are divided by, {per_run} whether they are divided, {by_time} whether
- * --time is given, {filtered} whether a filter is; {line_key} what tells ops apart; {op_side} the side
- * that a table of ops shows; {detail}, {per_thread}, {state}, {model}, {top_time} what the options
+ * --time is given, {filtered} whether a filter is, {is_chosen} that
+ * an event_id before it passes; {line_key} what tells ops apart; {op_side} the side
+ * that a table of ops shows, {own_wanted} that self times are of hosts'; {detail}, {per_thread}, {state}, {model}, {top_time} what the options
  * of these names choose; {base} and {new} the queries on the sides of a comparison. Whether is 1 or
  * 0.
  */
@@ -22,6 +23,7 @@ struct explain_table {
     const char *name, *sql;
     uint64_t tables; /* a bit for each that it is made of, by its place; and its own */
     bool is_kept;    /* AS MATERIALIZED: it is looked up row by row */
+    bool is_inlined; /* AS NOT MATERIALIZED: there is nothing to be gained from a copy */
 };
 
 struct explain_query {
@@ -29,6 +31,7 @@ struct explain_query {
     uint64_t tables;           /* that it needs, and those these need */
     const char *const *places; /* in it, with their braces, ending in NULL */
     unsigned takes;            /* times its report's time, of 70,000 spans; 0: up to 10 */
+    uint64_t again;            /* tables that are cheaper made again for each use than copied */
 };
 
 /* In the order in which they may name each other. */

@@ -22,10 +22,13 @@ SELECT e.rowid AS event_id, l.session_id, e.lane_id,
 -- launched it have a number in common.
 -- needs: every_span
 SELECT * FROM (
-        SELECT *, row_number() OVER (
+        SELECT event_id, session_id, lane_id, run, correlation, name, start_ns, end_ns,
+               row_number() OVER (
                    PARTITION BY session_id, run, correlation
                    ORDER BY lane_id DESC, start_ns DESC, dur_ns, event_id) AS nth
-          FROM every_span WHERE side = 'host' AND correlation IS NOT NULL)
+          FROM every_span WHERE side = 'host' AND correlation IN (
+               SELECT e.correlation FROM event e JOIN lane d USING (lane_id)
+                WHERE d.session_id IN ({sessions}) AND d.kind <> 'thread'))
      WHERE nth = 1
 
 -- table: backward_in_label
@@ -65,53 +68,65 @@ SELECT event_id FROM in_label
 
 -- table: counted_span
 -- Of every_span what --type, --opr-name and the like choose.
+-- inlined
 -- needs: every_span
 SELECT * FROM every_span{chosen}
 
 -- table: own_turn
--- Ops of hosts in the order in which they began, outer ones first; behind those of a thread its end.
+-- Ops of hosts in the order in which they began, outer ones first; behind those of a thread its end. `holds` those that
+-- the next one lies in; a next one that begins before its end and outlasts it takes the rest of its time (next_ns).
 -- kept
 -- needs: every_span
-SELECT CAST(row_number() OVER (ORDER BY lane_id, start_ns, end_ns DESC, event_id DESC)
-                AS INTEGER) AS place, lane_id, event_id, start_ns, end_ns, dur_ns
+SELECT CAST(row_number() OVER o AS INTEGER) AS place, lane_id, event_id, start_ns, end_ns, dur_ns,
+           event_id IS NOT NULL AND lead(end_ns) OVER o <= end_ns AS holds,
+           lead(start_ns) OVER o AS next_ns
       FROM (SELECT lane_id, event_id, start_ns, end_ns, dur_ns FROM every_span
-             WHERE side = 'host' AND dur_ns > 0 AND type NOT IN ('label', 'phase', 'mark', 'counter')
-            UNION ALL SELECT DISTINCT lane_id, NULL, 1 << 62, 1 << 62, 0 FROM every_span
-             WHERE side = 'host')
+             WHERE side = 'host' AND dur_ns > 0 AND type NOT IN ('label', 'phase', 'mark', 'counter'){own_wanted}
+            UNION ALL SELECT lane_id, NULL, 1 << 62, 1 << 62, 0 FROM lane
+             WHERE session_id IN ({sessions}) AND kind = 'thread')
+    WINDOW o AS (ORDER BY lane_id, start_ns, end_ns DESC, event_id DESC)
+
+-- table: own_nest
+-- Through all of them, each (of ns) with the one that it lies in (outer_id), the innermost that is open and not over
+-- before it is.
+-- needs: own_turn
+SELECT 1 AS place, (1 << 62) + 1 AS open_ns, 0 AS open_id, '' AS open, NULL AS outer_id,
+           NULL AS ns
+    UNION ALL
+    {nest_step.sql},
+           CASE WHEN open_ns >= end_ns THEN open_id END, dur_ns
+      FROM own_nest w JOIN own_turn t ON t.place = w.place
+
+-- table: own_inner
+-- Time of what lies right inside of ops on hosts, and in them as a whole: self times are without. Of ops that overlap,
+-- and are in neither, an op in both is in the one that began last. The cast lets SQLite make an index for joins.
+-- kept
+-- needs: own_nest
+SELECT CAST(outer_id AS INTEGER) AS event_id, sum(ns) AS inner_ns FROM own_nest
+     WHERE outer_id > 0 GROUP BY outer_id
 
 -- table: own_walk
--- Through all of them with a list of those that are open, the innermost first, each with its end: "END ID;END ID;...". A
--- step closes one that ends before the next op does, and so cannot be around it, or opens that op (inner_id) in the one
--- that is first in the list (event_id), whose is the time (ns) since the step before.
+-- As own_nest, with the time (ns) since the step before and whose it is: what is open (event_id).
 -- needs: own_turn
-SELECT 0 AS n, 1 AS place, ((1 << 62) + 1) || ' 0;' AS open, 0 AS now_ns, 0 AS lane_id,
-           0 AS time_ns, 0 AS ns, 0 AS event_id, NULL AS inner_id, 0 AS inner_ns
+SELECT 1 AS place, (1 << 62) + 1 AS open_ns, 0 AS open_id, '' AS open, 0 AS now_ns,
+           0 AS lane_id, 0 AS time_ns, 0 AS ns, 0 AS event_id
     UNION ALL
-    SELECT w.n + 1, w.place + (CAST(open AS INTEGER) >= end_ns),
-           CASE WHEN CAST(open AS INTEGER) < end_ns THEN substr(open, instr(open, ';') + 1)
-                ELSE coalesce(end_ns || ' ' || t.event_id || ';', '') || open END,
-           min(CAST(open AS INTEGER), start_ns), t.lane_id, now_ns,
-           min(CAST(open AS INTEGER), start_ns) - now_ns,
-           CAST(substr(open, instr(open, ' ') + 1) AS INTEGER),
-           CASE WHEN CAST(open AS INTEGER) >= end_ns THEN t.event_id END, t.dur_ns
+    {nest_step.sql},
+           CASE WHEN open_ns < end_ns THEN min(open_ns, start_ns)
+                WHEN holds THEN start_ns ELSE min(end_ns, next_ns) END,
+           t.lane_id, now_ns, min(open_ns, start_ns) - now_ns, open_id
       FROM own_walk w JOIN own_turn t ON t.place = w.place
 
 -- table: own_piece
 -- What lies between two starts or ends of ops on a thread, and the op that it is of. The casts let SQLite make an index
 -- for joins.
--- needs: own_walk
-SELECT CAST(lane_id AS INTEGER) AS lane_id, CAST(n AS INTEGER) AS place,
-           CAST(time_ns AS INTEGER) AS time_ns, ns,
-           CAST(nullif(event_id, 0) AS INTEGER) AS event_id FROM own_walk WHERE ns > 0
-
--- table: own_host
--- Self times of ops on hosts: their own less those of the ops right inside, which lie in them as a whole. Of ops that
--- overlap, and are in neither, an op in both is in the one that began last.
--- needs: own_walk
-SELECT CAST(event_id AS INTEGER) AS event_id, max(0, sum(ns)) AS own_ns
-      FROM (SELECT inner_id AS event_id, inner_ns AS ns FROM own_walk WHERE inner_id IS NOT NULL
-            UNION ALL SELECT event_id, -inner_ns FROM own_walk WHERE inner_id IS NOT NULL)
-     GROUP BY event_id
+-- needs: own_turn, own_walk
+SELECT CAST(lane_id AS INTEGER) AS lane_id, CAST(time_ns AS INTEGER) AS time_ns,
+           CAST(ns AS INTEGER) AS ns, CAST(nullif(event_id, 0) AS INTEGER) AS event_id
+      FROM own_walk WHERE ns > 0
+    UNION ALL
+    SELECT lane_id, start_ns, min(end_ns, next_ns) - start_ns, event_id FROM own_turn
+     WHERE NOT holds AND event_id IS NOT NULL
 
 -- table: flat_lane
 -- In MegEngine's profiles the spans of an op on several streams are parts of one execution, of which the longest counts:
@@ -126,13 +141,13 @@ SELECT op_id, side, lane_id
 
 -- table: sample_of_op
 -- Self times of ops on one side, the devices' where they have any, with is_shown: of the types asked for.
--- needs: every_span, counted_span, own_host
+-- needs: every_span, counted_span, own_inner
 SELECT session_id, run, op_id, start_ns,
-           event_id IN (SELECT event_id FROM counted_span) AS is_shown,
+           event_id {is_chosen} AS is_shown,
            CASE WHEN side = 'device' OR session_id IN (
                     SELECT session_id FROM session WHERE source = 'megengine')
-                THEN dur_ns ELSE coalesce(own_ns, 0) END AS own_ns
-      FROM every_span LEFT JOIN own_host USING (event_id)
+                THEN dur_ns ELSE max(0, dur_ns - coalesce(inner_ns, 0)) END AS own_ns
+      FROM every_span LEFT JOIN own_inner USING (event_id)
      WHERE type NOT IN ('label', 'phase', 'mark', 'counter')
        AND side = (SELECT min(side) FROM every_span
                     WHERE type NOT IN ('label', 'phase', 'mark', 'counter'))
@@ -224,10 +239,19 @@ SELECT *, first_value(op_id) OVER (PARTITION BY name, type, input_shapes, input_
 -- table: self_time
 -- counted_span with own_ns: without the ops inside; labels, which have their whole time, only where the type is asked
 -- for.
--- needs: counted_span, own_host, flat_lane
+-- needs: counted_span, own_inner, flat_lane
 SELECT s.*, CASE WHEN session_id IN (SELECT session_id FROM session WHERE source = 'megengine')
                 THEN s.dur_ns * ((op_id, side, lane_id) IN flat_lane)
                 WHEN type = 'label' OR side = 'device' THEN s.dur_ns
-                ELSE coalesce(h.own_ns, 0) END AS own_ns
-      FROM counted_span s LEFT JOIN own_host h USING (event_id)
+                ELSE max(0, s.dur_ns - coalesce(inner_ns, 0)) END AS own_ns
+      FROM counted_span s LEFT JOIN own_inner USING (event_id)
      WHERE type NOT IN ('phase', 'mark', 'counter'{no_labels})
+
+-- table: op_line
+-- Operators that are one line have one number: that of the first of them. The casts let SQLite make an index for joins,
+-- and a + keeps it from thinking that there are too few for one.
+-- kept
+SELECT CAST(op_id AS INTEGER) AS op_id,
+           CAST(min(op_id) OVER (PARTITION BY {line_key}) AS INTEGER) AS line
+      FROM (SELECT op_id, name, type, node_id, device AS op_device, input_shapes, input_dtypes, params
+              FROM op WHERE +session_id IN ({sessions}))
