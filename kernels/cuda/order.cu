@@ -16,8 +16,10 @@ static __device__ double combined(int op, double a, double b)
     return (a > b) == (op == SCATTER_MAX) ? a : b;
 }
 
-static __device__ int64_t combined_integers(int op, int64_t a, int64_t b)
+static __device__ int64_t combined_integers(int op, int dtype, int64_t a, int64_t b)
 {
+    if (op == SCATTER_ADD && dtype == KERNEL_BOOL)
+        return a | b;
     if (op == SCATTER_ADD)
         return (int64_t)((uint64_t)a + (uint64_t)b);
     if (op == SCATTER_MUL)
@@ -35,7 +37,7 @@ static __device__ void combine(int op, int dtype, int bytes, void *y, int64_t to
         set_f64(y, dtype, to, combined(op, get_f64(y, dtype, to), get_f64(x, dtype, from)));
     else
         set_i64(y, dtype, to,
-                combined_integers(op, get_i64(y, dtype, to), get_i64(x, dtype, from)));
+                combined_integers(op, dtype, get_i64(y, dtype, to), get_i64(x, dtype, from)));
 }
 
 /* A thread per line along the axis. */
