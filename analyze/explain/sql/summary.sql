@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Operators in the order in which they run, each with the interquartile mean of its runs. What lies in an
--- op and in a label that began in the op and outlasts it is not in the op for the
--- report; here it is.
+-- Operators in the order in which they run, each with the interquartile mean of its runs. What lies in an op and in a
+-- label that began in the op and outlasts it is not in the op for the report; here it is.
 -- needs: self_time, op_line
 SELECT o.name, o.type, o.node_id AS id,
        avg(run_ns) FILTER (WHERE place > n / 4 AND place <= n - n / 4) AS mean_ns,
