@@ -183,6 +183,7 @@ static int write_report(const struct analyze_options *options, const struct sour
                         struct progress *progress, struct diag *diag)
 {
     struct report_verdict verdict = {0};
+    struct sqlite3_stmt *query = NULL;
     struct report report = {
         .kind = report_kind_of(options, diag),
         .kinds = report_kinds,
@@ -190,10 +191,12 @@ static int write_report(const struct analyze_options *options, const struct sour
         .source = source,
         .verdict = &verdict,
         .progress = progress,
+        .query = &query,
     };
     int rc = report.kind->output == REPORT_WRITES ? run_report(&report, diag)
                                                   : print_report(&report, diag);
 
+    report_drop_query(&report);
     if (rc == 0 && verdict.regressions)
         return REPORT_NOTHING; /* the report is there all the same */
     if (rc == 0 && options->strict && report_is_lacking(&verdict, diag))

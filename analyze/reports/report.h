@@ -45,6 +45,7 @@ struct report {
     size_t width;                   /* columns that the output has; 0: any */
     struct report_verdict *verdict; /* filled by report_footer() */
     struct progress *progress;      /* says how far reading and writing are; or NULL */
+    struct sqlite3_stmt **query;    /* what the check() of --sql prepared, for its run(); or NULL */
 };
 
 /* Whole sessions that had so many events are answered from their totals; fewer are read as fast. */
@@ -184,6 +185,9 @@ bool report_shows_labels(const struct analyze_options *options);
 int report_select(const struct report *report, struct report_selection *out_selection,
                   struct diag *diag);
 void report_selection_deinit(struct report_selection *selection);
+
+/** Give back a query that --sql's check() prepared and no run() took. */
+void report_drop_query(const struct report *report);
 
 /** Whether they can be read, for a report that knows its answer without them. Returns 0 or a
  *  negative errno with the sentence. */

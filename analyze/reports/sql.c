@@ -101,26 +101,52 @@ static int prepare(const struct report *report, sqlite3_stmt **out_statement, st
     return 0;
 }
 
-static int run_or_check(const struct report *report, bool runs, struct diag *diag)
+static void end(const struct report *report, sqlite3_stmt *statement)
 {
-    sqlite3_stmt *statement = NULL;
-    int rc = prepare(report, &statement, diag);
-
-    if (rc == 0 && runs)
-        rc = emit_rows(report, statement, diag);
     sqlite3_finalize(statement);
     sqlite3_set_authorizer(store_handle(report->source->store), NULL, NULL);
-    return rc;
+}
+
+static sqlite3_stmt *take_query(const struct report *report)
+{
+    sqlite3_stmt *statement = report->query ? *report->query : NULL;
+
+    if (statement)
+        *report->query = NULL;
+    return statement;
+}
+
+void report_drop_query(const struct report *report)
+{
+    sqlite3_stmt *statement = take_query(report);
+
+    if (statement)
+        end(report, statement);
 }
 
 static int run(const struct report *report, struct diag *diag)
 {
-    return run_or_check(report, true, diag);
+    sqlite3_stmt *statement = take_query(report);
+    int rc = statement ? 0 : prepare(report, &statement, diag);
+
+    if (rc == 0)
+        rc = emit_rows(report, statement, diag);
+    end(report, statement);
+    return rc;
 }
 
+/* What is prepared stays so: that takes as long as the answer where a query is long. The authorizer stays, too,
+ * as setting it anew has SQLite prepare again. */
 static int check(const struct report *report, struct diag *diag)
 {
-    return run_or_check(report, false, diag);
+    sqlite3_stmt *statement = NULL;
+    int rc = prepare(report, &statement, diag);
+
+    if (rc == 0 && report->query)
+        *report->query = statement;
+    else
+        end(report, statement);
+    return rc;
 }
 
 const struct report_kind report_sql = {
