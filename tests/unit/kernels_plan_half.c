@@ -60,6 +60,22 @@ static void make_weights(size_t count, enum kernel_dtype dtype, void **out_half,
     *out_wide = wide;
 }
 
+static void check_near(const float *y, const float *wanted, size_t count)
+{
+    float most = 0;
+
+    for (size_t i = 0; i < count; i++)
+        most = fmaxf(most, fabsf(wanted[i]));
+    for (size_t i = 0; i < count; i++)
+        CHECK_NEAR(y[i], wanted[i], 1e-5 * (double)most);
+}
+
+/* A few rows by weights of float16 that lie as they are read are summed in another order. */
+static bool is_summed_alike(const struct kernel_gemm *shape, enum kernel_dtype dtype)
+{
+    return dtype != KERNEL_F16 || shape->trans_b || shape->m == 1;
+}
+
 static void check_product(struct kernel_gemm shape, enum kernel_dtype dtype, bool has_bias)
 {
     static const struct kernel_activation relu = {.kind = KERNEL_RELU};
@@ -88,7 +104,10 @@ static void check_product(struct kernel_gemm shape, enum kernel_dtype dtype, boo
         workspace = room(kernel_gemm_plan_info(plain).workspace_bytes);
         assert_int_equal(kernel_gemm_plan_run(plain, wanted, a, workspace), 0);
         free(workspace);
-        assert_memory_equal(y, wanted, y_count * sizeof(*y));
+        if (is_summed_alike(&shape, dtype))
+            assert_memory_equal(y, wanted, y_count * sizeof(*y));
+        else
+            check_near(y, wanted, y_count);
         kernel_gemm_plan_destroy(&plan);
         kernel_gemm_plan_destroy(&plain);
     }
@@ -139,18 +158,6 @@ static struct kernel_conv shape_of(const struct sample *sample)
         w->out[i] = w->in[i] + 2 * w->pad_begin[i] - w->kernel[i] + 1;
     }
     return shape;
-}
-
-/* Of small images the sums are in another order, as weights of float32 have other kernels; so have row-major
- * images. */
-static void check_near(const float *y, const float *wanted, size_t count)
-{
-    float most = 0;
-
-    for (size_t i = 0; i < count; i++)
-        most = fmaxf(most, fabsf(wanted[i]));
-    for (size_t i = 0; i < count; i++)
-        CHECK_NEAR(y[i], wanted[i], 1e-5 * (double)most);
 }
 
 static void check_convolution(const struct sample *sample, enum kernel_dtype dtype, bool has_bias)
