@@ -21,6 +21,7 @@ struct client {
     struct raw_ring rings[RINGS];
     size_t ring_count;
     struct session *session; /* while connected */
+    int64_t session_id;      /* of the last one, 0 before */
     bool is_over;
     bool has_second_op;
     int process[2];        /* a pipe in place of a pidfd */
