@@ -172,6 +172,8 @@ void world_write_oldest(struct world *world, int status)
         world->is_unsound = true;
     }
     world->batches_written++;
+    world->idle_count =
+        0; /* an alarm is for what a writer that works again takes, and it may fail again before */
     scripted_write(status);
 }
 
