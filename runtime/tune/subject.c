@@ -15,6 +15,20 @@ static struct tensor_view view_of(const struct value *value)
                                 value->data ? value->data : value->known};
 }
 
+/* The first axis before all others. */
+static struct layout lead(struct layout layout, int rank)
+{
+    int at = 0;
+
+    while (at < rank && layout.order[at] != 0)
+        at++;
+    for (; at > 0 && at < rank; at--)
+        layout.order[at] = layout.order[at - 1];
+    if (rank > 0)
+        layout.order[0] = 0;
+    return layout;
+}
+
 /* The step's layouts; row-major where it has no buffer. Axes of one element stand anywhere: they go
  * where they belong, for the case that they become longer; prepared convolutions know theirs. */
 static struct layout layout_of(const struct tune_job *job, const struct value *value,
@@ -27,7 +41,9 @@ static struct layout layout_of(const struct tune_job *job, const struct value *v
         return *layout;
     if (!layout || layout_is_row_major(layout, &value->shape))
         return layout_row_major(rank);
-    return layout_is_channels_last(layout, &value->shape) ? layout_channels_last(rank) : *layout;
+    if (layout_is_channels_last(layout, &value->shape))
+        return layout_channels_last(rank);
+    return value->shape.dims[0] == 1 ? lead(*layout, rank) : *layout;
 }
 
 static void scale(struct tensor_view *view, int rank, int64_t leading, int64_t from, int64_t to)
