@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Each rule with what it measures, and whether it holds where SQL can tell.
--- takes: 25
+-- takes: 30
 -- needs: counted_run, every_span, launching, counted_span, self_time
 -- What ops say of their spans.
 WITH kind AS MATERIALIZED (

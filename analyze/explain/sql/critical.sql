@@ -2,7 +2,7 @@
 -- What of the critical path each op holds. A call that waits for a stream waits for what was launched there last, others
 -- for what ended last in their time; clocks of devices differ from the host's, so that it may seem to end up to 0.1 ms
 -- behind the call, and is taken to end with it.
--- takes: 65
+-- takes: 75
 -- needs: counted_run, every_span, launching, counted_span, issued_op, event_awaited
 WITH chosen AS MATERIALIZED (
     SELECT session_id, run, start_ns, end_ns FROM (

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The operators of one side. A percentile is the middle of the bin that the call of nearest rank is in, as
 -- schema/store/store.md has bins: of 2^e ns, where a duration has e + 5 bits. A number in hexadecimal tells how many.
+-- takes: 15
 -- needs: self_time, op_line
 WITH line AS MATERIALIZED (
     SELECT *, printf('%x', ns_50) AS hex_50, printf('%x', ns_90) AS hex_90,

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Operators with the work that they do. Of those of a device of which the host's part alone is there it is not known
 -- how long they compute.
+-- takes: 25
 -- needs: counted_span, self_time
 WITH work AS (
     SELECT op_id, side = 'device' OR coalesce(op_device, 'cpu') GLOB 'cpu*' AS is_timed,

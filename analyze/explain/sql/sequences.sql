@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Operators that follow each other, and the time between them.
--- takes: 20
+-- takes: 35
 -- needs: every_span, counted_span
 -- A word of a sequence is a number: that of the first op with the word.
 WITH word AS MATERIALIZED (

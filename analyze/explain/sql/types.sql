@@ -1,5 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Operators by type: those of each op and lane first, whose texts are looked up once.
+-- takes: 15
 -- again: every_span
 -- needs: counted_span, own_inner, flat_lane
 WITH part AS (
