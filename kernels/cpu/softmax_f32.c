@@ -113,19 +113,6 @@ ISA_BODY void scale_row(float *y, int64_t count, float scale)
         y[count - LINE + j] = last[j];
 }
 
-/* Step by step for some rows, so that none waits for the sum of one before. */
-ISA_BODY void softmax_rows(float *y, const float *x, int64_t rows, int64_t count)
-{
-    float maxima[TOGETHER], scales[TOGETHER], least = math_least();
-
-    for (int64_t r = 0; r < rows; r++)
-        maxima[r] = math_largest(x + r * count, count);
-    for (int64_t r = 0; r < rows; r++)
-        scales[r] = raise_row(y + r * count, x + r * count, count, maxima[r], least);
-    for (int64_t r = 0; r < rows; r++)
-        scale_row(y + r * count, count, scales[r]);
-}
-
 /* As raise_row(), for few registers: sums of their lanes, which are added up once. */
 ISA_BODY float raise_few(float *y, const float *x, int64_t count, float maximum, float least)
 {
@@ -170,17 +157,27 @@ ISA_BODY void scale_few(float *y, int64_t count, float scale)
         y[count - LINE + j] = last[j];
 }
 
-/* As softmax_rows(), of LINE to MIDDLE elements. */
-ISA_BODY void softmax_middle(float *y, const float *x, int64_t rows, int64_t count)
+/* Step by step for some rows, so that none waits for the sum of one before; is_few, a constant: of LINE to MIDDLE
+ * elements. */
+ISA_BODY void softmax_rows(float *y, const float *x, int64_t rows, int64_t count, bool is_few)
 {
     float maxima[TOGETHER], scales[TOGETHER], least = math_least();
 
     for (int64_t r = 0; r < rows; r++)
-        maxima[r] = math_largest_few(x + r * count, count);
+        maxima[r] =
+            is_few ? math_largest_few(x + r * count, count) : math_largest(x + r * count, count);
+    for (int64_t r = 0; r < rows; r++) {
+        float *to = y + r * count;
+        const float *from = x + r * count;
+
+        scales[r] = is_few ? raise_few(to, from, count, maxima[r], least)
+                           : raise_row(to, from, count, maxima[r], least);
+    }
     for (int64_t r = 0; r < rows; r++)
-        scales[r] = raise_few(y + r * count, x + r * count, count, maxima[r], least);
-    for (int64_t r = 0; r < rows; r++)
-        scale_few(y + r * count, count, scales[r]);
+        if (is_few)
+            scale_few(y + r * count, count, scales[r]);
+        else
+            scale_row(y + r * count, count, scales[r]);
 }
 
 /* `count` neighbours on the inner axes, at most BLOCK. */
@@ -245,9 +242,9 @@ ISA_BODY void softmax_part(const struct softmax *p, int64_t begin, int64_t end)
             rows = SOME / p->axis < TOGETHER ? SOME / p->axis + 1 : TOGETHER;
             rows = rows < end - o ? rows : end - o;
             if (p->axis >= LINE && p->axis <= MIDDLE)
-                softmax_middle(y, x, rows, p->axis);
+                softmax_rows(y, x, rows, p->axis, true);
             else
-                softmax_rows(y, x, rows, p->axis);
+                softmax_rows(y, x, rows, p->axis, false);
             continue;
         }
         for (int64_t j = 0; j < p->inner; j += BLOCK)
