@@ -11,11 +11,6 @@ struct heads {
     struct value *q, *k, *v, *mask, *past_k, *past_v;
 };
 
-static struct value *dim_of(struct lower *l, struct value *x, int64_t axis)
-{
-    return lower_two(l, "Gather", lower_one(l, "Shape", x), lower_list(l, &axis, 1));
-}
-
 /* 0, 1, ..., below a list of one number. */
 static struct value *count_up(struct lower *l, struct value *end)
 {
@@ -31,9 +26,9 @@ static struct value *count_up(struct lower *l, struct value *end)
 static struct value *count_keys(struct lower *l, struct value *keys, struct value *past,
                                 int64_t axis)
 {
-    struct value *count = dim_of(l, keys, 1);
+    struct value *count = lower_dim(l, keys, 1);
 
-    return past ? lower_two(l, "Add", count, dim_of(l, past, axis)) : count;
+    return past ? lower_two(l, "Add", count, lower_dim(l, past, axis)) : count;
 }
 
 /* The numbers of a list between two places, of which NULL is its end: a column for batches. */
@@ -50,7 +45,7 @@ static struct value *batches_of(struct lower *l, struct value *list, struct valu
 static struct value *starts_of(struct lower *l, struct value *mask)
 {
     static const int64_t zero = 0, two = 2;
-    struct value *batch = dim_of(l, lower_input(l, 0), 0), *all[2], *has_two;
+    struct value *batch = lower_dim(l, lower_input(l, 0), 0), *all[2], *has_two;
 
     all[1] = lower_two(l, "Mul", batch, lower_list(l, &two, 1));
     has_two = lower_two(l, "Equal", lower_one(l, "Shape", mask), all[1]);
@@ -79,7 +74,7 @@ static struct value *length_mask(struct lower *l, struct value *mask, struct val
     if (is_one_list)
         return lower_two(l, "Less", places, batches_of(l, mask, first, NULL));
     starts = starts_of(l, mask);
-    seen = batches_of(l, mask, first, dim_of(l, lower_input(l, 0), 0));
+    seen = batches_of(l, mask, first, lower_dim(l, lower_input(l, 0), 0));
     seen = lower_two(l, "Less", places, seen);
     return lower_two(l, "And", seen, lower_one(l, "Not", lower_two(l, "Less", places, starts)));
 }
@@ -422,17 +417,17 @@ static struct value *of_beams(struct lower *l, struct value *past, struct value 
     static const int64_t rows[] = {-1, 1}, one = 1, zero = 0, outer[] = {1, 3};
     struct value *beams = lower_cast(l, lower_input(l, STEP_BEAMS), DTYPE_I64);
     struct value *origins = lower_cast(l, lower_input(l, STEP_ORIGINS), DTYPE_I64);
-    struct value *own = lower_reshape(l, count_up(l, dim_of(l, past, 0)), rows, 2), *first;
+    struct value *own = lower_reshape(l, count_up(l, lower_dim(l, past, 0)), rows, 2), *first;
     struct value *slice[4], *choice[3], *dims[2];
 
     beams = lower_reshape(l, beams, &one, 1);
     dims[0] = lower_list(l, rows, 1);
-    dims[1] = dim_of(l, origins, 2);
+    dims[1] = lower_dim(l, origins, 2);
     dims[0] = lower_op(l, "Concat", dims, 2);
     lower_int(l, "axis", 0);
     slice[0] = lower_two(l, "Reshape", origins, dims[0]);
     slice[1] = lower_list(l, &zero, 1);
-    slice[2] = dim_of(l, past, 2);
+    slice[2] = lower_dim(l, past, 2);
     slice[3] = lower_list(l, &one, 1);
     first = lower_two(l, "Mul", lower_two(l, "Div", own, beams), beams);
     choice[0] = lower_two(l, "Less", count_up(l, slice[2]), place);
@@ -465,7 +460,7 @@ static bool take_step(struct lower *l, struct heads *h)
     if (!row)
         return is_cross;
     if (is_cross) { /* keys and values have theirs */
-        struct value *inputs[] = {row, lower_list(l, &zero, 1), dim_of(l, h->q, 2)};
+        struct value *inputs[] = {row, lower_list(l, &zero, 1), lower_dim(l, h->q, 2)};
 
         h->q = lower_two(l, "Add", h->q, lower_op(l, "Slice", inputs, 3));
         return true;
@@ -485,7 +480,7 @@ static struct value *write_step(struct lower *l, struct heads *h, struct value *
     struct value **halves[] = {&h->k, &h->v};
 
     place = lower_reshape(l, place, &one, 1);
-    inputs[2] = lower_two(l, "Expand", place, dim_of(l, h->q, 0));
+    inputs[2] = lower_two(l, "Expand", place, lower_dim(l, h->q, 0));
     for (uint32_t i = 0; i < 2; i++) {
         inputs[0] = lower_input(l, STEP_PAST + i);
         inputs[1] = *halves[i];

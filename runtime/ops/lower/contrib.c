@@ -185,11 +185,6 @@ static struct value *windows_of(struct lower *l, struct value *length, int64_t s
     return lower_two(l, "Add", first, lower_op(l, "Range", inputs, 3));
 }
 
-static struct value *dim_of(struct lower *l, struct value *x, int64_t axis)
-{
-    return lower_two(l, "Gather", lower_one(l, "Shape", x), lower_list(l, &axis, 1));
-}
-
 static void lower_unfold(struct lower *l)
 {
     struct value *x = lower_input(l, 0), *y;
@@ -202,7 +197,7 @@ static void lower_unfold(struct lower *l)
         lower_refuse(l, "its axis and its windows do not fit what is known of its input");
         return;
     }
-    y = lower_two(l, "Gather", x, windows_of(l, dim_of(l, x, axis), size, step));
+    y = lower_two(l, "Gather", x, windows_of(l, lower_dim(l, x, axis), size, step));
     lower_int(l, "axis", axis);
     for (int i = 0; i <= rank; i++)
         perm[i] = i <= axis ? i : i + 1;
@@ -269,7 +264,7 @@ static void lower_crop_and_resize(struct lower *l)
     lower_split(l, lower_cast(l, lower_input(l, 1), DTYPE_F32), 1, sizes, SIDES, sides);
     counts = lower_cast(l, lower_input(l, 3), DTYPE_I64);
     for (int64_t i = 0; i < 2; i++) {
-        struct value *last = lower_cast(l, dim_of(l, x, 2 + i), DTYPE_F32);
+        struct value *last = lower_cast(l, lower_dim(l, x, 2 + i), DTYPE_F32);
 
         last = lower_two(l, "Sub", last, lower_number(l, 1.0f));
         samples[i] = samples_of(l, sides[i], sides[2 + i], last,
@@ -329,7 +324,7 @@ static void lower_repeats(struct lower *l)
     }
     ids = pad_front(l, ids, size - 1);
     /* [batch, windows, size], of which the last word is banned where those before it are the newest. */
-    all = lower_two(l, "Gather", ids, windows_of(l, dim_of(l, ids, 1), size, 1));
+    all = lower_two(l, "Gather", ids, windows_of(l, lower_dim(l, ids, 1), size, 1));
     lower_int(l, "axis", 1);
     same = slice_last(l, ids, size > 1 ? 1 - size : INT64_MAX, INT64_MAX);
     same =
@@ -416,7 +411,7 @@ static struct value *windows_by_filters(struct lower *l, struct value *first, st
     static const int64_t turned[] = {1, 0}, same[] = {0, 0}, behind = 1;
     struct value *filters = lower_input(l, WORD_FILTERS), *x, *w, *size;
 
-    size = lower_two(l, "Mul", window, dim_of(l, filters, 3));
+    size = lower_two(l, "Mul", window, lower_dim(l, filters, 3));
     x = lower_two(l, "Add", lower_unsqueeze(l, first, &behind, 1), count_up(l, window));
     x = lower_two(l, "Gather", lower_input(l, WORD_IDS), x);
     lower_int(l, "axis", 1);
@@ -448,8 +443,8 @@ static void lower_words(struct lower *l)
     struct value *ids = lower_input(l, WORD_IDS), *inputs[3], *is_letter, *first, *window, *y;
 
     check_words(l);
-    window = dim_of(l, lower_input(l, WORD_FILTERS), 2);
-    first = lower_two(l, "Sub", dim_of(l, ids, 1), window);
+    window = lower_dim(l, lower_input(l, WORD_FILTERS), 2);
+    first = lower_two(l, "Sub", lower_dim(l, ids, 1), window);
     first = count_up(l, lower_two(l, "Add", first, lower_list(l, &windows, 1)));
     is_letter = lower_two(l, "Greater", ids, lower_cast(l, lower_number(l, 0.0f), DTYPE_I32));
     inputs[0] = windows_behind(l, is_letter, first, window);

@@ -20,21 +20,6 @@ static struct value *whole(struct lower *l, int64_t number)
     return lower_list(l, &number, 1);
 }
 
-static struct value *part_of(struct lower *l, struct value *list, int64_t begin, int64_t end)
-{
-    struct value *inputs[] = {list, whole(l, begin), whole(l, end)};
-
-    return lower_op(l, "Slice", inputs, 3);
-}
-
-static struct value *dim_of(struct lower *l, struct value *x, int64_t axis)
-{
-    struct value *y = lower_two(l, "Gather", lower_one(l, "Shape", x), whole(l, axis));
-
-    lower_int(l, "axis", 0);
-    return y;
-}
-
 /* x as `shape`, behind which so many dims follow. */
 static struct value *shaped(struct lower *l, struct value *x, struct value *shape,
                             const int64_t *dims, size_t count)
@@ -97,11 +82,11 @@ static void find_tokens(struct lower *l, struct delta *d)
     if (rank == 3 && !lower_input(l, STATE))
         lower_refuse(l, "its state, which says how many batches there are, is left out");
     d->axes = rank - 2;
-    d->tokens = part_of(l, shape, 0, 2);
+    d->tokens = lower_part(l, shape, 0, 2);
     if (rank == 4 || l->rc < 0)
         return;
-    parts[0] = dim_of(l, lower_input(l, STATE), 0);
-    parts[1] = lower_two(l, "Div", part_of(l, shape, 0, 1), parts[0]);
+    parts[0] = lower_dim(l, lower_input(l, STATE), 0);
+    parts[1] = lower_two(l, "Div", lower_part(l, shape, 0, 1), parts[0]);
     d->tokens = lower_op(l, "Concat", parts, 2);
     lower_int(l, "axis", 0);
 }
@@ -146,7 +131,7 @@ static struct value *repeated(struct lower *l, const struct delta *d, struct val
     struct value *dims[4];
 
     if (heads != d->heads) {
-        dims[1] = dim_of(l, x, 2);
+        dims[1] = lower_dim(l, x, 2);
         dims[2] = lower_two(l, "Div", whole(l, d->heads), dims[1]);
         dims[0] = d->tokens;
         dims[3] = whole(l, d->channels);
@@ -166,7 +151,7 @@ static void take_operands(struct lower *l, struct delta *d)
 
     d->x[Q] = all;
     if (is_packed) { /* queries and keys have as many channels each */
-        count = lower_two(l, "Sub", dim_of(l, all, -1), whole(l, v_flat));
+        count = lower_two(l, "Sub", lower_dim(l, all, -1), whole(l, v_flat));
         count = lower_two(l, "Div", count, whole(l, 2));
         inputs[1] = whole(l, v_flat);
         inputs[0] = lower_op(l, "Concat", (struct value *[]){count, count, inputs[1]}, 3);
@@ -279,7 +264,7 @@ static void lower_delta(struct lower *l)
         lower_float(l, "scale", scale);
     y = lower_two(l, "CastLike", outputs[0], lower_input(l, Q));
     shape = lower_one(l, "Shape", lower_input(l, Q));
-    shape = part_of(l, shape, 0, lower_input(l, K) ? -2 : -1);
+    shape = lower_part(l, shape, 0, lower_input(l, K) ? -2 : -1);
     lower_done(l, 0, shaped(l, y, shape, (const int64_t[]){d.heads, d.v_channels}, 2));
     lower_done(l, 1, turned(l, outputs[1]));
 }

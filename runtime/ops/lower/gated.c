@@ -16,14 +16,6 @@ static struct value *rows_like(struct lower *l, struct value *x, struct value *l
     return lower_two(l, "Reshape", x, shape);
 }
 
-static struct value *shaped_like(struct lower *l, struct value *x, struct value *like)
-{
-    x = lower_two(l, "Reshape", x, lower_one(l, "Shape", like));
-    if (graph_opset(l->graph, "") >= 14)
-        lower_int(l, "allowzero", 1); /* a 0 in the shape is one */
-    return x;
-}
-
 static void lower_gated_norm(struct lower *l)
 {
     const char *name = node_string(l->node, "activation", "silu");
@@ -33,7 +25,7 @@ static void lower_gated_norm(struct lower *l)
         lower_refuse(l, "its activation is '%.40s'", name);
     y = lower_two(l, "RMSNormalization", rows_like(l, x, scale), scale);
     lower_float(l, "epsilon", node_float(l->node, "epsilon", 1e-5f));
-    y = shaped_like(l, y, x);
+    y = lower_shaped_like(l, y, x);
     gate = lower_one(l, strcmp(name, "sigmoid") == 0 ? "Sigmoid" : "Swish", gate);
     lower_done(l, 0, lower_two(l, "Mul", y, gate));
 }

@@ -45,12 +45,6 @@ static struct value *whole(struct lower *l, int64_t number)
     return lower_list(l, &number, 1);
 }
 
-/* Axis `axis` of the value's shape: [1]. */
-static struct value *dim_of(struct lower *l, struct value *value, int64_t axis)
-{
-    return lower_two(l, "Gather", lower_one(l, "Shape", value), whole(l, axis));
-}
-
 /* 0, 1, ... below a count. */
 static struct value *count_up(struct lower *l, struct value *count)
 {
@@ -140,7 +134,7 @@ static void norm_heads(struct lower *l, struct grouped *g)
 static void find_first(struct lower *l, struct grouped *g, struct value *last)
 {
     g->last = last;
-    g->steps = dim_of(l, g->x[Q], 1);
+    g->steps = lower_dim(l, g->x[Q], 1);
     last = lower_two(l, "Sub", lower_two(l, "Add", last, whole(l, 1)), g->steps);
     g->first = lower_two(l, "Mul", last,
                          lower_cast(l, lower_two(l, "Greater", last, whole(l, 0)), DTYPE_I64));
@@ -190,7 +184,7 @@ static struct value *grow_past(struct lower *l, struct value *past, struct value
     struct value *pads[3], *inputs[2];
 
     total = lower_reshape(l, lower_cast(l, total, DTYPE_I64), &one, 1);
-    total = lower_two(l, "Sub", total, dim_of(l, past, 2));
+    total = lower_two(l, "Sub", total, lower_dim(l, past, 2));
     total = lower_two(l, "Mul", total, /* not below 0 */
                       lower_cast(l, lower_two(l, "Greater", total, whole(l, 0)), DTYPE_I64));
     pads[0] = lower_list(l, before, 6);
@@ -225,7 +219,7 @@ static struct value *seen_of(struct lower *l, const struct grouped *g, struct va
     int64_t window = node_int(l->node, "local_window_size", -1);
     struct value *places = lower_unsqueeze(l, places_of(l, g), around, 2);
     struct value *last = lower_reshape(l, g->last, batches, 4);
-    struct value *key = count_up(l, dim_of(l, keys, 2));
+    struct value *key = count_up(l, lower_dim(l, keys, 2));
     struct value *end = node_int(l->node, "causal", 1) ? lower_two(l, "Min", places, last) : last;
     struct value *seen = lower_one(l, "Not", lower_two(l, "Greater", key, end));
 
@@ -268,7 +262,7 @@ static struct value *pad_axis(struct lower *l, struct value *x, int64_t axis, st
 static void add_sinks(struct lower *l, struct value **inputs)
 {
     static const int64_t by_head[] = {1, -1, 1, 1};
-    struct value *sinks = lower_input(l, SINKS), *count = dim_of(l, inputs[0], 2), *mask;
+    struct value *sinks = lower_input(l, SINKS), *count = lower_dim(l, inputs[0], 2), *mask;
     struct value *choice[3] = {inputs[2]};
 
     mask = lower_two(l, "CastLike", lower_number(l, 0.0f), inputs[0]);
@@ -360,12 +354,12 @@ static struct value *layouts_of(struct lower *l)
     static const int64_t last = 2;
     struct value *rows = lower_cast(l, lower_input(l, BLOCK_ROWS), DTYPE_I64);
     struct value *columns = lower_cast(l, lower_input(l, BLOCK_COLUMNS), DTYPE_I64);
-    struct value *place = count_up(l, dim_of(l, columns, 1)), *begins, *ends, *blocks;
+    struct value *place = count_up(l, lower_dim(l, columns, 1)), *begins, *ends, *blocks;
 
     begins = lower_unsqueeze(l, slice_rows(l, rows, 0, -1), &last, 1);
     ends = lower_unsqueeze(l, slice_rows(l, rows, 1, INT64_MAX), &last, 1);
     rows = lower_two(l, "And", not_less(l, place, begins), lower_two(l, "Less", place, ends));
-    blocks = count_up(l, dim_of(l, begins, 1));
+    blocks = count_up(l, lower_dim(l, begins, 1));
     columns = lower_two(l, "Equal", lower_unsqueeze(l, columns, &last, 1), blocks);
     rows =
         lower_two(l, "MatMul", lower_cast(l, rows, DTYPE_F32), lower_cast(l, columns, DTYPE_F32));
@@ -385,10 +379,10 @@ static struct value *block_of(struct lower *l, struct value *place, struct value
 static struct value *blocks_seen(struct lower *l, const struct grouped *g, struct value *keys)
 {
     static const int64_t perm[] = {1, 0, 2, 3};
-    struct value *layouts = layouts_of(l), *blocks = dim_of(l, layouts, 1), *seen, *layout;
+    struct value *layouts = layouts_of(l), *blocks = lower_dim(l, layouts, 1), *seen, *layout;
 
-    layout = lower_two(l, "Mod", count_up(l, whole(l, g->heads)), dim_of(l, layouts, 0));
-    seen = lower_two(l, "Gather", layouts, block_of(l, count_up(l, dim_of(l, keys, 2)), blocks));
+    layout = lower_two(l, "Mod", count_up(l, whole(l, g->heads)), lower_dim(l, layouts, 0));
+    seen = lower_two(l, "Gather", layouts, block_of(l, count_up(l, lower_dim(l, keys, 2)), blocks));
     lower_int(l, "axis", 2);
     seen = lower_two(l, "Gather", seen, layout);
     seen = lower_two(l, "Gather", seen, block_of(l, places_of(l, g), blocks));

@@ -328,6 +328,26 @@ struct value *lower_cast(struct lower *l, struct value *x, enum dtype dtype)
     return y;
 }
 
+struct value *lower_dim(struct lower *l, struct value *x, int64_t axis)
+{
+    return lower_two(l, "Gather", lower_one(l, "Shape", x), lower_list(l, &axis, 1));
+}
+
+struct value *lower_part(struct lower *l, struct value *list, int64_t begin, int64_t end)
+{
+    struct value *inputs[] = {list, lower_list(l, &begin, 1), lower_list(l, &end, 1)};
+
+    return lower_op(l, "Slice", inputs, 3);
+}
+
+struct value *lower_shaped_like(struct lower *l, struct value *x, struct value *like)
+{
+    x = lower_two(l, "Reshape", x, lower_one(l, "Shape", like));
+    if (graph_opset(l->graph, "") >= 14)
+        lower_int(l, "allowzero", 1); /* a 0 in the shape is one */
+    return x;
+}
+
 /* What is copied, and not a copy. */
 static const struct value *source_of(const struct value *value)
 {

@@ -105,6 +105,12 @@ struct value *lower_reshape(struct lower *l, struct value *x, const int64_t *dim
 /** x with ones at these axes of the result. */
 struct value *lower_unsqueeze(struct lower *l, struct value *x, const int64_t *axes, size_t count);
 struct value *lower_cast(struct lower *l, struct value *x, enum dtype dtype);
+/** The size of x along an axis: [1], int64. */
+struct value *lower_dim(struct lower *l, struct value *x, int64_t axis);
+/** Elements [begin, end) of a list; negative: from its end, INT64_MAX: to its end. */
+struct value *lower_part(struct lower *l, struct value *list, int64_t begin, int64_t end);
+/** x in the shape of another value, also where that has axes of 0. */
+struct value *lower_shaped_like(struct lower *l, struct value *x, struct value *like);
 
 /** Sums along an axis, which is left out, or stays as one of size 1. */
 struct value *lower_sum(struct lower *l, struct value *x, int64_t axis, bool keeps);

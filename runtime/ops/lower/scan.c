@@ -230,13 +230,6 @@ static struct value *with_batch(struct lower *l, struct value *y)
     return is_batched(l) ? lower_unsqueeze(l, y, &first, 1) : y;
 }
 
-static struct value *part_of(struct lower *l, struct value *list, int64_t begin, int64_t end)
-{
-    struct value *inputs[] = {list, lower_list(l, &begin, 1), lower_list(l, &end, 1)};
-
-    return lower_op(l, "Slice", inputs, 3);
-}
-
 static struct value *joined(struct lower *l, struct value *a, struct value *b, struct value *c)
 {
     struct value *y = lower_op(l, "Concat", (struct value *[]){a, b, c}, 3);
@@ -270,8 +263,8 @@ static void split_dims(struct lower *l, struct value *dims, int64_t axis, struct
     for (size_t i = 0; i < count; i++)
         numbers[i] = axis > 0 ? (int64_t)i + 1 : axis + 1 + (int64_t)i;
     listed = lower_two(l, "Gather", dims, lower_list(l, numbers, count));
-    *out_front = axis > 0 ? listed : part_of(l, dims, 1, axis == -1 ? INT64_MAX : axis + 1);
-    *out_back = axis > 0 ? part_of(l, dims, axis + 1, INT64_MAX) : listed;
+    *out_front = axis > 0 ? listed : lower_part(l, dims, 1, axis == -1 ? INT64_MAX : axis + 1);
+    *out_back = axis > 0 ? lower_part(l, dims, axis + 1, INT64_MAX) : listed;
 }
 
 /* Turns, which are the first axis of what was collected, become another: of three axes they are the first, then
@@ -288,7 +281,7 @@ static struct value *move_turns(struct lower *l, struct value *y, int64_t axis)
         return NULL;
     }
     dims = lower_one(l, "Shape", y);
-    turns = part_of(l, dims, 0, 1);
+    turns = lower_part(l, dims, 0, 1);
     split_dims(l, dims, axis, &front, &back);
     y = reshaped(l, y, joined(l, turns, product(l, front), product(l, back)));
     y = lower_one(l, "Transpose", y);

@@ -16,33 +16,10 @@ static struct value *narrow(struct lower *l, struct value *x)
     return lower_two(l, "CastLike", x, lower_input(l, 0));
 }
 
-static struct value *dim_of(struct lower *l, struct value *x, int64_t axis)
-{
-    struct value *y = lower_two(l, "Gather", lower_one(l, "Shape", x), lower_list(l, &axis, 1));
-
-    lower_int(l, "axis", 0);
-    return y;
-}
-
-static struct value *shaped_like(struct lower *l, struct value *x, struct value *like)
-{
-    x = lower_two(l, "Reshape", x, lower_one(l, "Shape", like));
-    lower_int(l, "allowzero", 1); /* a 0 in the shape is one */
-    return x;
-}
-
 /* The size of the last axis, -1 where it is not known. */
 static int64_t last_of(const struct value *x)
 {
     return x && x->shape.rank > 0 ? x->shape.dims[x->shape.rank - 1] : -1;
-}
-
-/* A list between two places, of which INT64_MAX is its end. */
-static struct value *part_of(struct lower *l, struct value *list, int64_t begin, int64_t end)
-{
-    struct value *inputs[] = {list, lower_list(l, &begin, 1), lower_list(l, &end, 1)};
-
-    return lower_op(l, "Slice", inputs, 3);
 }
 
 /* The last axis as so many streams: [..., streams, numbers]. */
@@ -55,9 +32,9 @@ static struct value *apart(struct lower *l, struct value *x, int64_t streams)
         lower_refuse(l, "its last axis is not of %lld branches", (long long)streams);
         return NULL;
     }
-    dims[0] = part_of(l, shape, 0, -1);
+    dims[0] = lower_part(l, shape, 0, -1);
     dims[1] = count;
-    dims[2] = lower_two(l, "Div", part_of(l, shape, -1, INT64_MAX), count);
+    dims[2] = lower_two(l, "Div", lower_part(l, shape, -1, INT64_MAX), count);
     shape = lower_op(l, "Concat", dims, 3);
     lower_int(l, "axis", 0);
     x = lower_two(l, "Reshape", x, shape);
@@ -121,13 +98,13 @@ static void lower_mixed(struct lower *l)
     }
     y = lower_unsqueeze(l, wide(l, lower_input(l, 1)), &behind, 1);
     y = lower_two(l, "Add", x, lower_two(l, "Mul", gates_of(l, 2, rank), y));
-    lower_done(l, 0, narrow(l, shaped_like(l, y, lower_input(l, 0))));
+    lower_done(l, 0, narrow(l, lower_shaped_like(l, y, lower_input(l, 0))));
 }
 
 /* x / rms(x) along its last axis. */
 static struct value *normed(struct lower *l, struct value *x)
 {
-    struct value *y = lower_two(l, "Expand", lower_number(l, 1.0f), dim_of(l, x, -1));
+    struct value *y = lower_two(l, "Expand", lower_number(l, 1.0f), lower_dim(l, x, -1));
 
     y = lower_two(l, "RMSNormalization", x, y);
     lower_float(l, "epsilon", node_float(l->node, "epsilon", 1e-5f));
@@ -145,14 +122,14 @@ static void lower_normed(struct lower *l)
         lower_refuse(l, "its scale does not have one or two axes that are known");
     if (axes == 1) { /* of a stream, or of all of them */
         dims[0] = lower_list(l, &rest, 1);
-        dims[1] = dim_of(l, x, -1);
+        dims[1] = lower_dim(l, x, -1);
         dims[0] = lower_op(l, "Concat", dims, 2);
         lower_int(l, "axis", 0);
         scale = lower_two(l, "Reshape", scale, dims[0]);
     }
     if (scale)
         y = lower_two(l, "Mul", y, wide(l, scale));
-    lower_done(l, 0, narrow(l, shaped_like(l, y, lower_input(l, 0))));
+    lower_done(l, 0, narrow(l, lower_shaped_like(l, y, lower_input(l, 0))));
 }
 
 /* Gates of a memory by how alike its keys and the streams are: [batch, steps, streams, numbers]. */
@@ -164,7 +141,7 @@ static void lower_memory(struct lower *l)
     for (uint32_t i = 0; i < 2; i++)
         sides[i] = lower_two(l, "Mul", normed(l, wide(l, lower_input(l, i))),
                              wide(l, lower_input(l, 3 + i)));
-    size = lower_one(l, "Sqrt", wide(l, dim_of(l, lower_input(l, 0), -1)));
+    size = lower_one(l, "Sqrt", wide(l, lower_dim(l, lower_input(l, 0), -1)));
     y = lower_sum(l, lower_two(l, "Mul", sides[0], sides[1]), -1, true);
     y = lower_two(l, "Div", y, size);
     size = lower_two(l, "Max", lower_one(l, "Abs", y), lower_number(l, 1e-6f));
@@ -187,7 +164,7 @@ static struct value *shifted(struct lower *l, struct value *words, int64_t begin
     static const int64_t one = 1;
     struct value *inputs[] = {words, lower_list(l, &begin, 1), NULL, lower_list(l, &one, 1)};
 
-    inputs[2] = lower_two(l, "Add", dim_of(l, lower_input(l, 0), 1), inputs[1]);
+    inputs[2] = lower_two(l, "Add", lower_dim(l, lower_input(l, 0), 1), inputs[1]);
     return lower_op(l, "Slice", inputs, 4);
 }
 
@@ -199,7 +176,7 @@ static struct value *words_before(struct lower *l, int64_t count)
 
     if (lower_input(l, 3))
         return lower_input(l, 3);
-    dims[0] = dim_of(l, lower_input(l, 0), 0);
+    dims[0] = lower_dim(l, lower_input(l, 0), 0);
     dims[1] = lower_list(l, &count, 1);
     dims[0] = lower_op(l, "Concat", dims, 2);
     lower_int(l, "axis", 0);
@@ -250,15 +227,16 @@ static void lower_hashes(struct lower *l)
     inputs[1] = lower_input(l, 0);
     words = lower_op(l, "Concat", inputs, 2);
     lower_int(l, "axis", 1);
-    mix = lower_two(l, "Mul", lower_input(l, 0), part_of(l, lower_input(l, 1), 0, 1));
+    mix = lower_two(l, "Mul", lower_input(l, 0), lower_part(l, lower_input(l, 1), 0, 1));
     for (int64_t i = 1; i < most; i++) {
         y = lower_two(l, "Mul", shifted(l, words, most - 1 - i),
-                      part_of(l, lower_input(l, 1), i, i + 1));
+                      lower_part(l, lower_input(l, 1), i, i + 1));
         mix = lower_two(l, "BitwiseXor", mix, y);
-        y = part_of(l, lower_input(l, 2), (i - 1) * heads, i * heads);
+        y = lower_part(l, lower_input(l, 2), (i - 1) * heads, i * heads);
         y = lower_two(l, "Mod", lower_unsqueeze(l, mix, &last, 1), y);
         if (lower_input(l, 4))
-            y = lower_two(l, "Add", y, part_of(l, lower_input(l, 4), (i - 1) * heads, i * heads));
+            y = lower_two(l, "Add", y,
+                          lower_part(l, lower_input(l, 4), (i - 1) * heads, i * heads));
         parts[i - 1] = y;
     }
     y = lower_op(l, "Concat", parts, (uint32_t)most - 1);
@@ -317,7 +295,7 @@ static struct value *of_groups(struct lower *l, struct value *scores, int64_t gr
     inputs[0] = lower_unsqueeze(l, lower_cast(l, inputs[0], DTYPE_BOOL), &last, 1);
     inputs[1] = y;
     inputs[2] = lower_number(l, -INFINITY);
-    return shaped_like(l, lower_op(l, "Where", inputs, 3), scores);
+    return lower_shaped_like(l, lower_op(l, "Where", inputs, 3), scores);
 }
 
 /* How many experts there are; -1 where that is not known, which groups have to. */
@@ -350,7 +328,7 @@ static void lower_router(struct lower *l)
         x = lower_two(l, "MatMul", x, weights);
     }
     rows[0] = lower_list(l, &rest, 1);
-    rows[1] = dim_of(l, lower_input(l, 1), 0);
+    rows[1] = lower_dim(l, lower_input(l, 1), 0);
     rows[0] = lower_op(l, "Concat", rows, 2);
     lower_int(l, "axis", 0);
     x = lower_one(l, "Sigmoid", lower_two(l, "Reshape", x, rows[0]));
