@@ -185,6 +185,15 @@ void *test_output(struct test *test, size_t bytes)
     return data;
 }
 
+double *test_input_f64(struct test *test, size_t count)
+{
+    float *numbers = test_input(test, count);
+    double *reals = test_output(test, count * sizeof(*reals));
+
+    cast_ref(reals, KERNEL_F64, numbers, KERNEL_F32, count);
+    return reals;
+}
+
 static void check_guards(struct test *test)
 {
     for (int i = 0; i < test->buffer_count; i++) {

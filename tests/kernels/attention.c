@@ -216,15 +216,6 @@ static void check_attention_mask(struct test *test, const struct kernel_table *t
     test_compare(test, got, want, count, &(struct test_tolerance){.absolute = 1e-5});
 }
 
-static double *random_reals(struct test *test, int64_t count)
-{
-    float *numbers = test_input(test, (size_t)count);
-    double *reals = test_output(test, (size_t)count * sizeof(*reals));
-
-    cast_ref(reals, KERNEL_F64, numbers, KERNEL_F32, (size_t)count);
-    return reals;
-}
-
 static void random_f64(struct test *test, struct kernel_attention *s)
 {
     *s = (struct kernel_attention){.dtype = KERNEL_F64,
@@ -275,16 +266,18 @@ static void check_attention_f64(struct test *test, const struct kernel_table *ta
     lines = s.batch * s.kv_heads;
     hidden = test_range(test, 0, s.mask_steps);
     sees = test_output(test, (size_t)(s.q_steps * s.mask_steps));
-    mask = random_reals(test, s.q_steps * s.mask_steps);
+    mask = test_input_f64(test, (size_t)(s.q_steps * s.mask_steps));
     for (int64_t i = 0; i < s.q_steps * s.mask_steps; i++) {
         sees[i] = i % s.mask_steps != hidden && !test_chance(test, 4);
         mask[i] = sees[i] ? mask[i] : -(double)INFINITY;
     }
-    data.q = random_reals(test, s.batch * s.q.batch_stride);
-    data.k = random_reals(test, lines * s.kv_steps * s.channels);
-    data.v = values = random_reals(test, lines * s.kv_steps * s.v_channels);
-    data.past_k = s.past_steps ? random_reals(test, lines * s.past_steps * s.channels) : NULL;
-    data.past_v = s.past_steps ? random_reals(test, lines * s.past_steps * s.v_channels) : NULL;
+    data.q = test_input_f64(test, (size_t)(s.batch * s.q.batch_stride));
+    data.k = test_input_f64(test, (size_t)(lines * s.kv_steps * s.channels));
+    data.v = values = test_input_f64(test, (size_t)(lines * s.kv_steps * s.v_channels));
+    data.past_k =
+        s.past_steps ? test_input_f64(test, (size_t)(lines * s.past_steps * s.channels)) : NULL;
+    data.past_v =
+        s.past_steps ? test_input_f64(test, (size_t)(lines * s.past_steps * s.v_channels)) : NULL;
     seen[0] = test_range(test, 0, total);
     seen[1] = test_range(test, -1, total + 1);
     data.seen_steps = test_chance(test, 3) ? seen : NULL;

@@ -89,6 +89,8 @@ void test_kernel(struct test *test, const char *name);
 
 /** An input: exactly that large, so that the address sanitizer sees a read beyond it. */
 float *test_input(struct test *test, size_t count);
+/** The same numbers as float64, between guard bytes: cases may change them. */
+double *test_input_f64(struct test *test, size_t count);
 void *test_input_bytes(struct test *test, size_t bytes);
 /** An output, filled with garbage, with guard bytes on both sides that are checked after the case.
  *  64-byte aligned. */

@@ -5,15 +5,6 @@
 
 #include "tests/kernels/harness.h"
 
-static double *random_reals(struct test *test, size_t count)
-{
-    float *numbers = test_input(test, count);
-    double *reals = test_output(test, count * sizeof(*reals));
-
-    cast_ref(reals, KERNEL_F64, numbers, KERNEL_F32, count);
-    return reals;
-}
-
 static void hold(struct test *test, const double *got, const double *want, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -41,8 +32,8 @@ static void check_grid_sample(struct test *test, const struct kernel_table *tabl
 
     for (int i = 0; i < s.rank; i++)
         plane *= (size_t)(s.in[i] = test_range(test, 1, 7));
-    x = random_reals(test, (size_t)(s.batch * s.channels) * plane);
-    grid = random_reals(test, (size_t)(s.batch * s.points * s.rank));
+    x = test_input_f64(test, (size_t)(s.batch * s.channels) * plane);
+    grid = test_input_f64(test, (size_t)(s.batch * s.points * s.rank));
     test_describe(test, "mode %d, outside %d, align %d, rank %d, %lld points", (int)s.mode,
                   (int)s.outside, s.align_corners, s.rank, (long long)s.points);
     for (int64_t i = 0; i < s.batch * s.points * s.rank; i++)
@@ -67,8 +58,8 @@ static void check_roi_align(struct test *test, const struct kernel_table *table)
                                  .samples = test_range(test, 0, 4),
                                  .scale = 0.5};
     size_t count = (size_t)(s.regions * s.channels * s.out[0] * s.out[1]);
-    double *x = random_reals(test, (size_t)(s.batch * s.channels * s.in[0] * s.in[1]));
-    double *rois = random_reals(test, (size_t)s.regions * 4);
+    double *x = test_input_f64(test, (size_t)(s.batch * s.channels * s.in[0] * s.in[1]));
+    double *rois = test_input_f64(test, (size_t)s.regions * 4);
     double *want = test_output(test, count * sizeof(*want));
     double *got = test_output(test, count * sizeof(*got));
     int64_t *images = test_output(test, (size_t)s.regions * sizeof(*images));
@@ -136,11 +127,11 @@ static void check_deform_conv(struct test *test, const struct kernel_table *tabl
     count = (size_t)(s.batch * s.filters * places);
     masks = (size_t)(s.batch * s.offset_groups * area * places);
     offsets = masks * (size_t)s.rank;
-    data.x = x = random_reals(test, (size_t)(s.batch * s.channels * plane));
-    data.w = random_reals(test, (size_t)(s.filters * s.channels / s.groups * area));
-    data.offset = offset = random_reals(test, offsets);
-    data.bias = test_chance(test, 2) ? random_reals(test, (size_t)s.filters) : NULL;
-    data.mask = test_chance(test, 2) ? random_reals(test, masks) : NULL;
+    data.x = x = test_input_f64(test, (size_t)(s.batch * s.channels * plane));
+    data.w = test_input_f64(test, (size_t)(s.filters * s.channels / s.groups * area));
+    data.offset = offset = test_input_f64(test, offsets);
+    data.bias = test_chance(test, 2) ? test_input_f64(test, (size_t)s.filters) : NULL;
+    data.mask = test_chance(test, 2) ? test_input_f64(test, masks) : NULL;
     data.workspace = test_output(test, kernel_deform_conv_room(&s));
     data.y = test_output(test, count * sizeof(double));
     want = data;
