@@ -309,6 +309,9 @@ void store_cover_clear(struct covers *covers)
 void store_cover_deinit(struct covers *covers)
 {
     store_cover_clear(covers);
+    store_cover_empty(&covers->lane, 0);
+    store_cover_empty(&covers->side, 0);
+    store_cover_empty(&covers->all, 0);
     array_deinit(&covers->lanes);
     array_deinit(&covers->sessions);
 }

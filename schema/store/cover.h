@@ -34,6 +34,11 @@ struct cover_piece {
 };
 struct cover_pieces ARRAY_FIELDS(struct cover_piece);
 
+/* Pieces by what went on in them. */
+struct cover_lists {
+    struct cover_pieces of[COVER_PARTS];
+};
+
 /* What came of one run, without another one's between. */
 struct cover_segment {
     int64_t run;
@@ -104,6 +109,7 @@ struct covers {
     int64_t last_rowid;                      /* when pieces were last measured */
     ARRAY_OF(struct cover_session) sessions; /* beside those of totals */
     ARRAY_OF(struct cover_lane) lanes;       /* beside the stacks of totals */
+    struct cover_lists lane, side, all;      /* while pieces are measured: their memory stays */
 };
 
 /** store_cover_add() of what is not as nearly all are. */
@@ -184,5 +190,9 @@ int64_t store_cover_length(const struct cover_pieces *pieces);
 int64_t store_cover_common(const struct cover_pieces *a, const struct cover_pieces *b);
 /** Returns 0 or -ENOMEM. */
 int store_cover_unite(struct cover_pieces *into, const struct cover_pieces *from);
+/** The same where what is in `from` is of no use any more: it has any pieces then. */
+int store_cover_move(struct cover_pieces *into, struct cover_pieces *from);
+/** Forgets them; memory for more than `kept_max` pieces of a kind goes. */
+void store_cover_empty(struct cover_lists *lists, size_t kept_max);
 
 #endif

@@ -76,3 +76,23 @@ int store_cover_unite(struct cover_pieces *into, const struct cover_pieces *from
     store_cover_join(into, true);
     return 0;
 }
+
+int store_cover_move(struct cover_pieces *into, struct cover_pieces *from)
+{
+    struct cover_pieces empty = *into;
+
+    if (into->count)
+        return store_cover_unite(into, from);
+    *into = *from;
+    *from = empty;
+    return 0;
+}
+
+void store_cover_empty(struct cover_lists *lists, size_t kept_max)
+{
+    for (int part = 0; part < COVER_PARTS; part++) {
+        lists->of[part].count = 0;
+        if (lists->of[part].capacity > kept_max)
+            array_deinit(&lists->of[part]);
+    }
+}

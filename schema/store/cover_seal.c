@@ -5,16 +5,10 @@
 
 #include "schema/store/private.h"
 
-/* Pieces by what went on in them. */
-struct lists {
-    struct cover_pieces of[COVER_PARTS];
-};
-
 struct sealing {
     struct covers *covers;
     struct cover_session *session;
     int64_t from_ns, until_ns;
-    struct lists lane, side, all;
     size_t lane_count;       /* with a piece */
     struct cover_times last; /* of the last of them */
 };
@@ -85,7 +79,7 @@ static int find_until(struct store *store, uint32_t place, int64_t *out_until_ns
 /* --- Measuring --- */
 
 /* The times of joined lists within the wall time. Those of copies and labels are of no use then. */
-static int measure(const struct sealing *sealing, struct lists *lists,
+static int measure(const struct sealing *sealing, struct cover_lists *lists,
                    struct cover_times *out_times)
 {
     const struct cover_session *session = sealing->session;
@@ -115,38 +109,72 @@ static void add_times(struct cover_times *sum, const struct cover_times *times)
         sum->of[part] += times->of[part];
 }
 
-/* The pieces of a lane that count, as far as they lie in that time. */
-static int take_pieces(struct sealing *sealing, const struct cover_lane *lane, int part)
+/* Appends to a list with room what lies in that time; what touches the last one is joined to it, which
+ * of pieces that are not sorted is done later. */
+static void take_segment(const struct sealing *sealing, struct cover_pieces *list,
+                         const struct cover_piece *pieces, size_t count, bool is_sorted)
 {
-    struct cover_pieces *list = &sealing->lane.of[part];
+    for (size_t i = 0; i < count; i++) {
+        const int64_t start_ns =
+            pieces[i].start_ns > sealing->from_ns ? pieces[i].start_ns : sealing->from_ns;
+        const int64_t end_ns =
+            pieces[i].end_ns < sealing->until_ns ? pieces[i].end_ns : sealing->until_ns;
+        struct cover_piece *last = list->count ? &list->items[list->count - 1] : NULL;
+
+        if (start_ns >= end_ns)
+            continue;
+        if (!is_sorted || !last || start_ns > last->end_ns)
+            list->items[list->count++] = (struct cover_piece){start_ns, end_ns};
+        else if (end_ns > last->end_ns)
+            last->end_ns = end_ns;
+    }
+}
+
+/* The pieces of a lane that count. */
+static int take_pieces(const struct sealing *sealing, const struct cover_lane *lane, int part)
+{
+    struct cover_pieces *list = &sealing->covers->lane.of[part];
     const struct cover_pieces *pieces = &lane->parts[part];
 
     list->count = 0;
     if (part == COVER_COMPUTING && !lane->is_device && sealing->session->has_device_work)
         return 0;
+    if (array_reserve(list, pieces->count) < 0)
+        return -ENOMEM;
     for (size_t i = 0; i < lane->segments.count; i++) {
-        const struct cover_segment *segment = &lane->segments.items[i];
+        const size_t first = lane->segments.items[i].first[part];
 
-        for (size_t k = segment->first[part];
-             counts(sealing->session, segment) && k < end_of(lane, i, part); k++) {
-            struct cover_piece piece = pieces->items[k];
-
-            if (piece.start_ns < sealing->from_ns)
-                piece.start_ns = sealing->from_ns;
-            if (piece.end_ns > sealing->until_ns)
-                piece.end_ns = sealing->until_ns;
-            if (piece.start_ns < piece.end_ns && array_push(list, piece) < 0)
-                return -ENOMEM;
-        }
+        if (counts(sealing->session, &lane->segments.items[i]))
+            take_segment(sealing, list, pieces->items + first, end_of(lane, i, part) - first,
+                         !lane->is_unsorted);
     }
-    store_cover_join(list, !lane->is_unsorted);
+    if (lane->is_unsorted)
+        store_cover_join(list, false);
     return 0;
+}
+
+/* What measuring the lane would change goes to its side before, */
+static int give_before(const struct sealing *sealing)
+{
+    struct cover_lists *from = &sealing->covers->lane, *into = &sealing->covers->side;
+    int rc = store_cover_unite(&into->of[COVER_COPYING], &from->of[COVER_COPYING]);
+
+    return rc < 0 ? rc : store_cover_unite(&into->of[COVER_LABELS], &from->of[COVER_LABELS]);
+}
+
+/* and what it needs after. */
+static int give_after(const struct sealing *sealing)
+{
+    struct cover_lists *from = &sealing->covers->lane, *into = &sealing->covers->side;
+    int rc = store_cover_move(&into->of[COVER_RECORDED], &from->of[COVER_RECORDED]);
+
+    return rc < 0 ? rc : store_cover_move(&into->of[COVER_COMPUTING], &from->of[COVER_COMPUTING]);
 }
 
 /* The lane for itself; what it has goes to its side. */
 static int measure_lane(struct sealing *sealing, struct cover_lane *lane)
 {
-    struct lists *lists = &sealing->lane;
+    struct cover_lists *lists = &sealing->covers->lane;
     int rc = 0;
 
     for (int part = 0; part < COVER_PARTS && rc == 0; part++)
@@ -155,8 +183,7 @@ static int measure_lane(struct sealing *sealing, struct cover_lane *lane)
         return rc;
     sealing->lane_count++;
     sealing->session->host_computed |= !lane->is_device && lists->of[COVER_COMPUTING].count > 0;
-    for (int part = 0; part < COVER_PARTS && rc == 0; part++)
-        rc = store_cover_unite(&sealing->side.of[part], &lists->of[part]);
+    rc = give_before(sealing);
     if (rc == 0)
         rc = measure(sealing, lists, &sealing->last);
     if (rc < 0)
@@ -166,14 +193,14 @@ static int measure_lane(struct sealing *sealing, struct cover_lane *lane)
     lane->busy_ns += store_cover_length(
         &lists->of[lists->of[COVER_LABELS].count ? COVER_LABELS : COVER_RECORDED]);
     lane->is_dirty = true;
-    return 0;
+    return give_after(sealing);
 }
 
 static int measure_side(struct sealing *sealing, uint32_t place)
 {
     struct cover_session *session = sealing->session;
     struct cover_side *side = &session->sides.items[place];
-    struct lists *lists = &sealing->side;
+    struct cover_lists *lists = &sealing->covers->side;
     const size_t before = sealing->lane_count;
     int64_t *const sums[] = {&side->busy_ns, &side->computing_ns, &side->copying_ns};
     int rc = 0;
@@ -192,14 +219,8 @@ static int measure_side(struct sealing *sealing, uint32_t place)
         *sums[part] += session->has_runs ? store_cover_common(&lists->of[part], &session->wall)
                                          : store_cover_length(&lists->of[part]);
     for (int part = 0; part < COVER_PARTS && rc == 0; part++)
-        rc = store_cover_unite(&sealing->all.of[part], &lists->of[part]);
+        rc = store_cover_move(&sealing->covers->all.of[part], &lists->of[part]);
     return rc;
-}
-
-static void deinit_lists(struct lists *lists)
-{
-    for (int part = 0; part < COVER_PARTS; part++)
-        array_deinit(&lists->of[part]);
 }
 
 /* The wall time; what of it ends before the next is forgotten. */
@@ -235,12 +256,12 @@ static int measure_session(struct sealing *sealing)
     if (rc == 0 && sealing->lane_count == 1)
         add_times(&session->all, &sealing->last);
     else if (rc == 0 && sealing->lane_count > 1 &&
-             (rc = measure(sealing, &sealing->all, &times)) == 0)
+             (rc = measure(sealing, &sealing->covers->all, &times)) == 0)
         add_times(&session->all, &times);
     measure_wall(sealing);
-    deinit_lists(&sealing->lane);
-    deinit_lists(&sealing->side);
-    deinit_lists(&sealing->all);
+    store_cover_empty(&sealing->covers->lane, COVER_WAITING_MAX);
+    store_cover_empty(&sealing->covers->side, COVER_WAITING_MAX);
+    store_cover_empty(&sealing->covers->all, COVER_WAITING_MAX);
     return rc;
 }
 
