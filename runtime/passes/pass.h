@@ -103,6 +103,11 @@ int pass_fuse_half_attention(struct graph *graph, enum dtype half, struct diag *
 /** Conv then BatchNormalization, both with constant parameters, float32: scale weights and bias. */
 int pass_fold_batch_norm(struct graph *graph, struct diag *diag);
 
+/** Two Convs of one image whose results are added, or one taken off the other, with the same strides and groups, become one by
+ *  the sum of their weights, where one's taps are among the other's; so does a BatchNormalization beside a Conv.
+ *  Parameters must be constant, float32. After pass_fold_batch_norm(), before pass_fuse(). */
+int pass_join_convs(struct graph *graph, struct diag *diag);
+
 /** Casts to float32, transpositions, a pad by a constant, and sums and products with constants that
  *  stand right behind an input of the graph become one node (PREPROCESS_OP_TYPE), where it is two
  * of them at least. Returns how many nodes went into those. */
