@@ -49,7 +49,7 @@ typedef void random_fn(void *y, size_t count, const struct kernel_random *shape)
 /* See KERNEL_DECLARE(). */
 #define SPECTRUM_KERNELS(KERNEL)                                                                   \
     KERNEL(dft, PORTABLE);                                                                         \
-    KERNEL(mel, REF);                                                                              \
+    KERNEL(mel, PORTABLE);                                                                         \
     KERNEL(random, REF)
 SPECTRUM_KERNELS(KERNEL_DECLARE);
 

@@ -154,11 +154,11 @@ static inline size_t kernel_nms_device_room(const struct kernel_nms *shape)
 #define VISION_KERNELS(KERNEL)                                                                     \
     KERNEL(grid_sample, EACH);                                                                     \
     KERNEL(deform_conv, EACH);                                                                     \
-    KERNEL(affine_grid, PORTABLE);                                                                 \
-    KERNEL(max_unpool, REF);                                                                       \
-    KERNEL(col2im, PORTABLE);                                                                      \
+    KERNEL(affine_grid, EACH);                                                                     \
+    KERNEL(max_unpool, PORTABLE);                                                                  \
+    KERNEL(col2im, EACH);                                                                          \
     KERNEL(roi_align, PORTABLE);                                                                   \
-    KERNEL(roi_max, REF);                                                                          \
+    KERNEL(roi_max, EACH);                                                                         \
     KERNEL(nms, PORTABLE)
 VISION_KERNELS(KERNEL_DECLARE);
 

@@ -358,6 +358,7 @@ const struct test_op *test_op_at(int index)
         {test_ops_half_plan, test_ops_half_plan_count},
         {test_ops_vision, test_ops_vision_count},
         {test_ops_vision_f64, test_ops_vision_f64_count},
+        {test_ops_vision_sizes, test_ops_vision_sizes_count},
         {test_ops_broken, test_ops_broken_count},
     };
     size_t left = (size_t)index;

@@ -191,12 +191,12 @@ extern const struct test_op test_ops_attention[], test_ops_attention_half[], tes
     test_ops_half_plan[], test_ops_image[], test_ops_index[], test_ops_int8[], test_ops_math[],
     test_ops_move[], test_ops_product[], test_ops_quantize[], test_ops_reduce[],
     test_ops_resample[], test_ops_spectrum[], test_ops_vision[], test_ops_vision_f64[],
-    test_ops_learning[];
+    test_ops_vision_sizes[], test_ops_learning[];
 extern const size_t test_ops_attention_count, test_ops_attention_half_count, test_ops_broken_count,
     test_ops_chain_count, test_ops_convolve_count, test_ops_elementwise_count, test_ops_half_count,
     test_ops_half_plan_count, test_ops_image_count, test_ops_index_count, test_ops_int8_count,
     test_ops_math_count, test_ops_move_count, test_ops_product_count, test_ops_quantize_count,
     test_ops_reduce_count, test_ops_resample_count, test_ops_spectrum_count, test_ops_vision_count,
-    test_ops_vision_f64_count, test_ops_learning_count;
+    test_ops_vision_f64_count, test_ops_vision_sizes_count, test_ops_learning_count;
 
 #endif

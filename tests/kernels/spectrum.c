@@ -63,14 +63,17 @@ static void check_mel(struct test *test, const struct kernel_table *table)
                            .low = (double)test_range(test, 0, 100),
                            .high = (double)test_range(test, 200, 7000)};
     int64_t frequencies = s.length / 2 + 1;
-    float *y = test_output(test, (size_t)(frequencies * s.bands) * sizeof(*y));
+    size_t bytes = (size_t)(frequencies * s.bands) * sizeof(float);
+    float *y = test_output(test, bytes), *want = test_output(test, bytes);
     int rc;
 
     test_describe(test, "%lld bands of %lld frequencies", (long long)s.bands,
                   (long long)frequencies);
+    TEST_RUN(test, TEST_REF, mel_ref(want, &s));
     TEST_RUN(test, TEST_NEW, rc = table->mel.fn(y, &s));
     if (rc != 0)
         test_fail(test, "it returned %d", rc);
+    test_compare_bytes(test, y, want, bytes);
     for (int64_t band = 0; band < s.bands; band++) {
         float most = 0.0f;
 
