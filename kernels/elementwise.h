@@ -69,7 +69,8 @@ struct kernel_map_args {
  *  rounds once; the versions agree with it to 2e-6 of the largest of |y|, |x|, |a|, |b| and 1;
  *  MAP_ERF and MAP_EXP to 2e-6 of |y|, MAP_SIN and MAP_COS to 2e-6; MAP_ABS, MAP_CEIL, MAP_FLOOR, MAP_NEG, MAP_RELU,
  *  MAP_RECIPROCAL, MAP_ROUND, MAP_SIGN, MAP_SQRT and MAP_THRESHOLDED_RELU exactly. Of f64 MAP_EXP, MAP_LOG, MAP_SIGMOID and
- *  MAP_TANH agree to 2e-15 of |y| and 1e-300, the others exactly. NaN stays NaN. */
+ *  MAP_TANH agree to 2e-15 of |y| and 1e-300, MAP_GELU_TANH to 2e-15 of |x|, MAP_SIN and MAP_COS to 1e-15, the others
+ *  exactly. NaN stays NaN. */
 typedef void map_fn(void *y, const void *x, size_t count, const struct kernel_map_args *args);
 
 /** False for an operation that is not defined over the type. */

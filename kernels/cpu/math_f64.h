@@ -83,6 +83,63 @@ ISA_BODY double math_f64_tanh(double x)
     return __builtin_copysign(below / (below + 2.0), x);
 }
 
+/** Beyond it math_f64_turn() is none. */
+#define MATH_F64_TURN_MAX 0x1p20
+
+/** Sine and cosine of what is left of x, within pi / 4 of 0, when quarters of pi / 2 are taken off. */
+struct math_f64_turn {
+    double sine, cosine;
+    uint64_t quarters; /* in the lowest two bits */
+};
+
+/** To 3e-16 absolute, of |x| at most MATH_F64_TURN_MAX. */
+ISA_BODY struct math_f64_turn math_f64_turn(double x)
+{
+    const double magic = 0x1.8p52; /* adding it rounds to an integer, in the lowest bits */
+    double at = x * 0x1.45f306dc9c883p-1 + magic, n = at - magic, r, z, s, c; /* 2 / pi */
+    struct math_f64_turn turn;
+
+    memcpy(&turn.quarters, &at, sizeof(turn.quarters));
+    /* pi / 2 in three parts, of which the first two times n are exact */
+    r = x - n * 0x1.921fb544p+0;
+    r = r - n * 0x1.0b4611a6p-34;
+    r = r - n * 0x1.3198a2e037073p-69;
+    z = r * r;
+    /* (sin(r) / r - 1) / z and (cos(r) - 1 + z / 2) / z^2 by their values at Chebyshev's nodes */
+    s = 0x1.5e0af186af6e1p-33;
+    s = s * z - 0x1.ae600a926c899p-26;
+    s = s * z + 0x1.71de37961e4c6p-19;
+    s = s * z - 0x1.a01a019e8357dp-13;
+    s = s * z + 0x1.1111111110bb1p-7;
+    s = s * z - 0x1.5555555555555p-3;
+    c = -0x1.907d7aebc05d2p-37;
+    c = c * z + 0x1.1eeb68b108f2bp-29;
+    c = c * z - 0x1.27e4fa17a41b1p-22;
+    c = c * z + 0x1.a01a019f4e867p-16;
+    c = c * z - 0x1.6c16c16c16966p-10;
+    c = c * z + 0x1.5555555555555p-5;
+    turn.sine = r * z * s + r;
+    turn.cosine = z * z * c + (1.0 - 0.5 * z);
+    return turn;
+}
+
+/** sin(x + quarter * pi / 2), as math_f64_turn(). */
+ISA_BODY double math_f64_sine(double x, uint64_t quarter)
+{
+    struct math_f64_turn turn = math_f64_turn(x);
+    double y = (turn.quarters + quarter) & 1 ? turn.cosine : turn.sine;
+
+    return (turn.quarters + quarter) & 2 ? -y : y;
+}
+
+/** x / 2 * (1 + tanh(u)), u = sqrt(2 / pi) * (x + 0.044715 x^3), to 2e-15 of |x|: by a sigmoid of 2 u. */
+ISA_BODY double math_f64_gelu_tanh(double x)
+{
+    double u = 2.0 * 0.79788456080286535588 * (x + 0.044715 * x * x * x);
+
+    return x * (u < -708.0 ? 0.0 : math_f64_sigmoid(u));
+}
+
 /** The logarithm of a normal number above 0, to 2 units in the last place, or absolute where it is small. */
 ISA_BODY double math_f64_log(double x)
 {

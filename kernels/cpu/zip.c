@@ -170,8 +170,8 @@ static void start_walk(struct walk *w)
 #define XOR(a, b)              ((a) ^ (b))
 #define MAX(a, b)              ((a) > (b) ? (a) : (b))
 #define MIN(a, b)              ((a) < (b) ? (a) : (b))
-#define MAX_REAL(a, b)         ((a) != (a) || (b) != (b) ? __builtin_nan("") : (a) > (b) ? (a) : (b))
-#define MIN_REAL(a, b)         ((a) != (a) || (b) != (b) ? __builtin_nan("") : (a) < (b) ? (a) : (b))
+#define MAX_REAL(a, b)         ((a) > (b) || (a) != (a) ? (a) : (b)) /* nothing is above a NaN */
+#define MIN_REAL(a, b)         ((a) < (b) || (a) != (a) ? (a) : (b))
 #define PRELU(a, b)            ((a) < 0 ? (a) * (b) : (a))
 #define ADD(a, b)              ((a) + (b))
 #define SUB(a, b)              ((a) - (b))
@@ -526,6 +526,7 @@ static double exponent_of(const void *b, const struct kernel_zip_args *s)
     POWER(square, a *a, isa)                                                                       \
     POWER(cube, a *a *a, isa)                                                                      \
     POWER(root, a == -(double)INFINITY ? -a : sqrt(a + 0.0), isa)                                  \
+    RUN(power_f64, double, double, pow, isa)                                                       \
     BLOCKS(power_f32, float, power_f32, pow, isa)                                                  \
     BLOCKS(real_rest_f32, float, rest_f32, fmod, isa)                                              \
     BLOCKS(real_rest_f64, double, rest_f64, fmod, isa)                                             \
@@ -554,7 +555,7 @@ static double exponent_of(const void *b, const struct kernel_zip_args *s)
             [ZIP_MOD] = {SIGNED_RUNS(modulo, isa), BYTE_RUNS(modulo, isa)},                        \
             [ZIP_FMOD] = {REAL_RUNS(real_rest, isa), SIGNED_RUNS(rest, isa),                       \
                           BYTE_RUNS(rest, isa)},                                                   \
-            [ZIP_POW] = {[KERNEL_F32] = power_f32_##isa},                                          \
+            [ZIP_POW] = {REAL_RUNS(power, isa)},                                                   \
             [ZIP_PRELU] = {REAL_RUNS(prelu, isa)},                                                 \
             [ZIP_BIT_AND] = {BIT_RUNS(and, isa)},                                                  \
             [ZIP_BIT_OR] = {BIT_RUNS(or, isa)},                                                    \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which operators a device's kernels compute in half precision, and where they are bound for that. */
+/* Which operators kernels compute in half precision, and where they are bound for that: a device's, and of the CPU's those
+ * that look at bits alone. */
 #include "runtime/ops/call/call.h"
 
 #include <errno.h>
@@ -104,10 +105,19 @@ static const struct {
     {call_bind_attention, bind_attention},
 };
 
+/* What an element is, not what it amounts to. */
+static bool looks_at_bits(const struct node *node)
+{
+    return strcmp(node->op_type, "IsInf") == 0 || strcmp(node->op_type, "IsNaN") == 0 ||
+           strcmp(node->op_type, "Sign") == 0;
+}
+
 call_bind_fn *call_half_binder(const struct call_request *request, call_bind_fn *bind)
 {
     bool is_marked = bind == call_bind_attention && node_attribute(request->node, CALL_COMPUTED_IN);
 
+    if (!request->on_device && bind == call_bind_map && looks_at_bits(request->node))
+        return call_bind_map;
     if (!request->on_device || (!is_marked && !call_has_half(request)))
         return NULL;
     for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++)
