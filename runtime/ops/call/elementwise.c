@@ -196,18 +196,106 @@ struct zip_params {
     struct zip_step steps[];
 };
 
+static const void *first_operand(const struct call *call, const struct zip_step *step)
+{
+    return step->a == RESULT ? call->outputs[0] : call->inputs[step->a];
+}
+
+static const void *second_operand(const struct call *call, const struct zip_step *step)
+{
+    const struct zip_params *p = call->params;
+
+    return step->b >= NUMBER ? (const void *)&p->numbers[step->b - NUMBER] : call->inputs[step->b];
+}
+
+/* Elements [first, first + count) of a step, all axes being one. */
+static void run_zip_part(const struct call *call, const struct zip_step *step, int64_t first,
+                         int64_t count)
+{
+    const struct zip_params *p = call->params;
+    const struct kernel_zip_args *s = &step->args;
+    int64_t a_step = s->a_stride[0], b_step = s->b_stride[0];
+    struct kernel_zip_args args = {.op = s->op,
+                                   .y_type = s->y_type,
+                                   .a_type = s->a_type,
+                                   .b_type = s->b_type,
+                                   .rank = 1,
+                                   .dims = {count},
+                                   .a_stride = {a_step},
+                                   .b_stride = {b_step}};
+    const char *a = first_operand(call, step), *b = second_operand(call, step);
+
+    p->fn((char *)call->outputs[0] + (size_t)first * kernel_dtype_bytes(s->y_type),
+          a + (size_t)(first * a_step) * kernel_dtype_bytes(s->a_type),
+          b + (size_t)(first * b_step) * kernel_dtype_bytes(s->b_type), &args);
+}
+
+/* Several steps a block at a time, which is worth its threads, so that it stays in the cache between them. */
+static int run_zip_blocks(const struct call *call)
+{
+    enum { BLOCK = 1 << 15 };
+    const struct zip_params *p = call->params;
+    int64_t total = p->steps[0].args.dims[0], block = (int64_t)kernel_threads() * BLOCK;
+
+    for (int64_t first = 0; first < total; first += block)
+        for (uint32_t i = 0; i < p->count; i++)
+            run_zip_part(call, &p->steps[i], first, total - first < block ? total - first : block);
+    return 0;
+}
+
 static int run_zip(const struct call *call)
 {
     const struct zip_params *p = call->params;
 
-    for (uint32_t i = 0; i < p->count; i++) {
-        const struct zip_step *step = &p->steps[i];
-
-        p->fn(call->outputs[0], step->a == RESULT ? call->outputs[0] : call->inputs[step->a],
-              step->b >= NUMBER ? &p->numbers[step->b - NUMBER] : call->inputs[step->b],
-              &step->args);
-    }
+    for (uint32_t i = 0; i < p->count; i++)
+        p->fn(call->outputs[0], first_operand(call, &p->steps[i]),
+              second_operand(call, &p->steps[i]), &p->steps[i].args);
     return 0;
+}
+
+/* Whether strides are those of one dense run, or of one number; *out_step is then that of a single axis. */
+static bool is_even(const struct kernel_zip_args *s, const int64_t *strides, int64_t *out_step)
+{
+    int64_t dense = 1;
+    bool is_dense = true, is_one = true;
+
+    for (int i = s->rank - 1; i >= 0; i--) {
+        if (s->dims[i] == 1)
+            continue;
+        is_dense = is_dense && strides[i] == dense;
+        is_one = is_one && strides[i] == 0;
+        dense *= s->dims[i];
+    }
+    *out_step = is_dense;
+    return is_dense || is_one;
+}
+
+/* Several steps over operands that lie so are run as blocks. */
+static void join_steps(struct zip_params *p, bool on_device, struct call *call)
+{
+    if (p->count < 2 || on_device)
+        return;
+    for (uint32_t i = 0; i < p->count; i++) {
+        struct kernel_zip_args *s = &p->steps[i].args;
+        int64_t step;
+
+        if (!is_even(s, s->a_stride, &step) || !is_even(s, s->b_stride, &step))
+            return;
+    }
+    for (uint32_t i = 0; i < p->count; i++) {
+        struct kernel_zip_args *s = &p->steps[i].args;
+        int64_t a_step = 0, b_step = 0, total = 1;
+
+        (void)is_even(s, s->a_stride, &a_step);
+        (void)is_even(s, s->b_stride, &b_step);
+        for (int axis = 0; axis < s->rank; axis++)
+            total *= s->dims[axis];
+        s->rank = 1;
+        s->dims[0] = total;
+        s->a_stride[0] = a_step;
+        s->b_stride[0] = b_step;
+    }
+    call->run = run_zip_blocks;
 }
 
 static int begin_zip(const struct call_request *request, struct call *call, uint32_t steps,
@@ -394,6 +482,8 @@ int call_bind_zip_many(const struct call_request *request, struct call *call)
         rc = add_zip(request, p, ZIP_DIV, RESULT, NUMBER, 0);
         p->numbers[0] = (double)count;
     }
+    if (rc == 0)
+        join_steps(p, request->on_device, call);
     return rc;
 }
 
@@ -410,6 +500,8 @@ static int bind_clip_attributes(const struct call_request *request, struct call 
             rc = add_zip(request, p, i == 0 ? ZIP_MAX : ZIP_MIN,
                          p->count > 0 ? (uint32_t)RESULT : 0, (uint32_t)NUMBER + i, 0);
     }
+    if (rc == 0)
+        join_steps(p, request->on_device, call);
     return rc;
 }
 
@@ -438,6 +530,8 @@ int call_bind_clip_any(const struct call_request *request, struct call *call)
     if (rc == 0 && call_input(request, 2))
         rc = add_zip(request, p, ZIP_MIN, call_input(request, 1) ? (uint32_t)RESULT : 0, 2,
                      y->rank - request->inputs[2].shape.rank);
+    if (rc == 0)
+        join_steps(p, request->on_device, call);
     return rc;
 }
 
