@@ -403,6 +403,7 @@ struct pool_any {
 };
 
 POOL_PLACES(places_f32, float, float, -FLT_MAX)
+POOL_PLACES(places_f64, double, double, -DBL_MAX)
 POOL_PLACES(places_u8, uint8_t, int32_t, 0)
 POOL_PLACES(places_i8, int8_t, int32_t, INT8_MIN)
 
@@ -422,6 +423,9 @@ ISA_BODY void pool_taps(const struct pool_any *p, int64_t begin, int64_t end)
             pool_norm_row(y, x, p->shape->p == 2.0, w, od, oh);
         else if (p->shape->dtype == KERNEL_F32)
             places_f32_row(y, p->indices + at, x, start, w, od, oh);
+        else if (p->shape->dtype == KERNEL_F64)
+            places_f64_row((double *)(void *)p->y + at, p->indices + at,
+                           (const double *)(const void *)p->x + start, start, w, od, oh);
         else if (p->is_signed)
             places_i8_row((int8_t *)p->y + at, p->indices + at, (const int8_t *)p->x + start, start,
                           w, od, oh);
@@ -435,7 +439,8 @@ static bool has_taps(const int64_t *indices, const struct kernel_pool_any *s)
     if (s->op == POOL_LP)
         return s->dtype == KERNEL_F32 && (s->p == 1.0 || s->p == 2.0);
     return s->op == POOL_MAX && indices && !s->is_column_major && pool_counts_places(&s->window) &&
-           (s->dtype == KERNEL_F32 || s->dtype == KERNEL_U8 || s->dtype == KERNEL_I8);
+           (s->dtype == KERNEL_F32 || s->dtype == KERNEL_F64 || s->dtype == KERNEL_U8 ||
+            s->dtype == KERNEL_I8);
 }
 
 /* Rows of outputs [begin, end), counted over all planes, of a small window. */

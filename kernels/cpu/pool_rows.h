@@ -178,11 +178,12 @@ static inline bool pool_has_pixels(const struct kernel_window *w)
         }                                                                                          \
     }
 
-/* Small windows, as most are: up to three rows of up to three pixels. */
+/* Small windows, as most are: up to three rows of up to three pixels, which may lie apart. */
 
 enum {
     POOL_LANES = 16,
     POOL_SMALL = 3,  /* of a window, at most */
+    POOL_APART = 8,  /* pixels from one of its elements to the next, and of its pad, at most */
     POOL_LINE = 512, /* pixels of a row, at most */
     POOL_BAND = 8,   /* rows of outputs at a time */
 };
@@ -191,10 +192,11 @@ static inline bool pool_is_small(const struct kernel_window *w)
 {
     return w->kernel[0] == 1 && w->in[0] == 1 && w->out[0] == 1 && w->pad_begin[0] == 0 &&
            w->pad_end[0] == 0 && w->kernel[1] <= POOL_SMALL && w->kernel[2] <= POOL_SMALL &&
-           w->dilation[2] == 1 && w->stride[2] <= 2 && w->pad_begin[2] >= 0 &&
-           w->pad_begin[2] < POOL_SMALL && w->in[2] >= POOL_LANES && w->in[2] <= POOL_LINE &&
+           w->dilation[2] <= POOL_APART && w->stride[2] <= 2 && w->pad_begin[2] >= 0 &&
+           w->pad_begin[2] <= POOL_APART && w->in[2] >= POOL_LANES && w->in[2] <= POOL_LINE &&
            w->out[2] <= POOL_LINE &&
-           (w->out[2] - 1) * w->stride[2] + w->kernel[2] <= w->pad_begin[2] + w->in[2] + POOL_LANES;
+           (w->out[2] - 1) * w->stride[2] + (w->kernel[2] - 1) * w->dilation[2] <
+               w->pad_begin[2] + w->in[2] + POOL_LANES;
 }
 
 /** name_small(): rows of outputs [oh, oh + rows) of a small window. Rows are joined in vectors, the
@@ -219,7 +221,7 @@ static inline bool pool_is_small(const struct kernel_window *w)
     }                                                                                              \
                                                                                                    \
     ISA_BODY void name##_across(type *restrict y, const type *restrict line, int64_t out,          \
-                                int64_t stride, int64_t width)                                     \
+                                int64_t stride, int64_t apart, int64_t width)                      \
     {                                                                                              \
         for (int64_t o = 0; o < out; o += POOL_LANES) {                                            \
             const type *x = line + o * stride;                                                     \
@@ -227,10 +229,10 @@ static inline bool pool_is_small(const struct kernel_window *w)
                                                                                                    \
             if (width == 3)                                                                        \
                 _Pragma("omp simd") for (int j = 0; j < POOL_LANES; j++) to[j] =                   \
-                    op(op(x[j * stride], x[j * stride + 1]), x[j * stride + 2]);                   \
+                    op(op(x[j * stride], x[j * stride + apart]), x[j * stride + 2 * apart]);       \
             else if (width == 2)                                                                   \
                 _Pragma("omp simd") for (int j = 0; j < POOL_LANES; j++) to[j] =                   \
-                    op(x[j * stride], x[j * stride + 1]);                                          \
+                    op(x[j * stride], x[j * stride + apart]);                                      \
             else                                                                                   \
                 _Pragma("omp simd") for (int j = 0; j < POOL_LANES; j++) to[j] = x[j * stride];    \
         }                                                                                          \
@@ -244,7 +246,7 @@ static inline bool pool_is_small(const struct kernel_window *w)
         int64_t front = w->pad_begin[2];                                                           \
         const type *rows[POOL_SMALL] = {plane, plane, plane};                                      \
                                                                                                    \
-        for (int64_t i = 0; i < POOL_SMALL; i++) /* `front` of them stay */                        \
+        for (int64_t i = 0; i < POOL_LANES; i++) /* `front` of them stay */                        \
             line[i] = lowest;                                                                      \
         for (int64_t i = 0; i < 4 * POOL_LANES; i++)                                               \
             line[front + w->in[2] + i] = lowest;                                                   \
@@ -261,15 +263,19 @@ static inline bool pool_is_small(const struct kernel_window *w)
     ISA_BODY void name##_small(type(*out)[POOL_LINE + POOL_LANES], const type *plane,              \
                                const struct kernel_window *w, int64_t oh, int64_t rows)            \
     {                                                                                              \
-        type lines[POOL_BAND][POOL_SMALL + POOL_LINE + 4 * POOL_LANES];                            \
+        type lines[POOL_BAND][POOL_APART + POOL_LINE + 4 * POOL_LANES];                            \
                                                                                                    \
         for (int64_t r = 0; r < rows; r++)                                                         \
             name##_down(lines[r], plane, w, oh + r);                                               \
         for (int64_t r = 0; r < rows; r++)                                                         \
-            if (w->stride[2] == 1)                                                                 \
-                name##_across(out[r], lines[r], w->out[2], 1, w->kernel[2]);                       \
+            if (w->stride[2] == 1 && w->dilation[2] == 1)                                          \
+                name##_across(out[r], lines[r], w->out[2], 1, 1, w->kernel[2]);                    \
+            else if (w->stride[2] == 1)                                                            \
+                name##_across(out[r], lines[r], w->out[2], 1, w->dilation[2], w->kernel[2]);       \
+            else if (w->dilation[2] == 1)                                                          \
+                name##_across(out[r], lines[r], w->out[2], 2, 1, w->kernel[2]);                    \
             else                                                                                   \
-                name##_across(out[r], lines[r], w->out[2], 2, w->kernel[2]);                       \
+                name##_across(out[r], lines[r], w->out[2], 2, w->dilation[2], w->kernel[2]);       \
     }
 
 #endif
