@@ -234,6 +234,85 @@ ISA_BODY float odd_float(double x)
 #define CONVERT_PART(from, to, x_type, y_type, op, isa)                                            \
     [KERNEL_##from][KERNEL_##to] = from##_to_##to##_##isa,
 
+/* --- Reals to integers of up to 32 bits: what is too large is made smaller before, and what is too small is the least
+ * number already, as is a NaN, which is taken for 0. Compilers make masks of each comparison. --- */
+
+#define saturated_portable(from, to) NULL
+#define saturated_avx2(from, to)     NULL
+#if defined(__x86_64__)
+#define AVX512 __attribute__((target("avx2,fma,avx512f,avx512bw,avx512dq,avx512vl")))
+
+#define SATURATED(from, to, x_type, y_type, lanes, numbers, number, store)                         \
+    AVX512 static void saturated_##from##_to_##to(void *argument, int64_t begin, int64_t end)      \
+    {                                                                                              \
+        const struct cast *c = argument;                                                           \
+        y_type *y = c->y;                                                                          \
+        const x_type *x = c->x;                                                                    \
+                                                                                                   \
+        for (; begin + (lanes) <= end; begin += (lanes))                                           \
+            store((void *)(y + begin), numbers(x + begin));                                        \
+        for (; begin < end; begin++)                                                               \
+            y[begin] = (y_type)number(x[begin]);                                                   \
+    }
+
+AVX512 static inline __m256i numbers_of_f64(const double *from)
+{
+    __m512d x = _mm512_loadu_pd(from);
+    __mmask8 is_number = _mm512_cmp_pd_mask(x, x, _CMP_ORD_Q);
+
+    return _mm512_maskz_cvttpd_epi32(is_number, _mm512_min_pd(x, _mm512_set1_pd(INT32_MAX)));
+}
+
+/* The largest float below 2^31 is enough for what is narrowed further. */
+AVX512 static inline __m512i numbers_of_f32(const float *from)
+{
+    __m512 x = _mm512_loadu_ps(from);
+    __mmask16 is_number = _mm512_cmp_ps_mask(x, x, _CMP_ORD_Q);
+
+    return _mm512_maskz_cvttps_epi32(is_number, _mm512_min_ps(x, _mm512_set1_ps(0x1.fffffep+30f)));
+}
+
+AVX512 static inline void store_i8_of_f64(void *y, __m256i numbers)
+{
+    _mm_storel_epi64(y, _mm256_cvtsepi32_epi8(numbers));
+}
+
+AVX512 static inline void store_u8_of_f64(void *y, __m256i numbers)
+{
+    numbers = _mm256_max_epi32(numbers, _mm256_setzero_si256());
+    _mm_storel_epi64(y, _mm256_cvtusepi32_epi8(numbers));
+}
+
+AVX512 static inline void store_i8_of_f32(void *y, __m512i numbers)
+{
+    _mm_storeu_si128(y, _mm512_cvtsepi32_epi8(numbers));
+}
+
+AVX512 static inline void store_u8_of_f32(void *y, __m512i numbers)
+{
+    numbers = _mm512_max_epi32(numbers, _mm512_setzero_si512());
+    _mm_storeu_si128(y, _mm512_cvtusepi32_epi8(numbers));
+}
+
+SATURATED(F64, I32, double, int32_t, 8, numbers_of_f64, TO_I32, _mm256_storeu_si256)
+SATURATED(F64, I8, double, int8_t, 8, numbers_of_f64, TO_I8, store_i8_of_f64)
+SATURATED(F64, U8, double, uint8_t, 8, numbers_of_f64, TO_U8, store_u8_of_f64)
+SATURATED(F32, I8, float, int8_t, 16, numbers_of_f32, TO_I8, store_i8_of_f32)
+SATURATED(F32, U8, float, uint8_t, 16, numbers_of_f32, TO_U8, store_u8_of_f32)
+
+static team_fn *saturated_avx512(enum kernel_dtype from, enum kernel_dtype to)
+{
+    if (from == KERNEL_F64)
+        return to == KERNEL_I32  ? saturated_F64_to_I32
+               : to == KERNEL_I8 ? saturated_F64_to_I8
+               : to == KERNEL_U8 ? saturated_F64_to_U8
+                                 : NULL;
+    if (from == KERNEL_F32)
+        return to == KERNEL_I8 ? saturated_F32_to_I8 : to == KERNEL_U8 ? saturated_F32_to_U8 : NULL;
+    return NULL;
+}
+#endif
+
 /* Whether what f32 makes of it is what becomes of it in one step. Integers that f32 does not hold are beyond float16, but
  * not beyond bfloat16. */
 static bool has_way(enum kernel_dtype from, enum kernel_dtype to)
@@ -341,7 +420,8 @@ static bool is_same_byte(enum kernel_dtype from, enum kernel_dtype to)
                          .second = parts[KERNEL_F32][to],                                          \
                          .x_bytes = kernel_dtype_bytes(from),                                      \
                          .y_bytes = kernel_dtype_bytes(to)};                                       \
-        team_fn *part = parts[stored][to];                                                         \
+        team_fn *saturated = saturated_##isa(stored, to);                                          \
+        team_fn *part = saturated ? saturated : parts[stored][to];                                 \
                                                                                                    \
         if (from == KERNEL_F64)                                                                    \
             c.first = F64_to_ODD_##isa;                                                            \
