@@ -21,34 +21,49 @@ enum {
     BLOCK = 16,      /* elements that are held against the worst one together */
     FEW = 512,       /* that are wanted, and lie in a heap of their own */
     GATHERED = 1024, /* elements of a line that lie apart */
+    KEPT = 16,       /* that are wanted, of lines side by side */
+    FEW_WIDE = 128,  /* that are wanted, of 64 bits, and kept in order */
 };
 
 /* Whether one of a block may come before the limit. What is not comparable may. */
-static bool may_beat(const float *x, float limit, bool is_smallest)
-{
-    int any = 0;
+#define MAY_BEAT(name, type)                                                                       \
+    static bool may_beat_##name(const type *x, type limit, bool is_smallest)                       \
+    {                                                                                              \
+        int any = 0;                                                                               \
+                                                                                                   \
+        if (is_smallest)                                                                           \
+            for (int i = 0; i < BLOCK; i++)                                                        \
+                any |= !(x[i] >= limit);                                                           \
+        else                                                                                       \
+            for (int i = 0; i < BLOCK; i++)                                                        \
+                any |= !(x[i] <= limit);                                                           \
+        return any;                                                                                \
+    }
 
-    if (is_smallest)
-        for (int i = 0; i < BLOCK; i++)
-            any |= !(x[i] >= limit);
-    else
-        for (int i = 0; i < BLOCK; i++)
-            any |= !(x[i] <= limit);
-    return any;
-}
+MAY_BEAT(f32, float)
+MAY_BEAT(f64, double)
+MAY_BEAT(i32, int32_t)
+MAY_BEAT(i64, int64_t)
+MAY_BEAT(u8, uint8_t)
+MAY_BEAT(i8, int8_t)
 
 /* The next place from i on that may be better than the worst one: the beginning of a block, or the
  * end. */
-static int64_t skip_f32(const struct line *line, int64_t i, int64_t axis, int64_t worst)
-{
-    const float *x = line->x;
+#define SKIP(name, type)                                                                           \
+    static int64_t skip_##name(const struct line *line, int64_t i, int64_t axis, int64_t worst)    \
+    {                                                                                              \
+        const type *x = line->x;                                                                   \
+                                                                                                   \
+        if (line->x_step != 1)                                                                     \
+            return i;                                                                              \
+        while (i + BLOCK <= axis && !may_beat_##name(x + i, x[worst], line->is_smallest))          \
+            i += BLOCK;                                                                            \
+        return i;                                                                                  \
+    }
 
-    if (line->x_step != 1)
-        return i;
-    while (i + BLOCK <= axis && !may_beat(x + i, x[worst], line->is_smallest))
-        i += BLOCK;
-    return i;
-}
+SKIP(f32, float)
+SKIP(f64, double)
+SKIP(i64, int64_t)
 
 static int64_t skip_none(const struct line *line, int64_t i, int64_t axis, int64_t worst)
 {
@@ -172,9 +187,9 @@ enum {
     }
 
 LINES(f32, order_key_f32, skip_f32)
-LINES(f64, order_key_f64, skip_none)
+LINES(f64, order_key_f64, skip_f64)
 LINES(i32, order_key_i32, skip_none)
-LINES(i64, order_key_i64, skip_none)
+LINES(i64, order_key_i64, skip_i64)
 LINES(u8, order_key_u8, skip_none)
 LINES(i8, order_key_i8, skip_none)
 
@@ -204,25 +219,6 @@ static int64_t place_in(uint64_t entry)
 {
     return UINT32_MAX - (uint32_t)entry;
 }
-
-/* Whether one of a block of integers may come before the limit. */
-#define MAY_BEAT(name, type)                                                                       \
-    static bool may_beat_##name(const type *x, type limit, bool is_smallest)                       \
-    {                                                                                              \
-        int any = 0;                                                                               \
-                                                                                                   \
-        if (is_smallest)                                                                           \
-            for (int i = 0; i < BLOCK; i++)                                                        \
-                any |= x[i] < limit;                                                               \
-        else                                                                                       \
-            for (int i = 0; i < BLOCK; i++)                                                        \
-                any |= x[i] > limit;                                                               \
-        return any;                                                                                \
-    }
-
-MAY_BEAT(i32, int32_t)
-MAY_BEAT(u8, uint8_t)
-MAY_BEAT(i8, int8_t)
 
 /* Entries so that the largest come first, by the eight bits of their ranks, the lowest ones first; those of equal ranks
  * stay in order. */
@@ -311,10 +307,91 @@ static void sort_entries(uint64_t *entries, int64_t count)
         }                                                                                          \
     }
 
-FEW_OF(f32, float, order_key_f32, may_beat)
+FEW_OF(f32, float, order_key_f32, may_beat_f32)
 FEW_OF(i32, int32_t, order_key_i32, may_beat_i32)
 FEW_OF(u8, uint8_t, order_key_u8, may_beat_u8)
 FEW_OF(i8, int8_t, order_key_i8, may_beat_i8)
+
+/* --- Ranks of 64 bits, which leave no room for a place. --- */
+
+struct entry {
+    uint64_t rank;
+    int64_t place;
+};
+
+/* As sort_entries(). */
+static void sort_wide(struct entry *entries, int64_t count)
+{
+    enum { DIGITS = 256, DIGIT_BITS = 8 };
+    struct entry room[GATHERED], *from = entries, *to = room;
+
+    for (int shift = 0; shift < 64; shift += DIGIT_BITS) {
+        int64_t starts[DIGITS] = {0}, sum = 0;
+        struct entry *next = from;
+
+        for (int64_t i = 0; i < count; i++)
+            starts[from[i].rank >> shift & (DIGITS - 1)]++;
+        if (starts[from[0].rank >> shift & (DIGITS - 1)] == count)
+            continue;
+        for (int digit = DIGITS - 1; digit >= 0; digit--) {
+            int64_t here = starts[digit];
+
+            starts[digit] = sum;
+            sum += here;
+        }
+        for (int64_t i = 0; i < count; i++)
+            to[starts[from[i].rank >> shift & (DIGITS - 1)]++] = from[i];
+        from = to;
+        to = next;
+    }
+    for (int64_t i = 0; from != entries && i < count; i++)
+        entries[i] = from[i];
+}
+
+/* Few are kept in order, so that each that beats the last one is put in where it belongs. */
+#define WIDE_OF(name, type, key)                                                                   \
+    static void whole_##name(const struct line *line, int64_t axis, int64_t k)                     \
+    {                                                                                              \
+        struct entry entries[GATHERED];                                                            \
+                                                                                                   \
+        for (int64_t i = 0; i < axis; i++)                                                         \
+            entries[i] = (struct entry){(uint64_t)RANK(key, i) ^ (uint64_t)INT64_MIN, i};          \
+        sort_wide(entries, axis);                                                                  \
+        for (int64_t i = 0; i < k; i++)                                                            \
+            AT(i) = entries[i].place;                                                              \
+    }                                                                                              \
+                                                                                                   \
+    static void few_##name(const struct line *line, int64_t axis, int64_t k)                       \
+    {                                                                                              \
+        int64_t ranks[FEW_WIDE], places[FEW_WIDE], kept = 0;                                       \
+        const type *x = line->x;                                                                   \
+                                                                                                   \
+        for (int64_t i = 0; i < axis; i += BLOCK) {                                                \
+            int64_t end = i + BLOCK < axis ? i + BLOCK : axis;                                     \
+                                                                                                   \
+            if (kept == k && end - i == BLOCK && line->x_step == 1 &&                              \
+                !may_beat_##name(x + i, x[places[k - 1]], line->is_smallest))                      \
+                continue;                                                                          \
+            for (int64_t j = i; j < end; j++) {                                                    \
+                int64_t rank = RANK(key, j), at;                                                   \
+                                                                                                   \
+                if (kept == k && rank <= ranks[k - 1])                                             \
+                    continue;                                                                      \
+                at = kept < k ? kept++ : k - 1;                                                    \
+                for (; at > 0 && ranks[at - 1] < rank; at--) {                                     \
+                    ranks[at] = ranks[at - 1];                                                     \
+                    places[at] = places[at - 1];                                                   \
+                }                                                                                  \
+                ranks[at] = rank;                                                                  \
+                places[at] = j;                                                                    \
+            }                                                                                      \
+        }                                                                                          \
+        for (int64_t i = 0; i < k; i++)                                                            \
+            AT(i) = places[i];                                                                     \
+    }
+
+WIDE_OF(f64, double, order_key_f64)
+WIDE_OF(i64, int64_t, order_key_i64)
 
 typedef void order_fn(const struct line *line, int64_t axis, int64_t k);
 
@@ -352,12 +429,9 @@ static void do_lines(void *argument, int64_t begin, int64_t end)
 
 /* --- Lines side by side. --- */
 
-enum {
-    COLUMNS = 64, /* at a time */
-    KEPT = 16,    /* that are wanted, at most */
-};
+enum { COLUMNS = 64 }; /* at a time */
 
-/* Of types of 32 bits, as in order_key_f32(). */
+/* As in order_key_f32() and order_key_f64(). */
 ISA_BODY int32_t order_of_f32(float x)
 {
     int32_t bits;
@@ -365,6 +439,15 @@ ISA_BODY int32_t order_of_f32(float x)
     __builtin_memcpy(&bits, &x, sizeof(bits));
     bits = bits < 0 ? (int32_t)(0x80000000U - (uint32_t)bits) : bits;
     return x != x ? INT32_MAX : bits;
+}
+
+ISA_BODY int64_t order_of_f64(double x)
+{
+    int64_t bits;
+
+    __builtin_memcpy(&bits, &x, sizeof(bits));
+    bits = bits < 0 ? (int64_t)((uint64_t)INT64_MIN - (uint64_t)bits) : bits;
+    return x != x ? INT64_MAX : bits;
 }
 
 #define ORDER_OF(x) (x)
@@ -414,6 +497,7 @@ ISA_BODY int32_t order_of_f32(float x)
     }
 
 KEEP_FIRST(f32, float, int32_t, order_of_f32)
+KEEP_FIRST(f64, double, int64_t, order_of_f64)
 KEEP_FIRST(i32, int32_t, int32_t, ORDER_OF)
 KEEP_FIRST(i64, int64_t, int64_t, ORDER_OF)
 KEEP_FIRST(u8, uint8_t, int32_t, ORDER_OF)
@@ -445,14 +529,15 @@ static void top_k_by(void *values, int64_t *indices, const void *x,
         [KERNEL_F32] = order_f32, [KERNEL_F64] = order_f64, [KERNEL_I32] = order_i32,
         [KERNEL_I64] = order_i64, [KERNEL_U8] = order_u8,   [KERNEL_I8] = order_i8};
     static order_fn *const few[KERNEL_DTYPES] = {
-        [KERNEL_F32] = few_f32, [KERNEL_I32] = few_i32, [KERNEL_U8] = few_u8, [KERNEL_I8] = few_i8};
-    static order_fn *const whole[KERNEL_DTYPES] = {[KERNEL_F32] = whole_f32,
-                                                   [KERNEL_I32] = whole_i32,
-                                                   [KERNEL_U8] = whole_u8,
-                                                   [KERNEL_I8] = whole_i8};
+        [KERNEL_F32] = few_f32, [KERNEL_F64] = few_f64, [KERNEL_I32] = few_i32,
+        [KERNEL_I64] = few_i64, [KERNEL_U8] = few_u8,   [KERNEL_I8] = few_i8};
+    static order_fn *const whole[KERNEL_DTYPES] = {
+        [KERNEL_F32] = whole_f32, [KERNEL_F64] = whole_f64, [KERNEL_I32] = whole_i32,
+        [KERNEL_I64] = whole_i64, [KERNEL_U8] = whole_u8,   [KERNEL_I8] = whole_i8};
+    int64_t most = kernel_dtype_bytes(shape->dtype) == sizeof(int64_t) ? FEW_WIDE : FEW;
     struct selection p = {values, indices, x, shape, orders[shape->dtype]};
 
-    if (few[shape->dtype] && shape->k <= FEW &&
+    if (few[shape->dtype] && shape->k <= most &&
         shape->axis <= (shape->inner == 1 ? (int64_t)UINT32_MAX : GATHERED))
         p.order = few[shape->dtype];
     if (whole[shape->dtype] && shape->inner == 1 && shape->axis <= GATHERED &&
@@ -472,6 +557,7 @@ static void top_k_by(void *values, int64_t *indices, const void *x,
 
 #define TOP_K(isa)                                                                                 \
     KEEP_PART(f32, isa)                                                                            \
+    KEEP_PART(f64, isa)                                                                            \
     KEEP_PART(i32, isa)                                                                            \
     KEEP_PART(i64, isa)                                                                            \
     KEEP_PART(u8, isa)                                                                             \
@@ -480,11 +566,10 @@ static void top_k_by(void *values, int64_t *indices, const void *x,
     void top_k_##isa(void *values, int64_t *indices, const void *x,                                \
                      const struct kernel_top_k *shape)                                             \
     {                                                                                              \
-        static team_fn *const keep[KERNEL_DTYPES] = {[KERNEL_F32] = keep_part_f32_##isa,           \
-                                                     [KERNEL_I32] = keep_part_i32_##isa,           \
-                                                     [KERNEL_I64] = keep_part_i64_##isa,           \
-                                                     [KERNEL_U8] = keep_part_u8_##isa,             \
-                                                     [KERNEL_I8] = keep_part_i8_##isa};            \
+        static team_fn *const keep[KERNEL_DTYPES] = {                                              \
+            [KERNEL_F32] = keep_part_f32_##isa, [KERNEL_F64] = keep_part_f64_##isa,                \
+            [KERNEL_I32] = keep_part_i32_##isa, [KERNEL_I64] = keep_part_i64_##isa,                \
+            [KERNEL_U8] = keep_part_u8_##isa,   [KERNEL_I8] = keep_part_i8_##isa};                 \
                                                                                                    \
         top_k_by(values, indices, x, shape, keep);                                                 \
     }

@@ -447,6 +447,15 @@ static void check_cache_write(struct test *test, const struct kernel_table *tabl
         test_fail(test, "places behind the last number are taken");
 }
 
+/* Many equal numbers, zeros and NaN of both signs among them. */
+static void make_equal_f64(struct test *test, double *x, size_t count)
+{
+    static const double some[] = {0.0, -0.0, INFINITY, -INFINITY, NAN, -NAN, -1.5, 1e300};
+
+    for (size_t i = 0; i < count; i++)
+        x[i] = test_random(test) % 4 == 0 ? (double)test_float(test) : some[test_random(test) % 8];
+}
+
 /* Long lines of every type that has a version, byte for byte what the reference chooses. */
 static void check_top_k_long(struct test *test, const struct kernel_table *table)
 {
@@ -472,6 +481,8 @@ static void check_top_k_long(struct test *test, const struct kernel_table *table
             test_chance(test, 3)
                 ? (const float[]){0.0f, -0.0f, INFINITY, -INFINITY, NAN, -NAN}[i % 6]
                 : test_float(test);
+    if (s.dtype == KERNEL_F64)
+        make_equal_f64(test, (double *)(void *)x, count);
     want = test_output(test, made * bytes);
     got = test_output(test, made * bytes);
     want_indices = test_output(test, made * sizeof(*want_indices));
