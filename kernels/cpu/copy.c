@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Strided copies: axes that are one run of memory are joined; what is left is a copy of runs, runs
  * of one value, a transposition of two axes, or element by element. */
+#include "kernels/cpu/copy_small.h"
 #include "kernels/cpu/fill.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/team.h"
@@ -17,8 +18,8 @@
 /* Bytes that are worth a second thread, and the side of a block that is transposed at once. */
 enum { GRAIN_BYTES = 1 << 18, BLOCK = 16 };
 
-/* Three planes as one of triples, or back. */
-typedef void triples_fn(void *y, const void *x, int64_t stride, int64_t count);
+/* Two planes as one of pairs, three as one of triples, or back. */
+typedef void runs_fn(void *y, const void *x, int64_t stride, int64_t count);
 
 enum { SIZES = 4 }; /* of elements: 1, 2, 4 and 8 bytes */
 
@@ -27,17 +28,18 @@ struct copy {
     const char *x;
     struct kernel_copy shape; /* joined; rank >= 1; the inner axes last */
     int inner_axes;           /* done at once for each of the outer ones: 1, or 2 to transpose */
-    triples_fn *const *weave, *const *part; /* [SIZES] */
+    runs_fn *const *weave, *const *part; /* [SIZES] */
 };
 
-/* As y has them: what it has side by side is written so. */
-static void sort_axes(struct kernel_copy *s)
+/* The first `count` axes, the largest strides first, which are those of one of the two. */
+static void sort_by(struct kernel_copy *s, const int64_t *strides, int count)
 {
-    for (int i = 1; i < s->rank; i++) {
+    for (int i = 1; i < count; i++) {
         int64_t dim = s->dims[i], y_stride = s->y_stride[i], x_stride = s->x_stride[i];
+        int64_t stride = llabs(strides[i]);
         int at = i;
 
-        for (; at > 0 && llabs(s->y_stride[at - 1]) < llabs(y_stride); at--) {
+        for (; at > 0 && llabs(strides[at - 1]) < stride; at--) {
             s->dims[at] = s->dims[at - 1];
             s->y_stride[at] = s->y_stride[at - 1];
             s->x_stride[at] = s->x_stride[at - 1];
@@ -46,6 +48,27 @@ static void sort_axes(struct kernel_copy *s)
         s->y_stride[at] = y_stride;
         s->x_stride[at] = x_stride;
     }
+}
+
+/* As y has them: what it has side by side is written so. */
+static void sort_axes(struct kernel_copy *s)
+{
+    sort_by(s, s->y_stride, s->rank);
+}
+
+/* Long runs of much memory as x has them: a processor fetches ahead of what is read in order, and needs not wait for
+ * what is written. */
+static void read_in_order(struct kernel_copy *s)
+{
+    enum { LONG = 512, MUCH = 1 << 21 }; /* bytes */
+    int last = s->rank - 1;
+    int64_t bytes = (int64_t)s->element_bytes;
+
+    for (int i = 0; i <= last; i++)
+        bytes *= s->dims[i];
+    if (s->y_stride[last] == 1 && s->x_stride[last] == 1 && bytes >= MUCH &&
+        s->dims[last] * (int64_t)s->element_bytes >= LONG)
+        sort_by(s, s->x_stride, last);
 }
 
 static void join_axes(const struct kernel_copy *shape, struct kernel_copy *out_copy)
@@ -238,43 +261,81 @@ TRANSPOSE_ROWS(transpose_rows_2, uint16_t, 8, transpose_8x8)
 TRANSPOSE_ROWS(transpose_rows_4, float, 4, transpose_4x4)
 TRANSPOSE_ROWS(transpose_rows_8, double, 2, transpose_2x2)
 
-/* y[2 * i] = x[i], y[2 * i + 1] = x[x_stride + i] */
-static void interleave(float *y, const float *x, int64_t x_stride, int64_t count)
-{
-    int64_t i = 0;
-
+/* Two registers of pairs as the first and the second of each, and back. */
 #if defined(__SSE2__)
-    for (; i + 4 <= count; i += 4) {
-        __m128 even = _mm_loadu_ps(x + i), odd = _mm_loadu_ps(x + x_stride + i);
+#define EVEN_1(a, b)                                                                               \
+    _mm_packus_epi16(_mm_and_si128(a, _mm_set1_epi16(255)), _mm_and_si128(b, _mm_set1_epi16(255)))
+#define ODD_1(a, b) _mm_packus_epi16(_mm_srli_epi16(a, 8), _mm_srli_epi16(b, 8))
+#define EVEN_2(a, b)                                                                               \
+    _mm_packs_epi32(_mm_srai_epi32(_mm_slli_epi32(a, 16), 16),                                     \
+                    _mm_srai_epi32(_mm_slli_epi32(b, 16), 16))
+#define ODD_2(a, b) _mm_packs_epi32(_mm_srai_epi32(a, 16), _mm_srai_epi32(b, 16))
+#define PICK_4(a, b, from)                                                                         \
+    _mm_castps_si128(_mm_shuffle_ps(_mm_castsi128_ps(a), _mm_castsi128_ps(b),                      \
+                                    _MM_SHUFFLE(2 + (from), from, 2 + (from), from)))
+#define EVEN_4(a, b) PICK_4(a, b, 0)
+#define ODD_4(a, b)  PICK_4(a, b, 1)
+#define EVEN_8(a, b) _mm_unpacklo_epi64(a, b)
+#define ODD_8(a, b)  _mm_unpackhi_epi64(a, b)
 
-        _mm_storeu_ps(y + 2 * i, _mm_unpacklo_ps(even, odd));
-        _mm_storeu_ps(y + 2 * i + 4, _mm_unpackhi_ps(even, odd));
+/* The last register begins early rather than end late. */
+#define INTERLEAVE_WIDE(bytes, low, high)                                                          \
+    for (; count >= LANES && i < count; i += LANES) {                                              \
+        int64_t at = i + LANES <= count ? i : count - LANES;                                       \
+        __m128i even = _mm_loadu_si128((const void *)(x + at));                                    \
+        __m128i odd = _mm_loadu_si128((const void *)(x + x_stride + at));                          \
+                                                                                                   \
+        _mm_storeu_si128((void *)(y + 2 * at), low(even, odd));                                    \
+        _mm_storeu_si128((void *)(y + 2 * at + LANES), high(even, odd));                           \
     }
+#define PART_WIDE(bytes)                                                                           \
+    for (; count >= LANES && i < count; i += LANES) {                                              \
+        int64_t at = i + LANES <= count ? i : count - LANES;                                       \
+        __m128i a = _mm_loadu_si128((const void *)(x + 2 * at));                                   \
+        __m128i b = _mm_loadu_si128((const void *)(x + 2 * at + LANES));                           \
+                                                                                                   \
+        _mm_storeu_si128((void *)(y + at), EVEN_##bytes(a, b));                                    \
+        _mm_storeu_si128((void *)(y + y_stride + at), ODD_##bytes(a, b));                          \
+    }
+#else
+#define INTERLEAVE_WIDE(bytes, low, high)
+#define PART_WIDE(bytes)
 #endif
-    for (; i < count; i++) {
-        y[2 * i] = x[i];
-        y[2 * i + 1] = x[x_stride + i];
-    }
-}
 
-/* y[i] = x[2 * i], y[y_stride + i] = x[2 * i + 1] */
-static void part(float *y, int64_t y_stride, const float *x, int64_t count)
-{
-    int64_t i = 0;
-
-#if defined(__SSE2__)
-    for (; i + 4 <= count; i += 4) {
-        __m128 low = _mm_loadu_ps(x + 2 * i), high = _mm_loadu_ps(x + 2 * i + 4);
-
-        _mm_storeu_ps(y + i, _mm_shuffle_ps(low, high, _MM_SHUFFLE(2, 0, 2, 0)));
-        _mm_storeu_ps(y + y_stride + i, _mm_shuffle_ps(low, high, _MM_SHUFFLE(3, 1, 3, 1)));
+/* interleave_BYTES(): y[2 * i] = x[i], y[2 * i + 1] = x[x_stride + i]; part_BYTES(): back, y_stride apart. */
+#define PAIRS(bytes, type, low, high)                                                              \
+    static void interleave_##bytes(void *out, const void *in, int64_t x_stride, int64_t count)     \
+    {                                                                                              \
+        enum { LANES = 16 / (bytes) };                                                             \
+        type *y = out;                                                                             \
+        const type *x = in;                                                                        \
+        int64_t i = 0;                                                                             \
+                                                                                                   \
+        INTERLEAVE_WIDE(bytes, low, high)                                                          \
+        for (; i < count; i++) {                                                                   \
+            y[2 * i] = x[i];                                                                       \
+            y[2 * i + 1] = x[x_stride + i];                                                        \
+        }                                                                                          \
+    }                                                                                              \
+                                                                                                   \
+    static void part_##bytes(void *out, const void *in, int64_t y_stride, int64_t count)           \
+    {                                                                                              \
+        enum { LANES = 16 / (bytes) };                                                             \
+        type *y = out;                                                                             \
+        const type *x = in;                                                                        \
+        int64_t i = 0;                                                                             \
+                                                                                                   \
+        PART_WIDE(bytes)                                                                           \
+        for (; i < count; i++) {                                                                   \
+            y[i] = x[2 * i];                                                                       \
+            y[y_stride + i] = x[2 * i + 1];                                                        \
+        }                                                                                          \
     }
-#endif
-    for (; i < count; i++) {
-        y[i] = x[2 * i];
-        y[y_stride + i] = x[2 * i + 1];
-    }
-}
+
+PAIRS(1, uint8_t, _mm_unpacklo_epi8, _mm_unpackhi_epi8)
+PAIRS(2, uint16_t, _mm_unpacklo_epi16, _mm_unpackhi_epi16)
+PAIRS(4, uint32_t, _mm_unpacklo_epi32, _mm_unpackhi_epi32)
+PAIRS(8, uint64_t, _mm_unpacklo_epi64, _mm_unpackhi_epi64)
 
 #define TRANSPOSE(bytes, type)                                                                     \
     transpose_rows_##bytes((type *)(void *)y + r * y_stride, y_stride,                             \
@@ -282,17 +343,20 @@ static void part(float *y, int64_t y_stride, const float *x, int64_t count)
 
 static void transpose(char *y, const char *x, const struct copy *c)
 {
+    static runs_fn *const interleaves[SIZES] = {interleave_1, interleave_2, interleave_4,
+                                                interleave_8};
+    static runs_fn *const parts[SIZES] = {part_1, part_2, part_4, part_8};
     const struct kernel_copy *s = &c->shape;
     int column = s->rank - 1, row = s->rank - 2;
     int size = s->element_bytes == 8 ? 3 : (int)s->element_bytes / 2;
     int64_t y_stride = s->y_stride[row], x_stride = s->x_stride[column];
 
-    if (s->element_bytes == 4 && s->dims[column] == 2 && y_stride == 2) {
-        interleave((float *)(void *)y, (const float *)(const void *)x, x_stride, s->dims[row]);
+    if (s->dims[column] == 2 && y_stride == 2) {
+        interleaves[size](y, x, x_stride, s->dims[row]);
         return;
     }
-    if (s->element_bytes == 4 && s->dims[row] == 2 && x_stride == 2) {
-        part((float *)(void *)y, y_stride, (const float *)(const void *)x, s->dims[column]);
+    if (s->dims[row] == 2 && x_stride == 2) {
+        parts[size](y, x, y_stride, s->dims[column]);
         return;
     }
     if (s->dims[column] == 3 && y_stride == 3) {
@@ -388,24 +452,6 @@ static void next_place(const struct kernel_copy *s, int axes, struct place *plac
     }
 }
 
-static inline void copy_small(char *y, const char *x, size_t bytes)
-{
-    enum { STEP = 16, HALF = 8 };
-    size_t at = 0;
-
-    if (bytes >= STEP) {
-        for (; at + STEP <= bytes; at += STEP)
-            memcpy(y + at, x + at, STEP);
-        memcpy(y + bytes - STEP, x + bytes - STEP, STEP);
-    } else if (bytes >= HALF) {
-        memcpy(y, x, HALF);
-        memcpy(y + bytes - HALF, x + bytes - HALF, HALF);
-    } else {
-        for (; at < bytes; at++)
-            y[at] = x[at];
-    }
-}
-
 /* Runs that are steps apart; one again and again is doubled. */
 static void copy_rows(char *y, int64_t y_step, const char *x, int64_t x_step, int64_t rows,
                       size_t bytes)
@@ -468,8 +514,8 @@ static void copy_part(void *argument, int64_t begin, int64_t end)
     }
 }
 
-static void copy_by(void *y, const void *x, const struct kernel_copy *shape,
-                    triples_fn *const *weave, triples_fn *const *part_of)
+static void copy_by(void *y, const void *x, const struct kernel_copy *shape, runs_fn *const *weave,
+                    runs_fn *const *part_of)
 {
     struct kernel_copy sorted = *shape;
     struct copy c = {.y = y, .x = x, .weave = weave, .part = part_of};
@@ -483,6 +529,8 @@ static void copy_by(void *y, const void *x, const struct kernel_copy *shape,
     join_elements(&c);
     inner = (int64_t)c.shape.element_bytes;
     c.inner_axes = find_transposition(&c.shape);
+    if (c.inner_axes == 1)
+        read_in_order(&c.shape);
     for (int i = 0; i < c.shape.rank; i++) {
         if (i < c.shape.rank - c.inner_axes)
             outer *= c.shape.dims[i];
@@ -528,10 +576,10 @@ static void copy_by(void *y, const void *x, const struct kernel_copy *shape,
                                                                                                    \
     void copy_##isa(void *y, const void *x, const struct kernel_copy *shape)                       \
     {                                                                                              \
-        static triples_fn *const weave[SIZES] = {weave_1_##isa, weave_2_##isa, weave_4_##isa,      \
-                                                 weave_8_##isa};                                   \
-        static triples_fn *const part_of[SIZES] = {part_1_##isa, part_2_##isa, part_4_##isa,       \
-                                                   part_8_##isa};                                  \
+        static runs_fn *const weave[SIZES] = {weave_1_##isa, weave_2_##isa, weave_4_##isa,         \
+                                              weave_8_##isa};                                      \
+        static runs_fn *const part_of[SIZES] = {part_1_##isa, part_2_##isa, part_4_##isa,          \
+                                                part_8_##isa};                                     \
                                                                                                    \
         copy_by(y, x, shape, weave, part_of);                                                      \
     }

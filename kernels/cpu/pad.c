@@ -2,6 +2,8 @@
 /* Pads and triangles by whole rows. */
 #include <string.h>
 
+#include "kernels/cpu/copy_small.h"
+#include "kernels/cpu/fill.h"
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
 
@@ -53,19 +55,15 @@ static void take(char *y, const char *x, const int64_t *places, size_t bytes, in
 
 enum { EDGE = 64 }; /* elements beside a row whose places are worked out once */
 
-/* Elements [from, until) of a row of y one by one; `places`, where it is not NULL, has theirs. */
+/* Elements [from, until) of a row of y one by one. */
 static void pad_elements(const struct padding *p, char *y, const char *x, int64_t from,
-                         int64_t until, const int64_t *places)
+                         int64_t until)
 {
     const struct kernel_pad *s = p->shape;
     size_t bytes = s->element_bytes;
 
     if (s->mode == KERNEL_PAD_CONSTANT) {
         fill(y + (size_t)from * bytes, p->value, bytes, until - from);
-        return;
-    }
-    if (places) {
-        take(y + (size_t)from * bytes, x, places, bytes, until - from);
         return;
     }
     for (int64_t o = from; o < until; o++) {
@@ -97,6 +95,35 @@ static struct plane find_plane(const struct kernel_pad *s, int64_t index)
     return plane;
 }
 
+enum { SMALL = 512, LINE = 16 }; /* bytes of a short row, and of what it is filled with at a time */
+
+/* A row of at least LINE bytes. `line` has as many of the value, whose size divides that. */
+static void fill_small(char *y, const char line[LINE], size_t bytes)
+{
+    for (size_t at = 0; at + LINE <= bytes; at += LINE)
+        memcpy(y + at, line, LINE);
+    memcpy(y + bytes - LINE, line, LINE);
+}
+
+/* Of such a row what is beside [first, until), in bytes, and what is written there again, where that is less. */
+static void fill_beside(char *y, const char line[LINE], size_t bytes, size_t first, size_t until)
+{
+    if (first > LINE || bytes - until > LINE) {
+        fill_small(y, line, bytes);
+        return;
+    }
+    memcpy(y, line, LINE);
+    memcpy(y + bytes - LINE, line, LINE);
+}
+
+static void copy_inside(char *y, const char *x, size_t bytes)
+{
+    if (bytes < SMALL)
+        copy_small(y, x, bytes);
+    else
+        memcpy(y, x, bytes);
+}
+
 /* Rows [begin, end) of y: what is inside of x is copied in one piece. Only the first row of a plane
  * takes divisions. */
 static void pad_rows(void *argument, int64_t begin, int64_t end)
@@ -111,8 +138,14 @@ static void pad_rows(void *argument, int64_t begin, int64_t end)
     size_t bytes = s->element_bytes;
     int64_t high = last > 0 ? s->y_dims[last - 1] : 1, o = begin % high, index = begin / high;
     struct plane plane = find_plane(s, index);
-    bool is_known = false;
+    bool is_known = false, is_small = false;
+    char line[LINE] = {0};
 
+    if (s->mode == KERNEL_PAD_CONSTANT && bytes * (size_t)wide >= LINE &&
+        bytes * (size_t)wide < SMALL) {
+        fill_run(line, p->value, bytes, LINE);
+        is_small = true;
+    }
     first = first < wide ? first : wide;
     until = until < first ? first : until;
     /* In the other modes every element has one. */
@@ -125,6 +158,7 @@ static void pad_rows(void *argument, int64_t begin, int64_t end)
     }
     for (int64_t row = begin; row < end; row++, o++) {
         char *y = p->y + (size_t)(row * wide) * bytes;
+        const char *x;
         int64_t source, at;
 
         if (o == high) {
@@ -134,14 +168,27 @@ static void pad_rows(void *argument, int64_t begin, int64_t end)
         source = last > 0 ? kernel_pad_source(s, last - 1, o) : 0;
         at = last > 0 ? (plane.at * s->x_dims[last - 1] + source) * size : 0;
         if (plane.is_outside || source < 0) {
-            fill(y, p->value, bytes, wide);
+            if (is_small)
+                fill_small(y, line, bytes * (size_t)wide);
+            else
+                fill(y, p->value, bytes, wide);
             continue;
         }
-        pad_elements(p, y, p->x + (size_t)at * bytes, 0, first, is_known ? front_places : NULL);
+        x = p->x + (size_t)at * bytes;
+        if (is_small)
+            fill_beside(y, line, bytes * (size_t)wide, bytes * (size_t)first,
+                        bytes * (size_t)until);
+        else if (is_known)
+            take(y, x, front_places, bytes, first);
+        else
+            pad_elements(p, y, x, 0, first);
         if (until > first)
-            memcpy(y + (size_t)first * bytes, p->x + (size_t)(at + first - front) * bytes,
-                   (size_t)(until - first) * bytes);
-        pad_elements(p, y, p->x + (size_t)at * bytes, until, wide, is_known ? back_places : NULL);
+            copy_inside(y + (size_t)first * bytes, x + (size_t)(first - front) * bytes,
+                        (size_t)(until - first) * bytes);
+        if (is_known)
+            take(y + (size_t)until * bytes, x, back_places, bytes, wide - until);
+        else if (!is_small)
+            pad_elements(p, y, x, until, wide);
     }
 }
 
