@@ -289,6 +289,28 @@ ISA_BODY void norm_line(float *y, const float *x, const struct kernel_along *s)
         y[k] = (float)((double)x[k] * inverse);
 }
 
+/* Rows that hardly fill a register, up to four at once, so that none waits for its sum; those that are not there are the
+ * last one again. */
+ISA_BODY void norm_short(float *y, const float *x, int64_t rows, int64_t axis, bool is_l1)
+{
+    const float *a = x, *b = x + (rows > 1) * axis, *c = b + (rows > 2) * axis;
+    const float *d = c + (rows > 3) * axis;
+    double sums[4] = {0};
+
+    for (int64_t i = 0; i < axis; i++) {
+        double numbers[4] = {(double)a[i], (double)b[i], (double)c[i], (double)d[i]};
+
+        for (int r = 0; r < 4; r++)
+            sums[r] += is_l1 ? fabs(numbers[r]) : numbers[r] * numbers[r];
+    }
+    for (int64_t r = 0; r < rows; r++) {
+        double norm = is_l1 ? sums[r] : sqrt(sums[r]), inverse = norm != 0.0 ? 1.0 / norm : 0.0;
+
+        for (int64_t i = 0; i < axis; i++)
+            y[r * axis + i] = (float)((double)x[r * axis + i] * inverse);
+    }
+}
+
 ISA_BODY void norm_columns(float *restrict y, const float *restrict x, int64_t columns,
                            const struct kernel_along *s)
 {
@@ -429,6 +451,11 @@ ISA_BODY void run_at(const struct lines *p, int64_t at, int64_t columns)
         RUN_AT(i64, uint64_t);
 }
 
+static bool is_short_norm(const struct kernel_along *s)
+{
+    return (s->op == ALONG_L1_NORM || s->op == ALONG_L2_NORM) && s->inner == 1 && s->axis <= FEW;
+}
+
 ISA_BODY void along_part(const struct lines *p, int64_t begin, int64_t end)
 {
     const struct kernel_along *s = p->shape;
@@ -437,6 +464,9 @@ ISA_BODY void along_part(const struct lines *p, int64_t begin, int64_t end)
     for (; s->op == ALONG_HARDMAX && s->inner == 1 && s->axis <= FEW && begin < end; begin += ROWS)
         hard_short((float *)p->y + begin * s->axis, (const float *)p->x + begin * s->axis,
                    end - begin < ROWS ? end - begin : ROWS, s->axis);
+    for (; is_short_norm(s) && begin < end; begin += 4)
+        norm_short((float *)p->y + begin * s->axis, (const float *)p->x + begin * s->axis,
+                   end - begin < 4 ? end - begin : 4, s->axis, s->op == ALONG_L1_NORM);
     for (; begin < end; begin++) {
         int64_t first = begin % blocks * COLUMNS, at = begin / blocks * s->axis * s->inner + first;
         int64_t columns = s->inner - first < COLUMNS ? s->inner - first : COLUMNS;

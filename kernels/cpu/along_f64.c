@@ -15,6 +15,7 @@ enum {
     COLUMNS = 256,   /* at a time */
     SHORT = 32,      /* elements of a line, at most, of which many are computed side by side */
     ROWS = 64,
+    TOGETHER = 4, /* rows of norms */
 };
 
 struct lines {
@@ -152,6 +153,29 @@ ISA_BODY void norm_line(double *y, const double *x, int64_t count, bool is_l1)
         y[i] = norm != 0.0 ? x[i] / norm : 0.0;
 }
 
+/* Rows that hardly fill a register, up to four at once, so that none waits for its sum; those that are not there are the
+ * last one again. */
+ISA_BODY void norm_short(double *y, const double *x, int64_t rows, int64_t axis, bool is_l1)
+{
+    const double *a = x, *b = x + (rows > 1) * axis, *c = b + (rows > 2) * axis;
+    const double *d = c + (rows > 3) * axis;
+    double sums[TOGETHER] = {0};
+
+    for (int64_t i = 0; i < axis; i++) {
+        sums[0] += is_l1 ? fabs(a[i]) : a[i] * a[i];
+        sums[1] += is_l1 ? fabs(b[i]) : b[i] * b[i];
+        sums[2] += is_l1 ? fabs(c[i]) : c[i] * c[i];
+        sums[3] += is_l1 ? fabs(d[i]) : d[i] * d[i];
+    }
+    for (int64_t r = 0; r < rows; r++) {
+        double norm = is_l1 ? sums[r] : sqrt(sums[r]);
+
+#pragma omp simd
+        for (int64_t i = 0; i < axis; i++)
+            y[r * axis + i] = norm != 0.0 ? x[r * axis + i] / norm : 0.0;
+    }
+}
+
 ISA_BODY void norm_columns(double *y, const double *x, int64_t axis, int64_t inner, int64_t columns,
                            bool is_l1)
 {
@@ -200,6 +224,9 @@ ISA_BODY void norm_part(const struct lines *p, int64_t begin, int64_t end, bool 
     int64_t axis = p->shape->axis, inner = p->shape->inner;
     int64_t blocks = (inner + COLUMNS - 1) / COLUMNS;
 
+    for (; inner == 1 && axis <= SHORT && begin < end; begin += TOGETHER)
+        norm_short(p->y + begin * axis, p->x + begin * axis,
+                   end - begin < TOGETHER ? end - begin : TOGETHER, axis, is_l1);
     for (; begin < end; begin++) {
         int64_t first = begin % blocks * COLUMNS, at = begin / blocks * axis * inner + first;
 
