@@ -36,42 +36,40 @@ struct columns {
     int64_t line, first;
 };
 
-/* The state decays; `held` becomes what it gives for the keys. */
-ISA_BODY void decay_rows(const struct columns *c, const float *k, const float *decay, bool is_each,
-                         int64_t channels, float *restrict held, int64_t width)
+/* What rows decay by. */
+ISA_BODY void find_factors(float factors[ROWS], const float *decay, bool is_each, int64_t count)
 {
-    float factors[ROWS];
+#pragma omp simd
+    for (int64_t i = 0; i < count; i++)
+        factors[i] = decay ? math_exp(decay[is_each ? i : 0]) : 1.0f;
+}
 
-    for (int64_t first = 0; first < channels; first += ROWS) {
-        int64_t count = channels - first < ROWS ? channels - first : ROWS;
+/* `held` becomes what the state gives for the keys, when it has decayed. */
+ISA_BODY void hold_rows(const struct columns *c, const float *k, const float *factors,
+                        int64_t first, int64_t rows, float *restrict held, int64_t width)
+{
+    for (int64_t i = 0; i < rows; i++) {
+        const float *row = c->state + (first + i) * c->line;
+        float key = k[first + i] * factors[i];
 
 #pragma omp simd
-        for (int64_t i = 0; i < count; i++)
-            factors[i] = decay ? math_exp(decay[is_each ? first + i : 0]) : 1.0f;
-        for (int64_t i = 0; i < count; i++) {
-            float *restrict row = c->state + (first + i) * c->line;
-            float factor = factors[i], key = k[first + i];
-
-#pragma omp simd
-            for (int64_t m = 0; m < width; m++) {
-                row[m] *= factor;
-                held[m] += key * row[m];
-            }
-        }
+        for (int64_t m = 0; m < width; m++)
+            held[m] += key * row[m];
     }
 }
 
-/* The keys' values are added, and one query reads. */
-ISA_BODY void add_rows(const struct columns *c, const float *k, const float *q, int64_t channels,
+/* The state decays, the keys' values are added, and one query reads. */
+ISA_BODY void add_rows(const struct columns *c, const float *k, const float *q,
+                       const float *factors, int64_t first, int64_t rows,
                        const float *restrict added, float *restrict sums, int64_t width)
 {
-    for (int64_t i = 0; i < channels; i++) {
-        float *restrict row = c->state + i * c->line;
-        float key = k[i], query = q[i];
+    for (int64_t i = 0; i < rows; i++) {
+        float *restrict row = c->state + (first + i) * c->line;
+        float key = k[first + i], query = q[first + i], factor = factors[i];
 
 #pragma omp simd
         for (int64_t m = 0; m < width; m++) {
-            row[m] += key * added[m];
+            row[m] = row[m] * factor + key * added[m];
             sums[m] += query * row[m];
         }
     }
@@ -100,19 +98,30 @@ ISA_BODY void do_step(const struct attending *a, const struct columns *c, int64_
     const float *v = (const float *)d->v + line * s->v_channels + c->first;
     const float *q = (const float *)d->q + line * group * s->channels;
     float *y = (float *)d->y + line * group * s->v_channels + c->first;
-    float held[COLUMNS] = {0.0f}, added[COLUMNS];
+    float held[COLUMNS] = {0.0f}, added[COLUMNS], factors[ROWS];
+    bool is_each = s->decay_channels > 1, are_known = false;
 
-    if (decay || beta)
-        decay_rows(c, k, decay ? decay + line * s->decay_channels : NULL, s->decay_channels > 1,
-                   s->channels, held, width);
+    decay = decay ? decay + line * s->decay_channels : NULL;
+    for (int64_t i = 0; beta && i < s->channels; i += ROWS) {
+        int64_t rows = s->channels - i < ROWS ? s->channels - i : ROWS;
+
+        find_factors(factors, decay ? decay + (is_each ? i : 0) : NULL, is_each, rows);
+        hold_rows(c, k, factors, i, rows, held, width);
+        are_known = rows == s->channels;
+    }
     for (int64_t m = 0; m < width; m++)
         added[m] = beta ? beta[s->is_beta_shared ? step : line] * (v[m] - held[m]) : v[m];
     for (int64_t g = 0; g < group; g++, q += s->channels, y += s->v_channels) {
         float sums[COLUMNS] = {0.0f};
 
-        if (g == 0)
-            add_rows(c, k, q, s->channels, added, sums, width);
-        else
+        for (int64_t i = 0; g == 0 && i < s->channels; i += ROWS) {
+            int64_t rows = s->channels - i < ROWS ? s->channels - i : ROWS;
+
+            if (!are_known)
+                find_factors(factors, decay ? decay + (is_each ? i : 0) : NULL, is_each, rows);
+            add_rows(c, k, q, factors, i, rows, added, sums, width);
+        }
+        if (g > 0)
             read_rows(c, q, s->channels, sums, width);
         for (int64_t m = 0; m < width; m++)
             y[m] = (float)s->scale * sums[m];

@@ -56,8 +56,11 @@ int compress_portable(void *y, const void *x, const uint8_t *condition,
     return rc;
 }
 
+#define IS_NUMBER(x) ((x) != 0)
+#define IS_HALF(x)   (((x)&INT16_MAX) != 0) /* of two bytes, whose sign counts nothing */
+
 /* The places along a row, from `found` on; how many there are then, or -1 where they are too many. */
-#define NONZERO(name, type)                                                                        \
+#define NONZERO(name, type, is_some)                                                               \
     static int64_t row_##name(int64_t *y, int64_t found, int64_t count, const void *from,          \
                               int64_t size)                                                        \
     {                                                                                              \
@@ -66,27 +69,28 @@ int compress_portable(void *y, const void *x, const uint8_t *condition,
                                                                                                    \
         for (; i < size && found < count; i++) {                                                   \
             y[found] = i;                                                                          \
-            found += x[i] != 0;                                                                    \
+            found += is_some(x[i]);                                                                \
         }                                                                                          \
         for (; i < size; i++)                                                                      \
-            if (x[i] != 0)                                                                         \
+            if (is_some(x[i]))                                                                     \
                 return -1;                                                                         \
         return found;                                                                              \
     }
 
-NONZERO(f32, float)
-NONZERO(f64, double)
-NONZERO(i32, int32_t)
-NONZERO(i64, int64_t)
-NONZERO(u8, uint8_t)
+NONZERO(f32, float, IS_NUMBER)
+NONZERO(f64, double, IS_NUMBER)
+NONZERO(i32, int32_t, IS_NUMBER)
+NONZERO(i64, int64_t, IS_NUMBER)
+NONZERO(u8, uint8_t, IS_NUMBER)
+NONZERO(half, uint16_t, IS_HALF)
 
 int nonzero_portable(int64_t *y, const void *x, const struct kernel_nonzero *s)
 {
     typedef int64_t row_fn(int64_t *, int64_t, int64_t, const void *, int64_t);
     static row_fn *const rows_of[KERNEL_DTYPES] = {
-        [KERNEL_F32] = row_f32, [KERNEL_F64] = row_f64, [KERNEL_I32] = row_i32,
-        [KERNEL_I64] = row_i64, [KERNEL_U8] = row_u8,   [KERNEL_I8] = row_u8,
-        [KERNEL_BOOL] = row_u8};
+        [KERNEL_F32] = row_f32, [KERNEL_F64] = row_f64,  [KERNEL_I32] = row_i32,
+        [KERNEL_I64] = row_i64, [KERNEL_U8] = row_u8,    [KERNEL_I8] = row_u8,
+        [KERNEL_BOOL] = row_u8, [KERNEL_F16] = row_half, [KERNEL_BF16] = row_half};
     row_fn *row_of = rows_of[s->dtype];
     int64_t rows = 1, found = 0, size, at[KERNEL_MAX_RANK] = {0};
     int last = s->rank - 1;
@@ -113,6 +117,8 @@ int nonzero_portable(int64_t *y, const void *x, const struct kernel_nonzero *s)
 }
 
 /* --- Elements that differ. --- */
+
+enum { MANY = 128 }; /* elements that are worth to count digits for */
 
 typedef int64_t key_fn(const void *x, int64_t at);
 
@@ -144,6 +150,39 @@ static bool sort_by_counts(struct sorting *s)
     for (int64_t i = 0; i < s->count; i++)
         s->places[s->room[s->keys[i] - low]++] = i;
     return true;
+}
+
+/* The same by the eight bits of their distances from the lowest one, the last ones first. */
+static void sort_by_digits(struct sorting *s)
+{
+    enum { DIGITS = 256, DIGIT_BITS = 8 };
+    int64_t low = s->keys[0], high = low;
+
+    for (int64_t i = 0; i < s->count; i++) {
+        low = s->keys[i] < low ? s->keys[i] : low;
+        high = s->keys[i] > high ? s->keys[i] : high;
+        s->places[i] = i;
+    }
+    for (int shift = 0; shift < 64 && ((uint64_t)high - (uint64_t)low) >> shift;
+         shift += DIGIT_BITS) {
+        int64_t starts[DIGITS] = {0}, sum = 0, *to = s->room;
+
+        for (int64_t i = 0; i < s->count; i++)
+            starts[((uint64_t)s->keys[i] - (uint64_t)low) >> shift & (DIGITS - 1)]++;
+        for (int digit = 0; digit < DIGITS; digit++) {
+            int64_t here = starts[digit];
+
+            starts[digit] = sum;
+            sum += here;
+        }
+        for (int64_t i = 0; i < s->count; i++) {
+            uint64_t distance = (uint64_t)s->keys[s->places[i]] - (uint64_t)low;
+
+            to[starts[distance >> shift & (DIGITS - 1)]++] = s->places[i];
+        }
+        s->room = s->places;
+        s->places = to;
+    }
 }
 
 /* The same by merging runs of doubled length; those of equal keys stay in order. */
@@ -209,8 +248,12 @@ int64_t unique_portable(const struct kernel_unique_outputs *outputs, const void 
     s = (struct sorting){count, all, all + count, all + 2 * count};
     for (int64_t i = 0; i < count; i++)
         s.keys[i] = key(x, i);
-    if (!sort_by_counts(&s))
-        sort_by_merging(&s);
+    if (!sort_by_counts(&s)) {
+        if (count >= MANY)
+            sort_by_digits(&s);
+        else
+            sort_by_merging(&s);
+    }
     groups = number_groups(&s, shape->is_sorted);
     if (!outputs || groups != outputs->count)
         return groups;

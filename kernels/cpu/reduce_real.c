@@ -98,11 +98,47 @@ static void find_ends(const struct reduction *r, const struct total *t, double *
         *out_most = end_of(r, t->sum + t->room, t->largest);
 }
 
+/* Whole numbers beside which a sum's logarithm lies, without one, where neither the sum's room nor what the reference
+ * rounds off reaches the next. */
+static bool is_between(const struct reduction *r, const struct total *t, int64_t *out_number)
+{
+    static const double powers[] = {1.0,
+                                    2.718281828459045,
+                                    7.38905609893065,
+                                    20.085536923187668,
+                                    54.598150033144236,
+                                    148.4131591025766,
+                                    403.4287934927351,
+                                    1096.6331584284585,
+                                    2980.9579870417283,
+                                    8103.083927575384,
+                                    22026.465794806718,
+                                    59874.14171519782};
+    enum { COUNT = sizeof(powers) / sizeof(powers[0]) };
+    double room = t->room + t->sum * 1e-6;
+    int64_t below;
+    int k = 0;
+
+    if (r->op != REDUCE_LOG_SUM_EXP || !(fabs(t->largest) < 0x1p30) ||
+        !(t->sum < powers[COUNT - 1]))
+        return false;
+    while (t->sum >= powers[k + 1])
+        k++;
+    below = (int64_t)t->largest + k;
+    *out_number = below < 0 ? below + 1 : below; /* cut off */
+    return t->sum - room > powers[k] && t->sum + room < powers[k + 1];
+}
+
 #define END_WHOLE(name, type, low, high)                                                           \
     static void name##_end(const struct reduction *r, type *y, const type *x, struct total t)      \
     {                                                                                              \
         double least, most;                                                                        \
+        int64_t number;                                                                            \
                                                                                                    \
+        if (is_between(r, &t, &number)) {                                                          \
+            *y = (type)number;                                                                     \
+            return;                                                                                \
+        }                                                                                          \
         find_ends(r, &t, &least, &most);                                                           \
         *y = (type)cut_off(most, low, high);                                                       \
         if (cut_off(least, low, high) != *y || (t.room > 0.0 && !(t.sum > t.room)))                \
