@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sums of trees, a tree at a time for a block of rows, so that its nodes stay in the caches. Extremes and
  * other tests than <= and < are the reference's. */
+#include "kernels/trees.h"
+
+#include <math.h>
 #include <string.h>
 
 #include "kernels/cpu/team.h"
-#include "kernels/kernels.h"
 
 enum {
     ROWS = 64,       /* that go through a tree before the next one */
@@ -17,6 +19,7 @@ struct ensemble {
     void *y;
     const void *x;
     const struct kernel_trees *trees;
+    const struct kernel_tree_walk *walk; /* NULL: nodes alone */
 };
 
 /* Paths that are walked side by side: none waits for what another one reads, and where they turn is no branch that a
@@ -130,16 +133,151 @@ static void add_row(const struct ensemble *e, int64_t row, double *sums)
     }
 }
 
+/* --- By steps --- */
+
+/* The largest float32 that passes the test of a branch; of none NaN, which nothing is at most. */
+static float highest(const struct kernel_tree_node *node)
+{
+    float threshold = (float)node->threshold;
+
+    if ((double)threshold < node->threshold ||
+        ((double)threshold == node->threshold && node->test == TREE_LEQ))
+        return threshold;
+    return threshold == -INFINITY ? NAN : nextafterf(threshold, -INFINITY);
+}
+
+bool trees_can_step(const struct kernel_trees *trees)
+{
+    return trees->dtype == KERNEL_F32 && trees->targets <= TARGETS && trees->tree_count > 0 &&
+           trees->features > 0 && (trees->sum == TREE_SUM || trees->sum == TREE_AVERAGE) &&
+           trees->has_only_less;
+}
+
+bool trees_want_values(int64_t leaves, int64_t targets, int64_t weights)
+{
+    return targets <= TARGETS && leaves < INT32_MAX / TARGETS && weights >= leaves * targets / 2;
+}
+
+static void put_leaf(const struct kernel_trees *trees, const struct kernel_tree_node *leaf,
+                     double *values)
+{
+    memset(values, 0, (size_t)trees->targets * sizeof(*values));
+    for (int32_t i = 0; i < leaf->no; i++)
+        values[trees->weights[leaf->yes + i].target] += trees->weights[leaf->yes + i].weight;
+}
+
+/* Level by level: what has a place but no step yet is what stands between `at` and `end`. */
+void trees_lay_out(const struct kernel_trees *trees, const struct kernel_tree_walk *walk)
+{
+    struct kernel_tree_step *steps = walk->steps;
+    int32_t at = 0, end = 0, values = 0;
+
+    for (int64_t tree = 0; tree < trees->tree_count; tree++) {
+        walk->roots[tree] = end;
+        steps[end++].leaf = trees->roots[tree];
+        for (; at < end; at++) {
+            const struct kernel_tree_node *node = &trees->nodes[steps[at].leaf];
+
+            if (node->test != TREE_LEAF) {
+                steps[at] = (struct kernel_tree_step){highest(node), node->feature, end, 0};
+                steps[end++].leaf = node->yes;
+                steps[end++].leaf = node->no;
+                continue;
+            }
+            steps[at] = (struct kernel_tree_step){INFINITY, 0, at, steps[at].leaf};
+            if (!walk->values)
+                continue;
+            put_leaf(trees, node, walk->values + values);
+            steps[at].leaf = values;
+            values += (int32_t)trees->targets;
+        }
+    }
+}
+
+struct steps {
+    int32_t at[PATHS]; /* roots, then leaves */
+    const float *rows[PATHS];
+    double *sums[PATHS];
+};
+
+static void find_ends(struct steps *paths, const struct kernel_tree_step *steps)
+{
+    int32_t moved;
+
+    do {
+        moved = 0;
+        for (int i = 0; i < PATHS; i++) {
+            const struct kernel_tree_step *step = &steps[paths->at[i]];
+            int32_t next = step->next + !(paths->rows[i][step->feature] <= step->threshold);
+
+            moved |= next ^ paths->at[i];
+            paths->at[i] = next;
+        }
+    } while (moved);
+}
+
+static void add_end(const struct ensemble *e, int32_t at, double *sums)
+{
+    int32_t leaf = e->walk->steps[at].leaf;
+
+    if (!e->walk->values) {
+        add_leaf(e->trees, leaf, sums);
+        return;
+    }
+    for (int64_t i = 0; i < e->trees->targets; i++)
+        sums[i] += e->walk->values[leaf + i];
+}
+
+/* All rows through a tree, then through the next one; the last path goes as often as there is room. */
+static void add_walks(const struct ensemble *e, int64_t first, int64_t count, double *sums)
+{
+    const struct kernel_trees *t = e->trees;
+    const float *x = row_of(e, first);
+    int64_t row = 0, tree = 0;
+    struct steps paths;
+
+    for (int64_t left = count * t->tree_count; left > 0; left -= PATHS) {
+        int64_t taken = left < PATHS ? left : PATHS;
+
+        for (int64_t i = 0; i < PATHS; i++) {
+            paths.at[i] = e->walk->roots[tree];
+            paths.rows[i] = x + row * t->features;
+            paths.sums[i] = sums + row * t->targets;
+            if (i >= taken - 1 && left <= PATHS)
+                continue;
+            tree += row == count - 1;
+            row = row == count - 1 ? 0 : row + 1;
+        }
+        find_ends(&paths, e->walk->steps);
+        for (int64_t i = 0; i < taken; i++)
+            add_end(e, paths.at[i], paths.sums[i]);
+    }
+}
+
+static bool has_nan(const struct ensemble *e, int64_t first, int64_t count)
+{
+    const float *x = row_of(e, first);
+    int found = 0;
+
+    for (int64_t i = 0; i < count * e->trees->features; i++)
+        found |= x[i] != x[i];
+    return found != 0;
+}
+
 static void add_rows(const struct ensemble *e, int64_t first, int64_t count)
 {
     const struct kernel_trees *t = e->trees;
     double sums[ROWS * TARGETS];
 
     memset(sums, 0, (size_t)(count * t->targets) * sizeof(*sums));
-    if (count >= PATHS)
+    if (e->walk && !has_nan(e, first, count)) {
+        add_walks(e, first, count, sums);
+    } else if (count >= PATHS) {
         add_trees(e, first, count, sums);
-    for (int64_t i = 0; count < PATHS && i < count; i++)
-        add_row(e, first + i, sums + i * t->targets);
+    } else {
+        for (int64_t i = 0; i < count; i++)
+            add_row(e, first + i, sums + i * t->targets);
+    }
     put_sums(e, first, count, sums);
 }
 
@@ -157,10 +295,18 @@ static bool is_plain(const struct kernel_trees *t)
 
 void trees_portable(void *y, const void *x, const struct kernel_trees *trees)
 {
-    struct ensemble e = {y, x, trees};
+    struct ensemble e = {y, x, trees, NULL};
 
     if (is_plain(trees))
         team_for(trees->rows, GRAIN / trees->tree_count + 1, do_rows, &e);
     else
         trees_ref(y, x, trees);
+}
+
+void trees_by_steps(void *y, const void *x, const struct kernel_trees *trees,
+                    const struct kernel_tree_walk *walk)
+{
+    struct ensemble e = {y, x, trees, walk};
+
+    team_for(trees->rows, GRAIN / trees->tree_count + 1, do_rows, &e);
 }

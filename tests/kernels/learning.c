@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/trees.h"
 #include "tests/kernels/harness.h"
 
 enum { NODES_MAX = 1 << 12 };
@@ -33,7 +34,9 @@ static int32_t grow(struct test *test, struct forest *f, int depth)
     *node = (struct kernel_tree_node){
         .test = (uint8_t)(f->trees.has_only_less ? test_range(test, TREE_LEQ, TREE_LT)
                                                  : test_range(test, TREE_LEQ, TREE_NEQ)),
-        .threshold = (double)test_float(test),
+        .threshold = test_chance(test, 16)
+                         ? (test_chance(test, 2) ? INFINITY : -INFINITY)
+                         : (double)test_float(test) * (test_chance(test, 2) ? 1.0 + 1e-9 : 1.0),
         .feature = (int32_t)test_range(test, 0, f->trees.features - 1),
         .takes_nan = test_chance(test, 2),
     };
@@ -42,21 +45,34 @@ static int32_t grow(struct test *test, struct forest *f, int depth)
     return at;
 }
 
+/* Now and then what a node compares with, or infinite, or no number. */
+static double feature_of(struct test *test, const struct forest *f, bool has_nan)
+{
+    if (has_nan && test_chance(test, 20))
+        return NAN;
+    if (test_chance(test, 20))
+        return test_chance(test, 2) ? INFINITY : -INFINITY;
+    return test_chance(test, 3) ? f->nodes[test_range(test, 0, f->node_count - 1)].threshold
+                                : (double)test_float(test);
+}
+
 /* Each reads and writes either type. */
 static void fill_forest(struct test *test, struct forest *f, int depth, void *x, double *base)
 {
+    bool has_nan = test_chance(test, 2);
+
     f->nodes = test_input_bytes(test, NODES_MAX * sizeof(*f->nodes));
     f->weights = test_input_bytes(test, 2 * NODES_MAX * sizeof(*f->weights));
     f->roots = test_input_bytes(test, (size_t)f->trees.tree_count * sizeof(*f->roots));
     for (int64_t tree = 0; tree < f->trees.tree_count; tree++)
         f->roots[tree] = grow(test, f, depth);
     for (int64_t i = 0; i < f->trees.rows * f->trees.features; i++) {
-        float value = test_chance(test, 20) ? NAN : test_float(test);
+        double value = feature_of(test, f, has_nan);
 
         if (f->trees.dtype == KERNEL_F64)
-            ((double *)x)[i] = (double)value;
+            ((double *)x)[i] = value;
         else
-            ((float *)x)[i] = value;
+            ((float *)x)[i] = (float)value;
     }
     for (int64_t i = 0; i < f->trees.targets; i++)
         base[i] = (double)test_float(test);
@@ -64,6 +80,26 @@ static void fill_forest(struct test *test, struct forest *f, int depth, void *x,
     f->trees.weights = f->weights;
     f->trees.roots = f->roots;
     f->trees.base = test_chance(test, 2) ? base : NULL;
+}
+
+/* By the table's, or by steps where these can and it is not the reference's. */
+static void run_trees(struct test *test, const struct kernel_table *table, void *y, const void *x,
+                      const struct forest *f)
+{
+    size_t nodes = (size_t)f->node_count;
+    struct kernel_tree_walk walk = {
+        .steps = test_input_bytes(test, nodes * sizeof(*walk.steps)),
+        .roots = test_input_bytes(test, (size_t)f->trees.tree_count * sizeof(*walk.roots)),
+        .values = test_input_bytes(test, nodes * (size_t)f->trees.targets * sizeof(*walk.values))};
+
+    if (table->trees.fn == trees_ref || !trees_can_step(&f->trees) || test_chance(test, 3)) {
+        TEST_RUN(test, TEST_NEW, table->trees.fn(y, x, &f->trees));
+        return;
+    }
+    if (test_chance(test, 2))
+        walk.values = NULL;
+    trees_lay_out(&f->trees, &walk);
+    TEST_RUN(test, TEST_NEW, trees_by_steps(y, x, &f->trees, &walk));
 }
 
 static void check_trees(struct test *test, const struct kernel_table *table)
@@ -91,7 +127,7 @@ static void check_trees(struct test *test, const struct kernel_table *table)
                   depth);
     fill_forest(test, &f, depth, x, base);
     TEST_RUN(test, TEST_REF, trees_ref(want, x, &f.trees));
-    TEST_RUN(test, TEST_NEW, table->trees.fn(got, x, &f.trees));
+    run_trees(test, table, got, x, &f);
     if (!is_wide)
         test_compare(test, got, want, count, &(struct test_tolerance){.absolute = 1e-5});
     for (size_t i = 0; is_wide && i < count; i++)

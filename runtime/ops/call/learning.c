@@ -6,12 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/trees.h"
 #include "runtime/graph/texts.h"
 #include "runtime/ops/call/call.h"
 
 struct trees_params {
     trees_fn *fn;
     struct kernel_trees trees;
+    struct kernel_tree_walk walk; /* without steps: fn */
     max_align_t room[];
 };
 
@@ -216,7 +218,10 @@ static int run_trees(const struct call *call)
 {
     const struct trees_params *p = call->params;
 
-    p->fn(call->outputs[0], call->inputs[0], &p->trees);
+    if (p->walk.steps)
+        trees_by_steps(call->outputs[0], call->inputs[0], &p->trees, &p->walk);
+    else
+        p->fn(call->outputs[0], call->inputs[0], &p->trees);
     return 0;
 }
 
@@ -237,23 +242,42 @@ static int find_sum(const struct call_request *request, enum kernel_tree_sum *ou
 struct trees_room {
     struct kernel_tree_node *nodes;
     struct kernel_tree_weight *weights;
-    double *base;
-    int32_t *roots;
+    double *base, *values;
+    struct kernel_tree_step *steps;
+    int32_t *roots, *step_roots;
 };
+
+/* Of leaves, where they are laid out at all. */
+static size_t values_of(const struct lists *l, int64_t targets)
+{
+    size_t leaves = 0;
+
+    for (size_t i = 0; i < l->nodes; i++)
+        leaves += strcmp(l->test[i], "LEAF") == 0;
+    return trees_want_values((int64_t)leaves, targets, (int64_t)l->weights)
+               ? leaves * (size_t)targets
+               : 0;
+}
 
 static size_t trees_bytes(const struct lists *l, int64_t targets)
 {
-    return l->nodes * (sizeof(struct kernel_tree_node) + sizeof(int32_t)) +
-           l->weights * sizeof(struct kernel_tree_weight) + (size_t)targets * sizeof(double);
+    return l->nodes * (sizeof(struct kernel_tree_node) + sizeof(struct kernel_tree_step) +
+                       2 * sizeof(int32_t)) +
+           l->weights * sizeof(struct kernel_tree_weight) +
+           ((size_t)targets + values_of(l, targets)) * sizeof(double);
 }
 
 static struct trees_room lay_out_trees(const struct lists *l, int64_t targets, void *at)
 {
     struct trees_room room = {.nodes = at};
+    size_t values = values_of(l, targets);
 
     room.weights = (struct kernel_tree_weight *)(room.nodes + l->nodes);
     room.base = (double *)(room.weights + l->weights);
-    room.roots = (int32_t *)(room.base + targets);
+    room.values = values > 0 ? room.base + targets : NULL;
+    room.steps = (struct kernel_tree_step *)(room.base + targets + values);
+    room.roots = (int32_t *)(room.steps + l->nodes);
+    room.step_roots = room.roots + l->nodes;
     return room;
 }
 
@@ -301,6 +325,10 @@ int call_bind_trees(const struct call_request *request, struct call *call)
         return rc;
     p->trees = t;
     p->fn = request->kernels->trees.fn;
+    if (p->fn != trees_ref && trees_can_step(&t)) {
+        p->walk = (struct kernel_tree_walk){room.steps, room.step_roots, room.values};
+        trees_lay_out(&t, &p->walk);
+    }
     call->version = request->kernels->trees.version;
     call->run = run_trees;
     return 0;
