@@ -27,14 +27,15 @@ typedef void power_loop(float *y, const float *x, int64_t count);
 typedef void fill_loop(float *y, float x, int64_t count);
 typedef void load_loop(float *y, const void *x, int64_t stride, int64_t count);
 
-/* The loops of one instruction set; NULL: the reference does it. */
+/* The loops of one instruction set; NULL: another kernel of it does it. */
 struct loops {
     map_loop *map[MAP_COUNT];
     zip_loop *zip[ZIP_COUNT][FORMS];
     power_loop *power[POWERS];
     fill_loop *fill;
     load_loop *load[KERNEL_DTYPES];
-    zip_fn *other; /* two operands without a loop here */
+    map_fn *other_map; /* one operand without a loop here */
+    zip_fn *other;     /* two */
 };
 
 enum source {
@@ -346,7 +347,7 @@ static void run_step(const struct walk *walk, const struct kernel_chain_step *st
     } else {
         struct kernel_map_args args = {step->map, KERNEL_F32, step->a, step->b};
 
-        map_ref(y, a, (size_t)count, &args);
+        loops->other_map(y, a, (size_t)count, &args);
     }
 }
 
@@ -547,6 +548,7 @@ ISA_BODY float zip_prelu(float a, float b)
             .power = {square_##isa, cube_##isa, root_##isa},                                       \
             .fill = fill_##isa,                                                                    \
             .load = {LOAD_TYPES(LOAD_LOOP, isa)},                                                  \
+            .other_map = map_##isa,                                                                \
             .other = zip_##isa,                                                                    \
         };                                                                                         \
                                                                                                    \

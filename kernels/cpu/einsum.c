@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Einsum of two operands as matrix products, of f64, int32 and int64 where their matrices lie dense: y's innermost axis and its neighbours are the
  * columns, an axis that only the other operand has the rows, what is summed the depth; every other
- * axis counts products. What does not come out so are the loops of einsum_loops.c. */
+ * axis counts products. Where what is summed lies in no one run of both, copies are made in which it does, if there is much to
+ * multiply. What does not come out so are the loops of einsum_loops.c. */
 #include "kernels/cpu/einsum_loops.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Axes that are one run of an operand and of y. */
@@ -188,22 +190,149 @@ static bool make_product(const struct kernel_einsum *s, const struct plan *p,
     return true;
 }
 
+/* --- Copies whose summed axes are one run --- */
+
+enum { COPY_WORTH = 8 }; /* products for each element that is copied */
+
+/* Element i of the axes in `order` stands side by side, the last axis innermost. */
+static void gather_axes(char *to, const char *from, size_t bytes, const struct kernel_einsum *s,
+                        int operand, const int *order, int axes)
+{
+    int64_t at[KERNEL_EINSUM_AXES] = {0}, offset = 0;
+
+    for (;; to += bytes) {
+        int i = axes - 1;
+
+        memcpy(to, from + (size_t)offset * bytes, bytes);
+        for (; i >= 0; i--) {
+            offset += s->strides[operand][order[i]];
+            if (++at[i] < s->dims[order[i]])
+                break;
+            offset -= at[i] * s->strides[operand][order[i]];
+            at[i] = 0;
+        }
+        if (i < 0)
+            return;
+    }
+}
+
+/* The axes that the operand has, y's first. Returns how many, and what they hold. */
+static int order_axes(const struct kernel_einsum *s, int operand, int *order, int64_t *out_count)
+{
+    int axes = 0;
+
+    *out_count = 1;
+    for (int i = 0; i < s->kept + s->summed; i++) {
+        if (s->strides[operand][i] == 0 || s->dims[i] == 1)
+            continue;
+        order[axes++] = i;
+        *out_count *= s->dims[i];
+    }
+    return axes;
+}
+
+/* The operand's copy, and the strides that go with it. NULL without memory. */
+static void *copy_operand(struct kernel_einsum *s, const struct kernel_einsum *from, int operand,
+                          const void *data)
+{
+    size_t bytes = kernel_dtype_bytes(from->dtype);
+    int order[KERNEL_EINSUM_AXES], axes;
+    int64_t count, stride = 1;
+    char *copy;
+
+    axes = order_axes(from, operand, order, &count);
+    copy = malloc((size_t)count * bytes);
+    if (!copy)
+        return NULL;
+    gather_axes(copy, data, bytes, from, operand, order, axes);
+    for (int i = axes - 1; i >= 0; i--) {
+        s->strides[operand][order[i]] = stride;
+        stride *= from->dims[order[i]];
+    }
+    return copy;
+}
+
+/* Both have all that is summed, and it is so much work that copies do not count. */
+static bool pays(const struct kernel_einsum *s)
+{
+    int64_t products = 1, counts[2];
+    int order[KERNEL_EINSUM_AXES];
+
+    if (s->operands != 2 || kernel_dtype_bytes(s->dtype) < 4)
+        return false;
+    for (int i = 0; i < s->kept + s->summed; i++) {
+        products *= s->dims[i];
+        if (i >= s->kept && s->dims[i] > 1 && (s->strides[0][i] == 0 || s->strides[1][i] == 0))
+            return false;
+    }
+    order_axes(s, 0, order, &counts[0]);
+    order_axes(s, 1, order, &counts[1]);
+    return products > 0 && products / COPY_WORTH >= counts[0] + counts[1];
+}
+
+/* A plan by copies of one operand or of both, which the caller frees. False where there is none. */
+static bool plan_copies(const struct kernel_einsum *shape, const void *const *operands,
+                        struct kernel_einsum *s, struct plan *p, void *copies[2])
+{
+    *s = *shape;
+    if (!pays(shape))
+        return false;
+    for (int k = 1; k >= 0; k--) {
+        copies[k] = copy_operand(s, shape, k, operands[k]);
+        if (!copies[k])
+            return false;
+        if (make_plan(s, p))
+            return true;
+    }
+    return false;
+}
+
 #define EINSUM(isa)                                                                                \
+    static bool multiply_##isa(void *y, const void *const *operands,                               \
+                               const struct kernel_einsum *shape, const struct plan *p)            \
+    {                                                                                              \
+        struct kernel_product product;                                                             \
+                                                                                                   \
+        if (shape->dtype == KERNEL_F32) {                                                          \
+            gemm_f32_##isa(y, operands[p->rows], operands[p->columns], NULL, &p->gemm);            \
+            return true;                                                                           \
+        }                                                                                          \
+        if (!make_product(shape, p, &product))                                                     \
+            return false;                                                                          \
+        product_##isa(&(struct kernel_product_data){.y = y,                                        \
+                                                    .a = operands[p->rows],                        \
+                                                    .b = operands[p->columns]},                    \
+                      &product);                                                                   \
+        return true;                                                                               \
+    }                                                                                              \
+                                                                                                   \
+    static bool multiply_copies_##isa(void *y, const void *const *operands,                        \
+                                      const struct kernel_einsum *shape)                           \
+    {                                                                                              \
+        struct plan p;                                                                             \
+        struct kernel_einsum s;                                                                    \
+        void *copies[2] = {NULL, NULL};                                                            \
+        const void *dense[2] = {operands[0], operands[1]};                                         \
+        bool is_planned = plan_copies(shape, operands, &s, &p, copies);                            \
+                                                                                                   \
+        for (int k = 0; k < 2; k++)                                                                \
+            dense[k] = copies[k] ? copies[k] : operands[k];                                        \
+        is_planned = is_planned && multiply_##isa(y, dense, &s, &p);                               \
+        free(copies[0]);                                                                           \
+        free(copies[1]);                                                                           \
+        return is_planned;                                                                         \
+    }                                                                                              \
+                                                                                                   \
     void einsum_##isa(void *y, const void *const *operands, const struct kernel_einsum *shape)     \
     {                                                                                              \
         struct plan p;                                                                             \
-        struct kernel_product product;                                                             \
-        bool is_planned = make_plan(shape, &p);                                                    \
                                                                                                    \
-        if (is_planned && shape->dtype == KERNEL_F32)                                              \
-            gemm_f32_##isa(y, operands[p.rows], operands[p.columns], NULL, &p.gemm);               \
-        else if (is_planned && make_product(shape, &p, &product))                                  \
-            product_##isa(&(struct kernel_product_data){.y = y,                                    \
-                                                        .a = operands[p.rows],                     \
-                                                        .b = operands[p.columns]},                 \
-                          &product);                                                               \
-        else                                                                                       \
+        if (make_plan(shape, &p)) {                                                                \
+            if (!multiply_##isa(y, operands, shape, &p))                                           \
+                einsum_loops_##isa(y, operands, shape);                                            \
+        } else if (shape->operands != 2 || !multiply_copies_##isa(y, operands, shape)) {           \
             einsum_loops_##isa(y, operands, shape);                                                \
+        }                                                                                          \
     }
 
 #if defined(__x86_64__)

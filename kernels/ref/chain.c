@@ -5,7 +5,7 @@
 
 bool kernel_chain_has_map(enum kernel_map op)
 {
-    return op != MAP_IS_INF && op != MAP_IS_NAN && op != MAP_NOT;
+    return op != MAP_IS_INF && op != MAP_IS_NAN && op != MAP_NOT && op != MAP_BIT_NOT;
 }
 
 static void run_step(float *y, const float *a, const float *b, const struct kernel_chain_step *step)
