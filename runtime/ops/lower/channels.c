@@ -215,7 +215,12 @@ static struct value *read_weights(struct lower *l, const struct value *blocked)
 
 static void lower_blocked_conv(struct lower *l)
 {
-    lower_conv_of(l, read_weights(l, lower_input(l, 1)));
+    struct value *blocked = lower_input(l, 1), *weights = read_weights(l, blocked);
+
+    lower_conv_of(l, weights);
+    /* At once: a model of blocks would be in memory twice. */
+    if (weights && blocked->consumer_count == 1 && !blocked->is_output)
+        value_release_data(blocked);
 }
 
 /* Zeros behind the channels, up to whole blocks. */
