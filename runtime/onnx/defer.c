@@ -22,9 +22,13 @@ struct candidates {
 };
 
 static const struct {
-    const char *op_type;
+    const char *domain, *op_type;
     size_t input;
-} readers[] = {{"Conv", 1}, {"Gather", 0}, {"Gemm", 1}, {"MatMul", 1}};
+} readers[] = {{"", "Conv", 1},
+               {"", "Gather", 0},
+               {"", "Gemm", 1},
+               {"", "MatMul", 1},
+               {"com.microsoft.nchwc", "Conv", 1}};
 
 static int compare(const void *a, const void *b)
 {
@@ -48,9 +52,11 @@ static void forbid(struct candidates *c, const char *name)
 
 static bool reads_weights(const Onnx__NodeProto *node, size_t input)
 {
+    const char *domain = node->domain ? node->domain : "";
+
     for (size_t i = 0; i < sizeof(readers) / sizeof(readers[0]); i++)
-        if (node->op_type && (!node->domain || node->domain[0] == '\0') &&
-            readers[i].input == input && strcmp(node->op_type, readers[i].op_type) == 0)
+        if (node->op_type && strcmp(domain, readers[i].domain) == 0 && readers[i].input == input &&
+            strcmp(node->op_type, readers[i].op_type) == 0)
             return true;
     return false;
 }

@@ -4,6 +4,8 @@
  * register of the processor holds, whose rest is zeros (the domain com.microsoft.nchwc). Values are
  * here as the standard operators have them, with the zeros; only weights are laid out anew.
  */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "runtime/ops/lower/rules.h"
@@ -171,28 +173,30 @@ static int64_t find_block(struct lower *l)
     return graph->channel_block;
 }
 
-/* One block of [inputs][outputs] for one place; `to` is where its first goes. Returns what comes
- * behind it. */
-static const float *read_block(float *to, const float *from, int64_t inputs, int64_t outputs,
-                               const int64_t *dims, int64_t places)
+/* Of a tile [places][inputs][outputs], so that what is written lies side by side. */
+static void read_tile(float *to, const float *tile, int64_t inputs, int64_t outputs, int64_t line,
+                      int64_t places)
 {
-    for (int64_t i = 0; i < inputs; i++)
-        for (int64_t o = 0; o < outputs; o++)
-            to[(o * dims[1] + i) * places] = *from++;
-    return from;
+    for (int64_t o = 0; o < outputs; o++)
+        for (int64_t i = 0; i < inputs; i++)
+            for (int64_t place = 0; place < places; place++)
+                to[o * line + i * places + place] = tile[(place * inputs + i) * outputs + o];
 }
 
 /* From [outputs / block][inputs / block][places][block of inputs][block of outputs], where inputs
- * that are fewer than a block are one by one. */
-static void read_blocks(float *to, const float *from, const int64_t *dims, int64_t block)
+ * that are fewer than a block are one by one. room: of a tile. */
+static void read_blocks(float *to, const struct value *blocked, int64_t block, float *room)
 {
+    const int64_t *dims = blocked->shape.dims;
     int64_t places = dims[2] * dims[3], inputs = dims[1] < block ? 1 : block;
+    int64_t line = dims[1] * places;
+    size_t count = (size_t)(places * inputs * block), at = 0;
 
     for (int64_t o = 0; o < dims[0]; o += block)
-        for (int64_t i = 0; i < dims[1]; i += inputs)
-            for (int64_t place = 0; place < places; place++)
-                from = read_block(to + (o * dims[1] + i) * places + place, from, inputs, block,
-                                  dims, places);
+        for (int64_t i = 0; i < dims[1]; i += inputs, at += count)
+            read_tile(to + o * line + i * places, value_read(blocked, at, count, room), inputs,
+                      block, line, places);
+    value_give_back(blocked, 0, at * sizeof(*to));
 }
 
 static struct value *read_weights(struct lower *l, const struct value *blocked)
@@ -200,7 +204,7 @@ static struct value *read_weights(struct lower *l, const struct value *blocked)
     int64_t block = find_block(l);
     const int64_t *dims = blocked ? blocked->shape.dims : NULL;
     struct value *weights;
-    float *data;
+    float *data, *room;
 
     if (!blocked || !blocked->data || blocked->dtype != DTYPE_F32 || blocked->shape.rank != 4 ||
         dims[0] % block != 0 || (dims[1] >= block && dims[1] % block != 0)) {
@@ -208,8 +212,13 @@ static struct value *read_weights(struct lower *l, const struct value *blocked)
         return NULL;
     }
     data = lower_data(l, DTYPE_F32, &blocked->shape, &weights);
-    if (data)
-        read_blocks(data, blocked->data, dims, block);
+    room = malloc(
+        (size_t)(dims[2] * dims[3] * (dims[1] < block ? 1 : block) * block) * sizeof(*room) + 1);
+    if (data && room)
+        read_blocks(data, blocked, block, room);
+    else
+        l->rc = -ENOMEM;
+    free(room);
     return weights;
 }
 
