@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Quantised operators: numbers of the quanta, the operator, quanta again. Passes fold those that
  * have kernels over integers. */
+#include <math.h>
 #include <string.h>
 
 #include "runtime/ops/lower/rules.h"
@@ -202,6 +203,22 @@ static struct value *softmax_of_rest(struct lower *l, struct value *x, int64_t a
     return x;
 }
 
+/* ONNX Runtime has a whole number of quanta in 1, where the scale says what is none. */
+static struct value *whole_scale(struct lower *l, struct value *scale)
+{
+    if (scale && scale->data && scale->dtype == DTYPE_F32 && shape_elements(&scale->shape) == 1)
+        return lower_number(l, 1.0f / floorf(1.0f / *(const float *)scale->data));
+    scale = lower_one(l, "Floor", lower_one(l, "Reciprocal", scale));
+    return lower_one(l, "Reciprocal", scale);
+}
+
+static void put_probabilities(struct lower *l, struct value *y)
+{
+    struct value *inputs[] = {y, whole_scale(l, lower_input(l, 3)), lower_input(l, 4)};
+
+    lower_done(l, 0, lower_op(l, "QuantizeLinear", inputs, 3));
+}
+
 /* The attribute says of which operator set's Softmax it is. */
 static void lower_softmax(struct lower *l)
 {
@@ -211,7 +228,7 @@ static void lower_softmax(struct lower *l)
     int rank = flattens == is_old || flattens ? 0 : lower_rank(lower_input(l, 0));
 
     if (flattens && !is_old) {
-        to_quanta(l, softmax_of_rest(l, y, axis), 3, 0);
+        put_probabilities(l, softmax_of_rest(l, y, axis));
         return;
     }
     axis += axis < 0 ? rank : 0;
@@ -223,7 +240,7 @@ static void lower_softmax(struct lower *l)
         y = swap_last(l, y, axis, rank);
     y = lower_one(l, "Softmax", y);
     lower_int(l, "axis", rank > 0 ? rank - 1 : axis);
-    to_quanta(l, rank > 0 ? swap_last(l, y, axis, rank) : y, 3, 0);
+    put_probabilities(l, rank > 0 ? swap_last(l, y, axis, rank) : y);
 }
 
 static void lower_concat(struct lower *l)
