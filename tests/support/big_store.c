@@ -17,6 +17,8 @@ enum { STEP = BIG_STORE_OPS + 1, ALL }; /* what lies around others */
 enum { WAIT_FOR_FIRST = ALL + 1, WAIT_FOR_SECOND, IDS = WAIT_FOR_SECOND }; /* of a session's ops */
 enum { OPS_PER_STREAM = 10 };            /* then the other stream's turn is, which waits for them */
 enum { OPS_PER_WAIT = 50, AHEAD = 500 }; /* of hosts that are ahead by so many launches */
+enum { RECALLED = BIG_STORE_OPS };       /* so many launches before, where the same op is */
+enum { THREADS = 4, INNER_MAX = 60 };    /* that are busy, and ops in one of theirs */
 
 static void check(int rc, const struct diag *diag)
 {
@@ -60,19 +62,19 @@ static void put_streams(struct store *store)
 
 static bool has_streams(enum big_store_kind kind)
 {
-    return kind == BIG_STORE_STREAM_WAITS || kind == BIG_STORE_AHEAD_WAITS;
+    return kind == BIG_STORE_STREAM_WAITS || kind == BIG_STORE_AHEAD_WAITS ||
+           kind == BIG_STORE_RECALLS;
 }
 
 static bool has_runs(enum big_store_kind kind)
 {
     return kind != BIG_STORE_NO_RUNS && kind != BIG_STORE_OP_AROUND_ALL &&
-           kind != BIG_STORE_STREAM_WAITS && kind != BIG_STORE_AHEAD &&
-           kind != BIG_STORE_AHEAD_WAITS;
+           kind != BIG_STORE_STREAM_WAITS && kind < BIG_STORE_AHEAD;
 }
 
 static bool is_record(enum big_store_kind kind, int op)
 {
-    if (kind == BIG_STORE_AHEAD_WAITS)
+    if (kind == BIG_STORE_AHEAD_WAITS || kind == BIG_STORE_RECALLS)
         return op % (OPS_PER_WAIT + 1) == OPS_PER_WAIT;
     return kind == BIG_STORE_STREAM_WAITS && op % OPS_PER_STREAM == OPS_PER_STREAM - 1;
 }
@@ -100,6 +102,11 @@ static void put_definitions(struct store *store, enum big_store_kind kind, int64
     check(store_put_session(store, &session, &diag), &diag);
     for (int i = 0; i < (has_streams(kind) ? 1 : 2); i++)
         check(store_put_lane(store, &lanes[i], &diag), &diag);
+    for (int64_t i = 3; i <= THREADS + 1 && kind == BIG_STORE_BUSY; i++) {
+        const struct store_lane other = {i, session_id, (uint32_t)i, "thread", "other", NULL, i};
+
+        check(store_put_lane(store, &other, &diag), &diag);
+    }
     for (int i = 0; i < BIG_STORE_OPS; i++) {
         char name[32], params[128];
         struct store_op op = {
@@ -199,7 +206,7 @@ static size_t tell_ended(struct streams *streams, int64_t until_ns, struct store
 static void launch(struct streams *streams, enum big_store_kind kind, int op, int64_t called_ns,
                    struct store_event *row)
 {
-    const bool is_second = kind == BIG_STORE_AHEAD_WAITS && op % 2;
+    const bool is_second = has_streams(kind) && op % 2;
     const bool on_second = is_second != is_record(kind, op);
     int64_t *free_ns = &streams->free_ns[on_second];
 
@@ -216,7 +223,10 @@ static void launch(struct streams *streams, enum big_store_kind kind, int op, in
         row->dur_ns = 2000 + random_number() % 3000;
         *free_ns = row->start_ns + row->dur_ns;
     }
-    streams->queue[streams->launched++ % AHEAD] = *row;
+    streams->queue[streams->launched % AHEAD] = *row;
+    if (kind == BIG_STORE_RECALLS && is_record(kind, op) && row->correlation > RECALLED)
+        streams->queue[streams->launched % AHEAD].correlation -= RECALLED;
+    streams->launched++;
 }
 
 /* Some runs; returns how many rows. The queue is full but for a moment. */
@@ -251,6 +261,72 @@ static size_t make_ahead(struct store_event *rows, enum big_store_kind kind, int
     return count + (is_last ? tell_ended(&streams, INT64_MAX, rows + count) : 0);
 }
 
+/* --- Threads that are always busy. --- */
+
+struct busy_thread {
+    int64_t now_ns, began_ns; /* began_ns: of the op that it is in */
+    int left;                 /* so many are to be called in it */
+};
+
+static struct store_event busy_row(int64_t lane, int64_t op, int64_t start_ns, int64_t dur_ns)
+{
+    return (struct store_event){lane,   op,         STORE_NULL, start_ns,
+                                dur_ns, STORE_NULL, STORE_NULL, STORE_NULL};
+}
+
+/* What the first calls runs on the queue, too. */
+static size_t call_inner(struct store_event *rows, int64_t lane, struct busy_thread *thread)
+{
+    static int64_t correlation;
+    const int64_t dur_ns = 2000 + random_number() % 3000;
+    const int64_t op = 1 + random_number() % (BIG_STORE_OPS - 1);
+    size_t count = 0;
+
+    rows[count++] = busy_row(lane, op, thread->now_ns, dur_ns);
+    if (lane == 1) {
+        rows[0].correlation = ++correlation;
+        rows[1] = rows[0];
+        rows[1].lane_id = 2;
+        rows[1].start_ns += dur_ns / 4;
+        rows[1].dur_ns = dur_ns / 2;
+        count++;
+    }
+    thread->now_ns += dur_ns + random_number() % 200;
+    thread->left--;
+    return count;
+}
+
+static size_t make_busy(struct store_event *rows, size_t wanted, int64_t *now_ns)
+{
+    static struct busy_thread threads[THREADS];
+    size_t count = 0;
+
+    for (int i = 0; i < THREADS && !threads[0].now_ns; i++)
+        threads[i].now_ns = threads[i].began_ns = *now_ns;
+    while (count < wanted) {
+        struct busy_thread *thread = threads;
+        int64_t lane;
+
+        for (int i = 1; i < THREADS; i++)
+            thread = threads[i].now_ns < thread->now_ns ? &threads[i] : thread;
+        lane = thread == threads ? 1 : thread - threads + 2;
+
+        if (thread->left > 0) {
+            count += call_inner(rows + count, lane, thread);
+            continue;
+        }
+        if (thread->now_ns > thread->began_ns)
+            rows[count++] =
+                busy_row(lane, BIG_STORE_OPS, thread->began_ns, thread->now_ns - thread->began_ns);
+        *now_ns = thread->now_ns;
+        thread->now_ns += random_number() % 500;
+        thread->began_ns = thread->now_ns;
+        thread->left = 1 + (int)(random_number() % INNER_MAX);
+        thread->now_ns += 50;
+    }
+    return count;
+}
+
 /* What the first thread was in, told as it ends. */
 static struct store_event outer_from(int64_t op, int64_t run, int64_t start_ns, int64_t end_ns)
 {
@@ -265,7 +341,12 @@ static int64_t add_batch(struct store *store, struct store_event *rows, enum big
     struct diag diag = {0};
     size_t count = 0;
 
-    if (kind == BIG_STORE_AHEAD || kind == BIG_STORE_AHEAD_WAITS) {
+    if (kind == BIG_STORE_BUSY) {
+        count = make_busy(rows, (size_t)RUNS_PER_BATCH * EVENTS_PER_RUN, &now_ns);
+        check(store_add_events(store, rows, count, &diag), &diag);
+        return now_ns;
+    }
+    if (kind >= BIG_STORE_AHEAD) {
         count = make_ahead(rows, kind, RUNS_PER_BATCH, first + RUNS_PER_BATCH > BIG_STORE_RUNS,
                            &now_ns);
         check(store_add_events(store, rows, count, &diag), &diag);
@@ -361,8 +442,9 @@ static bool is_up_to_date(const char *path)
 
 const char *big_store_name(enum big_store_kind kind)
 {
-    static const char *const names[BIG_STORE_KINDS] = {
-        "plain", "labels", "all", "no_runs", "op", "two", "waits", "ahead", "ahead_waits"};
+    static const char *const names[BIG_STORE_KINDS] = {"plain",       "labels",  "all",   "no_runs",
+                                                       "op",          "two",     "waits", "ahead",
+                                                       "ahead_waits", "recalls", "busy"};
 
     return names[kind];
 }

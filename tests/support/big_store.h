@@ -33,6 +33,9 @@ enum big_store_kind {
     BIG_STORE_AHEAD, /* without runs, of a thread that is hundreds of launches ahead of a stream,
                               which is never idle */
     BIG_STORE_AHEAD_WAITS, /* the same of two streams, which wait for each other now and then */
+    BIG_STORE_RECALLS,     /* the same, for what was recorded a thousand launches before */
+    BIG_STORE_BUSY, /* without runs, of four threads, one of which is always in an op, and in what
+                              these call */
     BIG_STORE_KINDS
 };
 
