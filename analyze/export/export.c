@@ -150,12 +150,12 @@ static int query_all(const struct export *export, struct report_selection *selec
                      struct taken *taken, struct spans_answer *out_spans, struct diag *diag)
 {
     const struct report_parts parts[] = {
-        [EXPORT_LANES] = {&taken->packed, packed_begin, packed_take, SPAN_FRAMES_OPS,
-                          SPAN_CUT_LAUNCHES},
-        [EXPORT_STORE] = {&taken->ordered, ordered_begin, ordered_take, SPAN_FRAMES_OPS,
-                          SPAN_CUT_LAUNCHES},
-        [EXPORT_STACKS] = {&taken->stacks, stacks_begin, stacks_take, SPAN_FRAMES_OPS,
-                           SPAN_CUT_LAUNCHES},
+        [EXPORT_LANES] = {&taken->packed, packed_begin, packed_take, SPAN_FRAMES_LEAVES,
+                          SPAN_CUT_WAITS},
+        [EXPORT_STORE] = {&taken->ordered, ordered_begin, ordered_take, SPAN_FRAMES_LEAVES,
+                          SPAN_CUT_WAITS},
+        [EXPORT_STACKS] = {&taken->stacks, stacks_begin, stacks_take, SPAN_FRAMES_LEAVES,
+                           SPAN_CUT_WAITS},
     };
     int rc, finish_rc;
 

@@ -97,7 +97,7 @@ static int keep(struct ordered_spans *ordered, const struct spans_answer *part, 
 
 bool ordered_shows(const struct ordered_spans *ordered, const struct span *frame)
 {
-    for (size_t i = 0; i < ordered->frames.count; i++) {
+    for (size_t i = ordered->frames.count; i-- > 0;) {
         const struct span *shown = &ordered->frames.items[i];
 
         if (shown->op == frame->op &&
@@ -125,7 +125,8 @@ static int note_part(struct ordered_spans *ordered, const struct spans_answer *p
         size_t place = span->order - ordered->next;
 
         if (span->frame) {
-            if (span->is_shown && !ordered_shows(ordered, span))
+            if (span->is_shown &&
+                (span->frame == SPAN_FRAME_FIRST || !ordered_shows(ordered, span)))
                 rc = array_push(&ordered->frames, *span);
             continue;
         }

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "analyze/export/rows.h"
+#include "analyze/query/earlier_records.h"
+#include "base/sorted.h"
 
 /* The first seven are those that some spans of nearly every recording have: they make one byte. */
 enum {
@@ -24,6 +26,9 @@ enum {
     NUMBERS_MAX = 16,
 };
 
+/* Twice as many as the query knows of (earlier_records.h), and as many again, are kept at most. */
+enum { PACKED_RECORDS_MAX = 4 * EARLIER_RECORDS_MAX };
+
 int packed_begin(void *user, const struct spans_answer *spans)
 {
     struct packed_spans *packed = user;
@@ -33,10 +38,12 @@ int packed_begin(void *user, const struct spans_answer *spans)
     packed->lanes = calloc(packed->lane_count + 1, sizeof(*packed->lanes));
     packed->lanes_until = calloc(spans->ops.count + 1, sizeof(*packed->lanes_until));
     packed->is_wait = calloc(spans->ops.count + 1, sizeof(*packed->is_wait));
-    if (!packed->lanes || !packed->lanes_until || !packed->is_wait)
+    packed->is_record = calloc(spans->ops.count + 1, sizeof(*packed->is_record));
+    if (!packed->lanes || !packed->lanes_until || !packed->is_wait || !packed->is_record)
         return -ENOMEM;
     for (size_t i = 0; i < spans->ops.count; i++) {
         packed->is_wait[i] = spans_op_waits(spans, i);
+        packed->is_record[i] = spans_op_records(spans, i);
         packed->has_waits |= packed->is_wait[i];
     }
     for (size_t i = 0; i < packed->lane_count; i++)
@@ -53,7 +60,10 @@ void packed_deinit(struct packed_spans *packed)
     free(packed->lanes);
     free(packed->lanes_until);
     free(packed->is_wait);
+    free(packed->is_record);
     array_deinit(&packed->frames);
+    array_deinit(&packed->records);
+    array_deinit(&packed->late);
     *packed = (struct packed_spans){0};
 }
 
@@ -106,17 +116,38 @@ static unsigned flags_of(const struct taking *taking, const struct packed_rows *
     return flags;
 }
 
+static uint32_t number_of(const struct taking *taking, const struct span *span)
+{
+    return taking->before[span->lane] +
+           (uint32_t)(span_place(taking->part, span) - taking->part->ranges[span->lane].first);
+}
+
+/* What a wait is for, of an earlier part; or NULL. */
+static struct packed_record *find_record(const struct packed_spans *packed,
+                                         const struct spans_answer *part, const struct span *span)
+{
+    const uint32_t order = part->spans.items[span->launch].order;
+    struct packed_record *items = packed->records.items;
+    const size_t count = packed->records.count;
+    const size_t at = search_past(0, count, i, items[i].order < order);
+
+    return at < count && items[at].order == order ? &items[at] : NULL;
+}
+
 static uint8_t *put_launch(const struct taking *taking, struct packed_rows *rows,
                            const struct span *span, uint8_t *at)
 {
     const struct span *launch = &taking->part->spans.items[span->launch];
-    uint32_t number = taking->before[launch->lane] +
-                      (uint32_t)(span->launch - taking->part->ranges[launch->lane].first);
+    const bool is_earlier = span->launch >= taking->part->spans.count;
+    const struct packed_record *record =
+        is_earlier ? find_record(taking->packed, taking->part, span) : NULL;
+    const uint32_t number = record ? record->number : number_of(taking, launch);
+    const uint16_t row = record ? record->row : taking->rows[span->launch];
 
     at = packed_number_put(at, bytes_fold((int64_t)launch->lane - rows->last.launch_lane));
     at = packed_number_put(at, bytes_fold((int64_t)number - rows->last.launch));
     at = packed_number_put(at, bytes_step(span->start_ns, launch->start_ns));
-    at = packed_number_put(at, (uint64_t)taking->rows[span->launch] << 1 | launch->is_shown);
+    at = packed_number_put(at, (uint64_t)row << 1 | launch->is_shown);
     rows->last.launch_lane = launch->lane;
     rows->last.launch = number;
     return at;
@@ -171,18 +202,65 @@ static bool may_hold_others(const struct spans_answer *part, const struct span *
            (span->start_ns < part->from_ns || span->start_ns + span->dur_ns > part->until_ns);
 }
 
+/* Keeps where a record is. Threads tell of theirs in turn, each in order. */
+static int note_record(struct taking *taking, const struct span *span)
+{
+    const struct packed_record record = {.order = span->order,
+                                         .lane = span->lane,
+                                         .number = number_of(taking, span),
+                                         .row = taking->rows[span_place(taking->part, span)],
+                                         .launches = span->launch != SPAN_NONE};
+    struct packed_spans *packed = taking->packed;
+    struct packed_record *items;
+    size_t place;
+
+    if (packed->records.count == 2 * PACKED_RECORDS_MAX) {
+        packed->records.count = PACKED_RECORDS_MAX;
+        memmove(packed->records.items, packed->records.items + PACKED_RECORDS_MAX,
+                PACKED_RECORDS_MAX * sizeof(record));
+    }
+    if (array_push(&packed->records, record) < 0)
+        return -ENOMEM;
+    items = packed->records.items;
+    for (place = packed->records.count - 1; place > 0 && items[place - 1].order > record.order;
+         place--)
+        items[place] = items[place - 1];
+    items[place] = record;
+    return 0;
+}
+
+/* A wait for what an earlier part recorded. */
+static int note_wait(struct packed_spans *packed, const struct spans_answer *part,
+                     const struct span *span)
+{
+    struct packed_record *record = find_record(packed, part, span);
+    const bool launches = record && record->launches;
+
+    if (!record)
+        return SPAN_PARTS_WHOLE;
+    record->launches = true;
+    return launches
+               ? 0
+               : array_push(&packed->late, ((struct packed_late){record->lane, record->number}));
+}
+
 static int take_span(struct taking *taking, const struct span *span)
 {
     struct packed_spans *packed = taking->packed;
     struct packed_lane *lane = &packed->lanes[span->lane];
     const bool is_wait = lane->is_device && packed->is_wait[span->op];
     struct packed_rows *rows = is_wait ? &lane->waits : &lane->spans;
+    int rc = 0;
 
     if (rows->count && span->start_ns < rows->last.start_ns)
         return SPAN_PARTS_WHOLE;
     if (lane->is_device && packed->has_waits && may_hold_others(taking->part, span))
         return SPAN_PARTS_WHOLE;
-    return put_span(taking, rows, span);
+    if (is_wait && span->launch != SPAN_NONE && span->launch >= taking->part->spans.count)
+        rc = note_wait(packed, taking->part, span);
+    else if (!lane->is_device && packed->has_waits && packed->is_record[span->op])
+        rc = note_record(taking, span);
+    return rc ? rc : put_span(taking, rows, span);
 }
 
 /* One that is here again has no row of bytes: it is open still where the next ones are read. */
@@ -193,7 +271,7 @@ static int take_frame(struct taking *taking, const struct span *span)
                                        taking->rows[span_place(taking->part, span)]};
     int rc;
 
-    for (size_t i = 0; i < packed->frames.count && span->frame == SPAN_FRAME_AGAIN; i++) {
+    for (size_t i = packed->frames.count; i-- > 0 && span->frame == SPAN_FRAME_AGAIN;) {
         struct packed_frame *frame = &packed->frames.items[i];
 
         if (!span_is_at(span, frame->lane, frame->start_ns, frame->dur_ns))
@@ -261,6 +339,15 @@ struct packed_span packed_unfinished(const struct spans_answer *spans, const str
 }
 
 /* --- Reading. --- */
+
+static int compare_late(const void *a, const void *b)
+{
+    const struct packed_late *left = a, *right = b;
+
+    if (left->lane != right->lane)
+        return left->lane < right->lane ? -1 : 1;
+    return (left->number > right->number) - (left->number < right->number);
+}
 
 static struct packed_cursor begin_rows(const struct packed_rows *rows, uint32_t lane,
                                        bool is_device)
@@ -429,6 +516,19 @@ int packed_reader_deinit(struct packed_reader *reader)
     return reader->rc;
 }
 
+/* Whether a later part has something that waits for a span of a thread. */
+static void find_late(struct packed_reader *reader)
+{
+    const struct packed_spans *packed = reader->packed;
+    const struct packed_late here = {reader->span.lane, reader->span.place - reader->lane->first};
+
+    while (reader->next_late < packed->late.count &&
+           compare_late(&packed->late.items[reader->next_late], &here) < 0)
+        reader->next_late++;
+    reader->span.launches |= reader->next_late < packed->late.count &&
+                             compare_late(&packed->late.items[reader->next_late], &here) == 0;
+}
+
 bool packed_next(struct packed_reader *reader)
 {
     struct packed_cursor *cursor = choose(reader);
@@ -438,6 +538,7 @@ bool packed_next(struct packed_reader *reader)
     reader->span = cursor->span;
     cursor->is_there = false;
     reader->span.place = reader->next++;
+    find_late(reader);
     if ((reader->next & 0xfff) == 0)
         progress_share(reader->packed->progress, "writing events", reader->next,
                        reader->packed->count);
@@ -465,6 +566,8 @@ int packed_finish(struct packed_spans *packed)
     struct progress *progress = packed->progress;
     int rc = 0;
 
+    if (packed->late.count)
+        qsort(packed->late.items, packed->late.count, sizeof(*packed->late.items), compare_late);
     for (size_t i = 0; i < packed->lane_count; i++) {
         packed->lanes[i].first = (uint32_t)packed->count;
         packed->count += packed->lanes[i].spans.count + packed->lanes[i].waits.count;

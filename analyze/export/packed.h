@@ -50,6 +50,18 @@ struct packed_lane {
     bool is_device;
 };
 
+/* A call that recorded an event, for which streams of later parts may wait. */
+struct packed_record {
+    uint32_t order, lane, number; /* in the order of the store; which span of its lane it is */
+    uint16_t row;
+    bool launches; /* something was seen that waits for it, or that it launched */
+};
+
+/* One that launches nothing in its own part. */
+struct packed_late {
+    uint32_t lane, number;
+};
+
 /* A span that was in several parts. */
 struct packed_frame {
     int64_t start_ns, dur_ns, self_ns;
@@ -60,9 +72,12 @@ struct packed_spans {
     struct packed_lane *lanes;
     size_t lane_count, count;
     ARRAY_OF(struct packed_frame) frames;
-    struct progress *progress; /* says how far reading them again is; or NULL */
+    ARRAY_OF(struct packed_record) records; /* the last ones, by order */
+    ARRAY_OF(struct packed_late) late;      /* by lane and number, once all are there */
+    struct progress *progress;              /* says how far reading them again is; or NULL */
     uint32_t *lanes_until; /* beside ops: behind the last lane that has a span of it; 0: none has */
     bool *is_wait;         /* beside ops: of a stream, if it is on a device's lane */
+    bool *is_record;       /* beside ops: calls that record events */
     bool has_waits;        /* there are such ops */
 };
 
@@ -103,6 +118,7 @@ struct packed_reader {
     ARRAY_OF(struct packed_open) open;    /* around the span at hand, and itself */
     ARRAY_OF(struct packed_row *) viewed; /* rows, where there are waits */
     uint32_t next;
+    size_t next_late;
     int rc; /* -ENOMEM: it ended too early */
 };
 

@@ -143,7 +143,7 @@ static int add_frame(struct average_groups *groups, const struct span *span, int
     const struct average_frame added = {span->start_ns, span->dur_ns, self_cpu_ns, span->lane,
                                         span->is_shown};
 
-    for (size_t i = 0; i < groups->frames.count; i++) {
+    for (size_t i = groups->frames.count; i-- > 0 && span->frame == SPAN_FRAME_AGAIN;) {
         struct average_frame *frame = &groups->frames.items[i];
 
         if (!span_is_at(span, frame->lane, frame->start_ns, frame->dur_ns))

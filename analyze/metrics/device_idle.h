@@ -20,7 +20,7 @@ struct device_idle;
 int device_idle_begin(const struct spans_answer *spans, bool is_whole,
                       struct device_idle **out_idle);
 
-/** Returns 0, -ENOMEM or SPAN_PARTS_WHOLE. */
+/** Returns 0 or -ENOMEM. */
 int device_idle_add(struct device_idle *idle, const struct spans_answer *spans);
 
 /** Returns 0 or -ENOMEM. */

@@ -312,13 +312,13 @@ static void count_call(struct event_builder *builder, const struct span *span, u
 static int add_frame(struct event_builder *builder, const struct span *span, uint32_t row,
                      double device_ns)
 {
-    size_t place = 0;
+    size_t end = builder->frames.count, place;
 
-    while (place < builder->frames.count && !span_is_at(&builder->frames.items[place].span,
-                                                        span->lane, span->start_ns, span->dur_ns))
-        place++;
-    if (place == builder->frames.count &&
-        array_push(&builder->frames, ((struct event_frame){*span, row, 0, 0})) < 0)
+    while (end > 0 && !span_is_at(&builder->frames.items[end - 1].span, span->lane, span->start_ns,
+                                  span->dur_ns))
+        end--;
+    place = end ? end - 1 : builder->frames.count;
+    if (!end && array_push(&builder->frames, ((struct event_frame){*span, row, 0, 0})) < 0)
         return -ENOMEM;
     builder->frames.items[place].self_ns += (double)span->self_ns;
     builder->frames.items[place].device_ns += device_ns;
@@ -437,6 +437,8 @@ static int add_device_span(struct event_builder *builder, const struct device_sp
     bool own;
     int rc = 0;
 
+    if (span->launch != SPAN_NONE && span->launch >= spans->spans.count)
+        return SPAN_PARTS_WHOLE; /* a wait that lies in an op, of what an earlier part recorded */
     if (span->launch != SPAN_NONE) {
         outer = builder->row_of[span->launch];
         for (uint32_t at = span->launch; at != SPAN_NONE; at = spans->spans.items[at].parent)

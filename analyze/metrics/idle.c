@@ -27,6 +27,13 @@ struct idle_work {
     bool is_copy;
 };
 
+/* What a thread was in from a time on, until the next one. */
+struct idle_stay {
+    int64_t start_ns;
+    uint32_t op; /* the innermost operator; SPAN_NONE: none */
+    bool waits;  /* it is in something that waits for a device */
+};
+
 /* What is known of the lanes from earlier parts. */
 struct idle_lane {
     bool has_op, is_shown;
@@ -34,22 +41,17 @@ struct idle_lane {
     uint32_t last_op;    /* which it was */
     ARRAY_OF(struct idle_work)
     recent; /* of a device: what may have run in gaps that are not judged yet, by start */
-    ARRAY_OF(struct span)
-    kept; /* of a thread, whole trees within frames, and these: what it was in since some lane was
-             idle; places of its own, `next` is that which it had in its part */
-    ARRAY_OF(uint32_t) frames; /* those in `kept`, the first first */
+    ARRAY_OF(struct idle_stay)
+    stays; /* of a thread, as long as gaps of later parts may ask for them */
 };
 
 struct idle_parts {
     struct idle_lane *lanes;
     size_t lane_count;
-    bool is_whole;
     struct stream_before *streams; /* beside lanes; NULL: no stream waits for another */
     /* What other lanes did in these, later parts may tell. Places are gone. */
     struct idle_gap_array pending;
 };
-
-enum { KEPT_MAX = 1 << 16 };
 
 /* --- What the host was in. --- */
 
@@ -97,7 +99,19 @@ static bool has_begun(const struct span *items, const struct span_range *range, 
     return i < end && items[i].start_ns <= time_ns;
 }
 
-/* What a thread was in before this part is among what was kept. */
+/* What a thread was in before this part. */
+static void judge_host_before(const struct idle_lane *lane, int64_t time_ns, struct idle_gap *gap)
+{
+    const struct idle_stay *stays = lane->stays.items;
+    const size_t end = search_past(0, lane->stays.count, i, stays[i].start_ns <= time_ns);
+
+    gap->cause = IDLE_NOT_LAUNCHED;
+    if (!end || stays[end - 1].op == SPAN_NONE)
+        return;
+    gap->cause = stays[end - 1].waits ? IDLE_HOST_WAITED : IDLE_HOST_BUSY;
+    gap->during_op = stays[end - 1].op;
+}
+
 static void judge_host(const struct spans_answer *spans, const struct idle_parts *parts,
                        const struct span *launch, struct idle_gap *gap)
 {
@@ -106,12 +120,10 @@ static void judge_host(const struct spans_answer *spans, const struct idle_parts
     struct span_range range = spans->ranges[launch->lane];
 
     if (parts && !has_begun(items, &range, middle_ns)) {
-        items = parts->lanes[launch->lane].kept.items;
-        range = (struct span_range){0, parts->lanes[launch->lane].kept.count};
-    } else {
-        /* The launch is behind it. */
-        range.count = span_place(spans, launch) + 1 - range.first;
+        judge_host_before(&parts->lanes[launch->lane], middle_ns, gap);
+        return;
     }
+    range.count = span_place(spans, launch) + 1 - range.first; /* that is behind it */
     gap->during = find_open(spans, items, &range, middle_ns);
     if (gap->during == SPAN_NONE) {
         gap->cause = IDLE_NOT_LAUNCHED;
@@ -119,8 +131,6 @@ static void judge_host(const struct spans_answer *spans, const struct idle_parts
     }
     gap->cause = waits_for_device(spans, items, gap->during) ? IDLE_HOST_WAITED : IDLE_HOST_BUSY;
     gap->during_op = items[gap->during].op;
-    if (items != spans->spans.items)
-        gap->during = SPAN_NONE;
 }
 
 /* --- What else the device was doing. --- */
@@ -335,12 +345,11 @@ void idle_parts_destroy(struct idle_parts **parts)
     if (!*parts)
         return;
     for (size_t i = 0; i < (*parts)->lane_count; i++) {
-        array_deinit(&(*parts)->lanes[i].kept);
-        array_deinit(&(*parts)->lanes[i].frames);
+        array_deinit(&(*parts)->lanes[i].stays);
         array_deinit(&(*parts)->lanes[i].recent);
     }
     array_deinit(&(*parts)->pending);
-    free((*parts)->streams);
+    stream_before_destroy(&(*parts)->streams, (*parts)->lane_count);
     free((*parts)->lanes);
     free(*parts);
     *parts = NULL;
@@ -349,24 +358,19 @@ void idle_parts_destroy(struct idle_parts **parts)
 int idle_begin(const struct spans_answer *spans, struct idle_parts **out_parts)
 {
     struct idle_parts *parts = calloc(1, sizeof(*parts));
-    bool is_whole = *out_parts && (*out_parts)->is_whole;
 
     idle_parts_destroy(out_parts);
     *out_parts = parts;
     if (!parts)
         return -ENOMEM;
-    parts->is_whole = is_whole;
     parts->lanes = calloc(spans->lanes.count + 1, sizeof(*parts->lanes));
     if (!parts->lanes)
         return -ENOMEM;
     parts->lane_count = spans->lanes.count;
-    if (is_whole || spans->basis.is_flat || !stream_waits_possible(spans))
+    if (spans->basis.is_flat || !stream_waits_possible(spans))
         return 0;
-    parts->streams = malloc((parts->lane_count + 1) * sizeof(*parts->streams));
-    if (!parts->streams)
-        return -ENOMEM;
-    stream_waits_forget(parts->streams, parts->lane_count);
-    return 0;
+    parts->streams = stream_before_create(parts->lane_count);
+    return parts->streams ? 0 : -ENOMEM;
 }
 
 /* From when on some lane of a device has been idle. */
@@ -383,97 +387,44 @@ static int64_t idle_since(const struct idle_parts *parts, const struct spans_ans
     return since_ns;
 }
 
-/* The place of what is kept once all before `first` but frames is forgotten. */
-static uint32_t moved(const struct idle_lane *lane, uint32_t first, uint32_t frame_count,
-                      uint32_t place)
+/* The innermost operator that is open at a time from where a span stands; SPAN_NONE: there is none. */
+static uint32_t find_innermost(const struct spans_answer *spans, uint32_t place, int64_t time_ns)
 {
-    if (place == SPAN_NONE || place >= first)
-        return place == SPAN_NONE ? SPAN_NONE : place - first + frame_count;
-    for (uint32_t i = 0; i < frame_count; i++) {
-        if (lane->frames.items[i] == place)
-            return i;
+    const struct span *items = spans->spans.items;
+
+    while (place != SPAN_NONE &&
+           (span_end_ns(&items[place]) <= time_ns || !span_is_op(spans, &items[place])))
+        place = items[place].parent;
+    return place;
+}
+
+static int add_stay(struct idle_lane *lane, const struct idle_stay *stay)
+{
+    const struct idle_stay *last =
+        lane->stays.count ? &lane->stays.items[lane->stays.count - 1] : NULL;
+
+    if (last && last->op == stay->op && last->waits == stay->waits)
+        return 0;
+    return array_push(&lane->stays, *stay);
+}
+
+/* What a thread is in from the start of a span until that of the next. */
+static int keep_span(const struct spans_answer *spans, uint32_t place, int64_t until_ns,
+                     struct idle_lane *lane)
+{
+    const struct span *items = spans->spans.items;
+    struct idle_stay stay = {.start_ns = items[place].start_ns};
+    int rc = 0;
+
+    while (rc == 0 && place != SPAN_NONE && stay.start_ns < until_ns) {
+        place = find_innermost(spans, place, stay.start_ns);
+        stay.op = place == SPAN_NONE ? SPAN_NONE : items[place].op;
+        stay.waits = place != SPAN_NONE && waits_for_device(spans, items, place);
+        rc = add_stay(lane, &stay);
+        if (place != SPAN_NONE)
+            stay.start_ns = span_end_ns(&items[place]);
     }
-    return SPAN_NONE;
-}
-
-/* The outermost that a span lies in and that is no frame, itself too; or the span. */
-static uint32_t find_outermost(const struct span *items, uint32_t place)
-{
-    uint32_t first = place;
-
-    for (; place != SPAN_NONE; place = items[place].parent)
-        first = items[place].frame ? first : place;
-    return first;
-}
-
-/* Forgets the trees before the one that holds what started last until then. */
-static void forget(struct idle_lane *lane, int64_t since_ns)
-{
-    struct span *items = lane->kept.items;
-    size_t low = 0, high = lane->kept.count;
-    uint32_t first, frame_count = 0;
-
-    low = search_past(low, high, middle, items[middle].start_ns <= since_ns);
-    if (!low)
-        return;
-    first = find_outermost(items, (uint32_t)(low - 1));
-    while (frame_count < lane->frames.count && lane->frames.items[frame_count] < first)
-        frame_count++;
-    if (frame_count == first)
-        return;
-    for (size_t i = 0; i < lane->kept.count; i++)
-        items[i].parent = moved(lane, first, frame_count, items[i].parent);
-    for (uint32_t i = 0; i < frame_count; i++)
-        items[i] = items[lane->frames.items[i]];
-    lane->kept.count -= first;
-    memmove(items + frame_count, items + first, lane->kept.count * sizeof(*items));
-    lane->kept.count += frame_count;
-    for (size_t i = 0; i < lane->frames.count; i++)
-        lane->frames.items[i] = moved(lane, first, frame_count, lane->frames.items[i]);
-}
-
-/* Where a span of a part is kept: behind `before`, or as a frame of earlier parts; or SPAN_NONE. */
-static uint32_t find_kept(const struct idle_lane *lane, size_t before, uint32_t place)
-{
-    const struct span *items = lane->kept.items;
-    uint32_t outer = lane->kept.count > before ? (uint32_t)(lane->kept.count - 1) : SPAN_NONE;
-
-    while (outer != SPAN_NONE &&
-           (items[outer].next != place || (outer < before && !items[outer].frame)))
-        outer = items[outer].parent;
-    for (size_t i = 0; i < lane->frames.count && outer == SPAN_NONE && place != SPAN_NONE; i++)
-        outer = items[lane->frames.items[i]].next == place ? lane->frames.items[i] : SPAN_NONE;
-    return outer;
-}
-
-/* Behind those of its part, in their order. */
-static int keep_span(struct idle_lane *lane, size_t before, const struct span *span, uint32_t place)
-{
-    struct span kept = *span;
-
-    kept.parent = span->parent == SPAN_NONE ? SPAN_NONE : find_kept(lane, before, span->parent);
-    kept.next = place;
-    if (span->frame && array_push(&lane->frames, (uint32_t)lane->kept.count) < 0)
-        return -ENOMEM;
-    return array_push(&lane->kept, kept);
-}
-
-/* Frames of earlier parts have a place in this one, too. */
-static void place_frames(const struct span *items, const struct span_range *range,
-                         struct idle_lane *lane)
-{
-    const size_t end = range->first + range->count;
-
-    for (size_t i = 0; i < lane->frames.count; i++)
-        lane->kept.items[lane->frames.items[i]].next = SPAN_NONE;
-    for (size_t i = range->first; i < end && items[i].frame == SPAN_FRAME_AGAIN; i++) {
-        for (size_t k = 0; k < lane->frames.count; k++) {
-            struct span *frame = &lane->kept.items[lane->frames.items[k]];
-
-            if (span_is_at(&items[i], frame->lane, frame->start_ns, frame->dur_ns))
-                frame->next = (uint32_t)i;
-        }
-    }
+    return rc;
 }
 
 /* What a thread was in since then. */
@@ -481,28 +432,51 @@ static int keep(const struct spans_answer *spans, const struct span_range *range
                 struct idle_lane *lane)
 {
     const struct span *items = spans->spans.items;
-    const size_t end = range->first + range->count, before = lane->kept.count;
-    size_t first = end;
+    const size_t end = range->first + range->count;
+    size_t begin = range->first, first;
     int rc = 0;
 
-    while (first > range->first && items[first - 1].start_ns > since_ns)
-        first--;
-    if (first > range->first)
-        first--;
-    if (first < end)
-        first = find_outermost(items, (uint32_t)first);
-    place_frames(items, range, lane);
-    for (size_t i = range->first; i < end && rc == 0; i++) {
-        if (items[i].frame ? items[i].frame == SPAN_FRAME_FIRST : i >= first)
-            rc = keep_span(lane, before, &items[i], (uint32_t)i);
-    }
+    while (begin < end && items[begin].frame == SPAN_FRAME_AGAIN)
+        begin++;
+    if (begin == end)
+        return 0;
+    first = search_past(begin, end, i, items[i].start_ns <= since_ns);
+    first -= first > begin;
+    /* What was there goes on until then. */
+    while (lane->stays.count &&
+           lane->stays.items[lane->stays.count - 1].start_ns >= items[first].start_ns)
+        lane->stays.count--;
+    for (; first < end && rc == 0; first++)
+        rc = keep_span(spans, (uint32_t)first,
+                       first + 1 < end ? items[first + 1].start_ns : INT64_MAX, lane);
     return rc;
+}
+
+/* But for the last that began until then. */
+static void forget(struct idle_lane *lane, int64_t since_ns)
+{
+    const struct idle_stay *items = lane->stays.items;
+    size_t first = search_past(0, lane->stays.count, i, items[i].start_ns <= since_ns);
+
+    first -= first > 0;
+    lane->stays.count -= first;
+    if (first)
+        memmove(lane->stays.items, items + first, lane->stays.count * sizeof(*items));
+}
+
+/* What ends a gap is launched in a later part, so that the middle until then is behind this. */
+static int64_t asked_since(const struct idle_parts *parts, const struct spans_answer *spans)
+{
+    const int64_t since_ns = idle_since(parts, spans);
+
+    if (since_ns >= spans->until_ns)
+        return since_ns;
+    return since_ns + (spans->until_ns - since_ns) / 2;
 }
 
 static int keep_threads(struct idle_parts *parts, const struct spans_answer *spans)
 {
-    int64_t since_ns = idle_since(parts, spans);
-    size_t count = 0;
+    const int64_t since_ns = asked_since(parts, spans);
     int rc = 0;
 
     for (size_t i = 0; i < parts->lane_count && rc == 0; i++) {
@@ -513,9 +487,8 @@ static int keep_threads(struct idle_parts *parts, const struct spans_answer *spa
         rc = keep(spans, &spans->ranges[i], since_ns, lane);
         if (rc == 0)
             forget(lane, since_ns);
-        count += lane->kept.count;
     }
-    return rc == 0 && count > KEPT_MAX ? SPAN_PARTS_WHOLE : rc;
+    return rc;
 }
 
 /* --- Devices of several lanes. --- */
@@ -611,7 +584,7 @@ static int find_gaps(struct idle_parts *parts, const struct spans_answer *spans,
         rc = find_of_lane(spans, parts, &waits, lane, out_gaps);
     }
     if (rc == 0 && parts->streams)
-        stream_waits_pass(&waits, spans, parts->streams);
+        rc = stream_waits_pass(&waits, spans, parts->streams);
     stream_waits_deinit(&waits);
     return rc;
 }
@@ -619,13 +592,13 @@ static int find_gaps(struct idle_parts *parts, const struct spans_answer *spans,
 int idle_add(struct idle_parts *parts, const struct spans_answer *spans,
              struct idle_gap_array *out_gaps)
 {
+    const bool is_last = spans->until_ns == INT64_MAX;
     int rc = find_gaps(parts, spans, out_gaps);
 
-    if (rc == 0 && !parts->is_whole)
+    if (rc == 0 && !is_last)
         rc = keep_devices(parts, spans);
-    if (rc == 0 && !parts->is_whole)
+    if (rc == 0 && !is_last)
         rc = keep_threads(parts, spans);
-    parts->is_whole |= rc == SPAN_PARTS_WHOLE;
     return rc;
 }
 

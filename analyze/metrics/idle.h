@@ -41,8 +41,8 @@ struct idle_gap_array ARRAY_FIELDS(struct idle_gap);
 int idle_find(const struct spans_answer *spans, struct idle_gap_array *out_gaps);
 
 /** Gaps of spans in parts (query_span_parts()): begin, which forgets what *out was, add each part.
- *  They are those of all lanes; idle_is_shown() tells in the end which count. Return 0 or -ENOMEM,
- *  idle_add() also SPAN_PARTS_WHOLE; idle_parts_destroy() after any. */
+ *  They are those of all lanes; idle_is_shown() tells in the end which count. Return 0 or -ENOMEM;
+ *  idle_parts_destroy() after either. */
 struct idle_parts;
 int idle_begin(const struct spans_answer *spans, struct idle_parts **out_parts);
 int idle_add(struct idle_parts *parts, const struct spans_answer *spans,

@@ -195,7 +195,8 @@ bool model_phases_need_all(const struct spans_answer *part)
     for (size_t i = 0; i < part->spans.count; i++) {
         const struct span *span = &part->spans.items[i];
 
-        if (span->frame && model_phase_of(part->ops.items[span->op].name) != MODEL_PHASES)
+        if (span->frame && part->op_kinds[span->op] == SPAN_LABEL &&
+            model_phase_of(part->ops.items[span->op].name) != MODEL_PHASES)
             return true;
     }
     return false;

@@ -394,7 +394,7 @@ static void find_inner(struct measuring *measuring)
 
         extent->start_ns = time.start_ns < extent->start_ns ? time.start_ns : extent->start_ns;
         extent->end_ns = time.end_ns > extent->end_ns ? time.end_ns : extent->end_ns;
-        if (span->frame) /* in some part, if not in this one */
+        if (span->frame && !span->is_leaf) /* in some part, if not in this one */
             measuring->has_inner[i] = true;
         if (span->parent != SPAN_NONE && span->dur_ns > 0 &&
             (kind == SPAN_OP || kind == SPAN_PHASE))

@@ -415,21 +415,33 @@ static struct awaited_op wait_before(const struct stream_waits *waits, uint32_t 
     return waits->before ? waits->before[lane].wait : nothing;
 }
 
-/* What a stream was to do at an end that stream_waits_end() has found: what of it ends last. */
+/* What a stream was to do last at a time of earlier parts, or at their end. */
+static struct awaited_op awaited_before(const struct stream_waits *waits, uint32_t lane,
+                                        struct issue_time time)
+{
+    const struct stream_before *before = waits->before ? &waits->before[lane] : NULL;
+    const struct stream_past *past = before ? before->past.items : NULL;
+    size_t end = before ? before->past.count : 0;
+
+    end = search_past(0, end, i, is_before(past[i].issued, time));
+    return end ? past[end - 1].latest : nothing;
+}
+
+/* What a stream was to do at a time for which stream_waits_end() has found an end: what of it ends last. */
 static struct awaited_op awaited_at(const struct spans_answer *answer,
                                     const struct stream_waits *waits, uint32_t lane,
-                                    struct stream_end end)
+                                    struct issue_time time, struct stream_end end)
 {
     struct awaited_op op = nothing, wait = nothing;
 
+    if (end.op == SPAN_NONE && end.wait == SPAN_NONE)
+        return awaited_before(waits, lane, time);
     if (end.op != SPAN_NONE)
         op = op_at(answer, end.op);
     else if (waits->before)
         op = waits->before[lane].op;
     if (end.wait != SPAN_NONE)
         wait = waits->waits.items[end.wait].latest;
-    else if (end.op == SPAN_NONE)
-        wait = wait_before(waits, lane);
     return later_end(op, wait);
 }
 
@@ -448,7 +460,7 @@ static void resolve(const struct spans_answer *answer, struct stream_waits *wait
     } else if (!op) {
         before = wait_before(waits, wait->lane);
     }
-    wait->latest = later_end(before, awaited_at(answer, waits, wait->source, end));
+    wait->latest = later_end(before, awaited_at(answer, waits, wait->source, wait->recorded, end));
 }
 
 static int compare_times(const void *a, const void *b, void *context)
@@ -517,10 +529,21 @@ bool stream_waits_possible(const struct spans_answer *answer)
     return false;
 }
 
-void stream_waits_forget(struct stream_before *before, size_t lane_count)
+struct stream_before *stream_before_create(size_t lane_count)
 {
-    for (size_t i = 0; i < lane_count; i++)
-        before[i] = (struct stream_before){nothing, nothing};
+    struct stream_before *before = calloc(lane_count + 1, sizeof(*before));
+
+    for (size_t i = 0; i < lane_count && before; i++)
+        before[i].op = before[i].wait = nothing;
+    return before;
+}
+
+void stream_before_destroy(struct stream_before **before, size_t lane_count)
+{
+    for (size_t i = 0; i < lane_count && *before; i++)
+        array_deinit(&(*before)[i].past);
+    free(*before);
+    *before = NULL;
 }
 
 static struct awaited_op of_earlier(struct awaited_op awaited)
@@ -529,17 +552,63 @@ static struct awaited_op of_earlier(struct awaited_op awaited)
     return awaited;
 }
 
-void stream_waits_pass(const struct stream_waits *waits, const struct spans_answer *answer,
-                       struct stream_before *before)
+/* Forgets what had ended by a time, but for the last. */
+static void forget_past(struct stream_before *before, int64_t ended_ns)
 {
-    for (uint32_t lane = 0; lane < answer->lanes.count; lane++) {
-        const struct stream_end end = stream_waits_end(waits, lane, INT64_MAX);
+    const size_t count = before->past.count;
+    size_t kept = 0;
 
-        if (end.op != SPAN_NONE)
-            before[lane] = (struct stream_before){of_earlier(op_at(answer, end.op)), nothing};
-        if (end.wait != SPAN_NONE)
-            before[lane].wait = of_earlier(waits->waits.items[end.wait].latest);
+    for (size_t i = 0; i < count; i++) {
+        if (i + 1 == count || before->past.items[i].latest.end_ns > ended_ns)
+            before->past.items[kept++] = before->past.items[i];
     }
+    before->past.count = kept;
+}
+
+static int pass(struct stream_before *before, struct issue_time issued)
+{
+    const struct stream_past past = {issued, later_end(before->op, before->wait)};
+
+    return array_push(&before->past, past);
+}
+
+/* The ops and the waits of a lane, in the order of time. */
+static int pass_lane(const struct stream_waits *waits, const struct spans_answer *answer,
+                     uint32_t lane, struct stream_before *before)
+{
+    const struct issued_op *ops = waits->issued.items;
+    const struct stream_wait *asked = waits->waits.items;
+    size_t op = search_past(0, waits->issued.count, i, ops[i].lane < lane);
+    size_t wait = waits_from(waits, lane, time_of_call(INT64_MIN));
+    int rc = 0;
+
+    while (rc == 0) {
+        const bool has_op = op < waits->issued.count && ops[op].lane == lane;
+        const bool has_wait = wait < waits->waits.count && asked[wait].lane == lane;
+
+        if (has_op && (!has_wait || !is_before(asked[wait].issued, ops[op].issued))) {
+            before->op = of_earlier(op_at(answer, ops[op].span));
+            before->wait = nothing;
+            rc = pass(before, ops[op++].issued);
+        } else if (has_wait) {
+            before->wait = of_earlier(asked[wait].latest);
+            rc = pass(before, asked[wait++].issued);
+        } else {
+            break;
+        }
+    }
+    forget_past(before, answer->until_ns);
+    return rc;
+}
+
+int stream_waits_pass(const struct stream_waits *waits, const struct spans_answer *answer,
+                      struct stream_before *before)
+{
+    int rc = 0;
+
+    for (uint32_t lane = 0; lane < answer->lanes.count && rc == 0; lane++)
+        rc = pass_lane(waits, answer, lane, &before[lane]);
+    return rc;
 }
 
 void stream_waits_deinit(struct stream_waits *waits)

@@ -58,10 +58,19 @@ struct event_sync {
     int64_t recorded_ns;
 };
 
+/* What a stream was to do last from a time on. */
+struct stream_past {
+    struct issue_time issued;
+    struct awaited_op latest; /* what of it ends last */
+};
+
 /* What a stream was to do last in earlier parts: of later ones all is asked for later. */
 struct stream_before {
     struct awaited_op op;   /* launched on it */
     struct awaited_op wait; /* `latest` of the last wait that was asked for after that */
+    /* For events that were recorded in earlier parts, by time: the last, and what had not ended when the
+     * threads of this part began. Anything else ended before a wait of a later part was asked for. */
+    ARRAY_OF(struct stream_past) past;
 };
 
 struct stream_waits {
@@ -78,13 +87,15 @@ void stream_waits_deinit(struct stream_waits *waits);
 /** Whether some op may be such a wait. */
 bool stream_waits_possible(const struct spans_answer *answer);
 
-/** Of parts, in their order: `before` is beside lanes, stream_waits_forget() at first. It is to live
- *  as long as *out_waits, and to be told what came with the part when that has been looked at. */
-void stream_waits_forget(struct stream_before *before, size_t lane_count);
+/** Of parts, in their order: `before` is beside lanes. It is to live as long as *out_waits, and to be told what
+ *  came with the part when that has been looked at. NULL without memory. */
+struct stream_before *stream_before_create(size_t lane_count);
+void stream_before_destroy(struct stream_before **before, size_t lane_count);
 int stream_waits_make_part(const struct spans_answer *answer, const struct stream_before *before,
                            struct stream_waits *out_waits);
-void stream_waits_pass(const struct stream_waits *waits, const struct spans_answer *answer,
-                       struct stream_before *before);
+/** Returns 0 or -ENOMEM. */
+int stream_waits_pass(const struct stream_waits *waits, const struct spans_answer *answer,
+                      struct stream_before *before);
 
 /** Finds out what was issued when, where there are no waits of streams that need it. 0 or -ENOMEM. */
 int stream_waits_issue(struct stream_waits *waits, const struct spans_answer *answer);

@@ -147,9 +147,24 @@ static bool is_counted(const struct spans_answer *spans, const struct span *span
            spans->runs.items[span->run].end_ns != STORE_NULL;
 }
 
-static int add_spans(struct summary_parts *parts, const struct spans_answer *spans)
+/* Calls of earlier parts for which something of this one waits are launches, too. */
+static int add_earlier(struct summary_parts *parts, const struct spans_answer *spans)
 {
     int rc = 0;
+
+    for (size_t i = 0; i < spans->earlier_count && rc == 0; i++) {
+        const struct span *span = &spans->spans.items[spans->spans.count + i];
+
+        if (span->launch == SPAN_NONE && is_counted(spans, span))
+            rc = add_sample(&parts->launches, spans->basis.is_per_run ? span->run : 0,
+                            (double)span->self_ns);
+    }
+    return rc;
+}
+
+static int add_spans(struct summary_parts *parts, const struct spans_answer *spans)
+{
+    int rc = add_earlier(parts, spans);
 
     for (size_t i = 0; i < spans->spans.count && rc == 0; i++) {
         const struct span *span = &spans->spans.items[i];

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* There are few frames. */
+/* There are few frames at a time, and what is asked for is of the last ones, mostly. */
 #include "analyze/query/frame_times.h"
 
 #include <errno.h>
 
 static size_t find(const struct frame_times *times, const struct span *span)
 {
-    size_t place = 0;
+    size_t place = times->count;
 
-    while (place < times->count &&
-           !span_is_at(&times->items[place].span, span->lane, span->start_ns, span->dur_ns))
-        place++;
-    return place;
+    while (place > 0 &&
+           !span_is_at(&times->items[place - 1].span, span->lane, span->start_ns, span->dur_ns))
+        place--;
+    return place ? place - 1 : times->count;
 }
 
 int frame_times_add(struct frame_times *times, const struct span *span, int64_t ns,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analyze/query/earlier_records.h"
 #include "analyze/query/private.h"
 #include "analyze/query/span_bins.h"
 #include "analyze/query/span_frames.h"
@@ -140,7 +141,9 @@ struct taking {
 
     const struct span_parts *parts; /* or NULL: all spans at once */
     bool is_whole;                  /* there is no way to cut them */
+    bool is_unsound;                /* what was in several parts was not what it was told to be */
     struct frames frames;           /* which are not in bins */
+    struct earlier_records records; /* which waits of later parts may be for */
     struct row_limits limits;
     size_t limit;         /* place of that of the row at hand */
     size_t next_try;      /* so many spans are to be cut */
@@ -169,7 +172,7 @@ static bool keys_grow(struct taking *taking)
         struct launch_key key;
         int kind;
 
-        if (span->correlation == STORE_NULL)
+        if (!stair_cut_has_key(&taking->cut, span))
             continue;
         kind = launch_key_of(answer, span, &key);
         if (launch_key_compare(&key, &taking->last_key[kind]) <= 0)
@@ -194,13 +197,20 @@ static int hand_over(struct taking *taking, int64_t until_ns)
     answer->from_ns = taking->cut_ns;
     answer->until_ns = until_ns;
     frame_count = frames_put(&taking->frames, taking->cut_ns, until_ns, answer);
-    if (frame_count < 0)
-        return frame_count;
-    rc = span_tree_build(answer, answer->basis.is_flat);
-    if (rc == 0 && frame_count)
-        frames_add_self(&taking->frames, answer);
+    rc = frame_count < 0 ? frame_count : 0;
+    if (rc == 0 && taking->cut.opens && until_ns < INT64_MAX)
+        rc = frames_open(&taking->frames, until_ns, answer);
+    if (rc == 0)
+        rc = span_tree_build(answer, answer->basis.is_flat);
+    if (rc == 0 && (frame_count || taking->frames.opened.count))
+        frames_add_self(&taking->frames, &taking->bins, answer);
+    if (rc == 0 && taking->cut.parts_waits)
+        rc = earlier_records_link(&taking->records, answer);
     if (rc == 0)
         rc = taking->parts->take(taking->parts->user, answer);
+    if (rc == 0 && taking->cut.parts_waits)
+        rc = earlier_records_keep(&taking->records, answer);
+    answer->earlier_count = 0;
     if (has_bounds) {
         answer->start_ns = start_ns < answer->start_ns ? start_ns : answer->start_ns;
         answer->end_ns = end_ns > answer->end_ns ? end_ns : answer->end_ns;
@@ -233,15 +243,22 @@ static bool is_before_stairs(const void *user, const struct span *span)
     return stair_cut_is_before(&taking->cut, taking->answer, span);
 }
 
+/* Whether it is better to wait for what may be missing. */
+static bool is_patient(const struct taking *taking)
+{
+    return taking->bins.count < part_size(taking) * PATIENCE;
+}
+
 /* Where something always runs. */
 static int try_stairs(struct taking *taking, int64_t later_ns)
 {
     const size_t all = taking->bins.count;
-    const bool is_patient = all < part_size(taking) * PATIENCE;
     int rc;
 
+    frames_reach(&taking->frames, taking->cut.in_op_until_ns, taking->bins.lane_count);
     if (taking->parts->cuts == SPAN_CUT_STRAIGHT ||
-        !stair_cut_find(&taking->cut, &taking->bins, taking->answer, later_ns, is_patient)) {
+        !stair_cut_find(&taking->cut, &taking->bins, taking->answer, later_ns,
+                        is_patient(taking))) {
         taking->next_try = all * 2;
         return 0;
     }
@@ -266,7 +283,9 @@ static int try_to_cut(struct taking *taking, int64_t later_ns)
     if (!span_bins_find_cut(&taking->bins, later_ns, taking->is_ahead ? TRIES_AHEAD : CUT_TRIES,
                             &cut_ns, &count) ||
         count < taking->bins.count / 2 ||
-        !stair_cut_parts_launches(&taking->bins, taking->answer, cut_ns))
+        !stair_cut_parts_launches(&taking->cut, &taking->bins, taking->answer, cut_ns) ||
+        (is_patient(taking) &&
+         !stair_cut_has_arrived(&taking->cut, &taking->bins, taking->answer, cut_ns)))
         return try_stairs(taking, later_ns);
     rc = span_bins_cut(&taking->bins, is_before_time, &cut_ns, taking->answer);
     taking->answer->settled_ns = cut_ns;
@@ -315,6 +334,7 @@ static int begin_parts(struct taking *taking)
     taking->cut_ns = INT64_MIN;
     taking->is_ahead = false;
     stair_cut_restart(&taking->cut);
+    earlier_records_restart(&taking->records);
     for (int i = 0; i < KEY_KINDS; i++)
         taking->last_key[i] = (struct launch_key){INT64_MIN, INT64_MIN};
     return taking->parts ? taking->parts->begin(taking->parts->user, taking->answer) : 0;
@@ -417,7 +437,8 @@ static int take_rest(struct taking *taking)
     taking->answer->settled_ns = 0;
     if (rc == 0 && taking->parts)
         rc = hand_over(taking, INT64_MAX);
-    return rc == 0 && !frames_are_sound(&taking->frames) ? SPAN_PARTS_WHOLE : rc;
+    taking->is_unsound = rc == 0 && !frames_are_sound(&taking->frames);
+    return taking->is_unsound ? SPAN_PARTS_WHOLE : rc;
 }
 
 static int read_all(struct store *store, const struct row_ranges *ranges, struct taking *taking)
@@ -440,9 +461,14 @@ static int find_limits(struct store *store, const struct row_ranges *ranges, str
 {
     int rc = query_row_limits(store, ranges, &taking->limits, taking->diag);
 
+    if (rc == 0)
+        rc = frames_init(&taking->frames, taking->answer, taking->parts->frames);
     if (rc == 0 && taking->parts->frames)
-        rc = frames_find(store, taking->scan, taking->answer, &taking->limits,
-                         taking->parts->frames, &taking->frames, taking->diag);
+        rc = frames_find(store, taking->scan, taking->answer, &taking->limits, &taking->frames,
+                         taking->diag);
+    if (taking->parts->frames)
+        taking->cut.may_be_open = taking->frames.may_be_open;
+    taking->cut.opens_leaves = taking->parts->frames == SPAN_FRAMES_LEAVES;
     for (size_t i = 0; i < taking->frames.items.count && rc == 0; i++) {
         struct frame *frame = &taking->frames.items.items[i];
 
@@ -461,20 +487,27 @@ static int read_spans(struct store *store, struct taking *taking)
         rc = query_event_ranges(store, taking->scan, &ranges, taking->diag);
     if (rc == 0 && taking->parts)
         rc = stair_cut_init(&taking->cut, taking->answer);
+    if (rc == 0 && taking->parts)
+        rc = earlier_records_init(&taking->records, taking->answer);
+    taking->cut.parts_waits = taking->parts && taking->parts->cuts == SPAN_CUT_WAITS;
     if (rc == 0 && taking->parts && !taking->is_whole)
         rc = find_limits(store, &ranges, taking);
     taking->rows = rows_read_begin(&ranges, taking->rows.progress);
     if (rc == 0)
         rc = read_all(store, &ranges, taking);
+    if (rc == SPAN_PARTS_WHOLE && taking->is_unsound && frames_learn(&taking->frames))
+        rc = read_all(store, &ranges, taking);
     if (rc == SPAN_PARTS_WHOLE) {
         taking->is_whole = true;
-        taking->frames.items.count = 0;
+        taking->cut.parts_waits = false;
+        taking->frames.items.count = taking->frames.opened.count = 0;
         rc = read_all(store, &ranges, taking);
     }
     progress_end(taking->rows.progress);
     span_bins_deinit(&taking->bins);
     frames_deinit(&taking->frames);
     stair_cut_deinit(&taking->cut);
+    earlier_records_deinit(&taking->records);
     array_deinit(&taking->limits);
     array_deinit(&ranges);
     return rc;

@@ -2,10 +2,14 @@
 /* Few batches are read twice, or there are no frames. */
 #include "analyze/query/span_frames.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analyze/query/lane_use.h"
 #include "analyze/query/op_class.h"
 
 enum {
-    FRAMES_MAX = 128,
+    FRAMES_MAX = 128, /* of either kind at a time */
     EARLY_MAX = 64,
     BEHIND = 2,      /* a batch is late that begins before one so far in front of it */
     READ_AT_MOST = 8 /* this part of all rows is read for them */
@@ -14,17 +18,29 @@ enum {
 struct finding {
     const struct scan *scan;
     const struct spans_answer *answer;
-    enum span_frames_taken taken;
     struct frames *frames;
     ARRAY_OF(struct span) early; /* that began before the batches in front, and are no frames */
 };
 
-static bool is_op_frame(const struct finding *finding, uint32_t op)
+static bool may_be_frame(const struct spans_answer *answer, size_t op, enum span_frames_taken taken)
 {
-    const struct op_row *row = &finding->answer->ops.items[op];
+    const struct op_row *row = &answer->ops.items[op];
 
-    return finding->taken == SPAN_FRAMES_OPS && finding->answer->op_kinds[op] == SPAN_OP &&
+    if (answer->op_kinds[op] == SPAN_LABEL)
+        return taken != SPAN_FRAMES_NONE;
+    return taken >= SPAN_FRAMES_OPS && answer->op_kinds[op] == SPAN_OP &&
            op_class_of(row) == OP_CLASS_WORK && !op_asks_for_collective(row);
+}
+
+int frames_init(struct frames *frames, const struct spans_answer *answer,
+                enum span_frames_taken taken)
+{
+    frames->may_be_open = calloc(answer->ops.count + 1, sizeof(*frames->may_be_open));
+    if (!frames->may_be_open)
+        return -ENOMEM;
+    for (size_t i = 0; i < answer->ops.count; i++)
+        frames->may_be_open[i] = may_be_frame(answer, i, taken);
+    return 0;
 }
 
 static bool is_frame(const struct finding *finding, uint32_t lane, uint32_t op,
@@ -33,8 +49,8 @@ static bool is_frame(const struct finding *finding, uint32_t lane, uint32_t op,
     const struct scan_lane *on = &finding->scan->lanes[lane];
 
     return on->side == SCAN_HOST && !finding->scan->sessions[on->session].flat &&
-           (finding->answer->op_kinds[op] == SPAN_LABEL || is_op_frame(finding, op)) &&
-           row->correlation == STORE_NULL && row->bytes == STORE_NULL;
+           finding->frames->may_be_open[op] && row->correlation == STORE_NULL &&
+           row->bytes == STORE_NULL;
 }
 
 /* A row that begins before `until_ns`. Returns whether it is a frame. */
@@ -45,6 +61,7 @@ static int look_at(struct finding *finding, const struct event_row *row)
     const struct frame frame = {.rowid = row->rowid,
                                 .run = row->event.run,
                                 .is_op = finding->answer->op_kinds[op] == SPAN_OP,
+                                .will_hold = true,
                                 .span = {
                                     .start_ns = row->event.start_ns,
                                     .dur_ns = row->event.dur_ns,
@@ -53,6 +70,7 @@ static int look_at(struct finding *finding, const struct event_row *row)
                                     .bytes = STORE_NULL,
                                     .op = op,
                                     .lane = lane,
+                                    .order = SPAN_NONE, /* behind all that lie in it */
                                 }};
     int rc;
 
@@ -145,10 +163,9 @@ static int find(struct finding *finding, struct store *store, struct row_limits 
 }
 
 int frames_find(struct store *store, const struct scan *scan, const struct spans_answer *answer,
-                struct row_limits *limits, enum span_frames_taken taken, struct frames *frames,
-                struct diag *diag)
+                struct row_limits *limits, struct frames *frames, struct diag *diag)
 {
-    struct finding finding = {.scan = scan, .answer = answer, .taken = taken, .frames = frames};
+    struct finding finding = {.scan = scan, .answer = answer, .frames = frames};
     ARRAY_OF(int64_t) starts = {0};
     int rc = array_reserve(&starts, limits->count + 1);
 
@@ -170,6 +187,8 @@ int frames_find(struct store *store, const struct scan *scan, const struct spans
 void frames_restart(struct frames *frames)
 {
     frames->reached = 0;
+    frames->opened.count = 0;
+    frames->is_unsound = false;
     for (size_t i = 0; i < frames->items.count; i++) {
         frames->items.items[i].is_handed = false;
         frames->items.items[i].self_ns = frames->items.items[i].own_ns = 0;
@@ -177,29 +196,61 @@ void frames_restart(struct frames *frames)
     }
 }
 
+/* Puts one into a part that it reaches into. Returns whether it does, or -ENOMEM. */
+static int put(struct frame *frame, int64_t from_ns, int64_t until_ns, struct spans_answer *part)
+{
+    struct span span = frame->span;
+
+    /* What takes no time at its end lies in it still. */
+    if (span.start_ns >= until_ns || span_end_ns(&span) < from_ns)
+        return 0;
+    span.frame = frame->is_handed ? SPAN_FRAME_AGAIN : SPAN_FRAME_FIRST;
+    frame->is_handed = true;
+    return array_push(&part->spans, span) < 0 ? -ENOMEM : 1;
+}
+
+static bool is_sound(const struct frame *frame)
+{
+    return frame->self_ns >= 0 &&
+           (!frame->is_op || (frame->own_ns >= 0 && frame->holds == frame->will_hold));
+}
+
+/* Forgets those that ended before a time. */
+static void pass(struct frames *frames, int64_t from_ns)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < frames->opened.count; i++) {
+        const struct frame *frame = &frames->opened.items[i];
+
+        if (span_end_ns(&frame->span) >= from_ns)
+            frames->opened.items[kept++] = *frame;
+        else
+            frames->is_unsound |= !is_sound(frame);
+    }
+    frames->opened.count = kept;
+}
+
 int frames_put(struct frames *frames, int64_t from_ns, int64_t until_ns, struct spans_answer *part)
 {
-    int count = 0;
+    int count = 0, rc = 0;
 
-    for (size_t i = 0; i < frames->items.count; i++) {
-        struct frame *frame = &frames->items.items[i];
-        struct span span = frame->span;
-
-        /* What takes no time at its end lies in it still. */
-        if (span.start_ns >= until_ns || span.start_ns + span.dur_ns < from_ns)
-            continue;
-        span.frame = frame->is_handed ? SPAN_FRAME_AGAIN : SPAN_FRAME_FIRST;
-        span.order = SPAN_NONE; /* behind all that lie in it */
-        frame->is_handed = true;
-        if (array_push(&part->spans, span) < 0)
-            return -ENOMEM;
-        count++;
-    }
-    return count;
+    pass(frames, from_ns);
+    for (size_t i = 0; i < frames->items.count && rc >= 0; i++)
+        count += (rc = put(&frames->items.items[i], from_ns, until_ns, part));
+    for (size_t i = 0; i < frames->opened.count && rc >= 0; i++)
+        count += (rc = put(&frames->opened.items[i], from_ns, until_ns, part));
+    return rc < 0 ? rc : count;
 }
 
 static struct frame *find_frame(struct frames *frames, const struct span *span)
 {
+    for (size_t i = 0; i < frames->opened.count && span->frame; i++) {
+        struct frame *frame = &frames->opened.items[i];
+
+        if (span_is_at(span, frame->span.lane, frame->span.start_ns, frame->span.dur_ns))
+            return frame;
+    }
     for (size_t i = 0; i < frames->items.count && span->frame; i++) {
         struct frame *frame = &frames->items.items[i];
 
@@ -209,7 +260,132 @@ static struct frame *find_frame(struct frames *frames, const struct span *span)
     return NULL;
 }
 
-void frames_add_self(struct frames *frames, const struct spans_answer *part)
+/* --- What is open where a part ends. --- */
+
+static void reach(const struct frame *frame, int64_t *until_ns)
+{
+    const int64_t end_ns = span_end_ns(&frame->span);
+
+    if (frame->is_op && frame->is_handed && end_ns > until_ns[frame->span.lane])
+        until_ns[frame->span.lane] = end_ns;
+}
+
+void frames_reach(const struct frames *frames, int64_t *out_until_ns, size_t lane_count)
+{
+    for (size_t i = 0; i < lane_count; i++)
+        out_until_ns[i] = INT64_MIN;
+    for (size_t i = 0; i < frames->items.count; i++)
+        reach(&frames->items.items[i], out_until_ns);
+    for (size_t i = 0; i < frames->opened.count; i++)
+        reach(&frames->opened.items[i], out_until_ns);
+}
+
+/* To those whose rows have come, in their order. */
+static int note_opened(struct spans_answer *part, const struct span *span)
+{
+    size_t place = part->frames.count;
+    int rc = array_push(&part->frames, *span);
+    struct span *items = part->frames.items;
+
+    for (; rc == 0 && place > 0 && items[place - 1].order > span->order; place--)
+        items[place] = items[place - 1];
+    if (rc == 0)
+        items[place] = *span;
+    return rc;
+}
+
+int frames_open(struct frames *frames, int64_t until_ns, struct spans_answer *part)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < part->spans.count && rc == 0; i++) {
+        struct span *span = &part->spans.items[i];
+        struct frame frame = {.span = *span,
+                              .is_handed = true,
+                              .was_opened = true,
+                              .is_op = part->op_kinds[span->op] == SPAN_OP};
+
+        if (span->frame || span_is_device(part, span) || span->start_ns >= until_ns ||
+            span_end_ns(span) <= until_ns)
+            continue;
+        span->frame = SPAN_FRAME_FIRST;
+        if (frames->opened.count == FRAMES_MAX || find_frame(frames, span))
+            return SPAN_PARTS_WHOLE;
+        rc = array_push(&frames->opened, frame);
+        if (rc == 0)
+            rc = note_opened(part, &frame.span);
+    }
+    return rc;
+}
+
+/* Whether a label lies in a frame, and holds a span of its lane. */
+static bool is_between(const struct frame *frame, const struct span *label, const struct span *span)
+{
+    return label->lane == span->lane && label->start_ns >= frame->span.start_ns &&
+           span_end_ns(label) <= span_end_ns(&frame->span) && label->start_ns <= span->start_ns &&
+           span_end_ns(label) >= span_end_ns(span);
+}
+
+/* Whether a span that is not handed over yet lies in a frame, but not directly. */
+static bool is_in_label(const struct frames *frames, const struct span_bins *behind,
+                        const struct spans_answer *part, const struct frame *frame,
+                        const struct span *span)
+{
+    struct span_cursor cursor = span_bins_cursor(behind, frame->span.lane);
+    const struct span *label;
+    bool is_found = false;
+
+    while (!is_found && (label = span_cursor_next(&cursor)))
+        is_found = part->op_kinds[label->op] == SPAN_LABEL && is_between(frame, label, span);
+    for (size_t i = 0; i < frames->opened.count && !is_found; i++)
+        is_found = !frames->opened.items[i].is_op &&
+                   is_between(frame, &frames->opened.items[i].span, span);
+    for (size_t i = 0; i < frames->items.count && !is_found; i++)
+        is_found =
+            !frames->items.items[i].is_op && is_between(frame, &frames->items.items[i].span, span);
+    return is_found;
+}
+
+/* Whether something of those that are not handed over yet will lie in one directly. */
+static bool will_hold(const struct frames *frames, const struct span_bins *behind,
+                      const struct spans_answer *part, const struct frame *frame)
+{
+    struct span_cursor cursor = span_bins_cursor(behind, frame->span.lane);
+    const int64_t end_ns = span_end_ns(&frame->span);
+    const struct span *span;
+
+    while ((span = span_cursor_next(&cursor))) {
+        const uint8_t kind = part->op_kinds[span->op];
+
+        if (span_end_ns(span) <= end_ns && span->dur_ns > 0 &&
+            (kind == SPAN_OP || kind == SPAN_PHASE) &&
+            !is_in_label(frames, behind, part, frame, span))
+            return true;
+    }
+    return false;
+}
+
+/* A thread tells of what lies in an op before it tells of that, so that all of it is there. */
+static void find_leaves(struct frames *frames, const struct span_bins *behind,
+                        struct spans_answer *part)
+{
+    for (size_t i = 0; i < frames->opened.count; i++) {
+        struct frame *frame = &frames->opened.items[i];
+
+        if (frame->was_opened)
+            frame->will_hold = frame->holds || will_hold(frames, behind, part, frame);
+        frame->was_opened = false;
+    }
+    for (size_t i = 0; i < part->spans.count; i++) {
+        struct span *span = &part->spans.items[i];
+        const struct frame *frame = find_frame(frames, span);
+
+        span->is_leaf = frame && frame->is_op && !frame->will_hold;
+    }
+}
+
+void frames_add_self(struct frames *frames, const struct span_bins *behind,
+                     struct spans_answer *part)
 {
     const struct span *items = part->spans.items;
 
@@ -228,21 +404,37 @@ void frames_add_self(struct frames *frames, const struct spans_answer *part)
         if (frame)
             frame->holds = true;
     }
+    find_leaves(frames, behind, part);
 }
 
 bool frames_are_sound(const struct frames *frames)
 {
-    bool is_sound = frames->reached == frames->items.count;
+    bool all_are = frames->reached == frames->items.count && !frames->is_unsound;
+
+    for (size_t i = 0; i < frames->items.count; i++)
+        all_are &= is_sound(&frames->items.items[i]);
+    for (size_t i = 0; i < frames->opened.count; i++)
+        all_are &= is_sound(&frames->opened.items[i]);
+    return all_are;
+}
+
+bool frames_learn(struct frames *frames)
+{
+    bool has_changed = false;
 
     for (size_t i = 0; i < frames->items.count; i++) {
-        const struct frame *frame = &frames->items.items[i];
+        struct frame *frame = &frames->items.items[i];
 
-        is_sound &= frame->self_ns >= 0 && (!frame->is_op || (frame->own_ns >= 0 && frame->holds));
+        has_changed |= frame->is_op && frame->will_hold != frame->holds;
+        frame->will_hold = frame->holds;
     }
-    return is_sound;
+    return has_changed && !frames->is_unsound && frames_are_sound(frames);
 }
 
 void frames_deinit(struct frames *frames)
 {
     array_deinit(&frames->items);
+    array_deinit(&frames->opened);
+    free(frames->may_be_open);
+    frames->may_be_open = NULL;
 }

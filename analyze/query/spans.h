@@ -30,10 +30,10 @@ enum span_kind {
     SPAN_MARK,  /* a point in time */
 };
 
-/* A label, or an op of a thread, that lasts for longer than a part: each part that it reaches into has
- * it, so that what lies in it nests in it. Its self_ns and span_own_ns() are its duration in the first of
+/* A label, or an op of a thread, that lasts for longer than a part, or is open where one ends: each part
+ * that it reaches into has it, so that what lies in it nests in it. Its self_ns and span_own_ns() are its duration in the first of
  * them and 0 in the others, without what lies in it in that part; over all parts these add up to what
- * it is. Such an op has ops or phases in it, in some part. */
+ * it is. */
 enum span_frame {
     SPAN_NO_FRAME,
     SPAN_FRAME_FIRST,
@@ -53,7 +53,8 @@ struct span {
     uint32_t launch;     /* of a device span: the host span that launched it; of a launching host
                             span: the first device span it launched; else SPAN_NONE */
     uint32_t next;       /* of a device span: the next one of the same launch, or SPAN_NONE */
-    uint32_t depth : 29; /* 0: inside of nothing */
+    uint32_t depth : 28; /* 0: inside of nothing */
+    bool is_leaf : 1;    /* of one with `frame`: no op or phase lies in it in any part */
     uint32_t frame : 2;  /* enum span_frame */
     bool is_shown : 1;   /* true, unless span_filter() found that nobody asked for it */
     uint32_t order;      /* in the order of the store: an inner span before its outer one */
@@ -105,6 +106,11 @@ struct spans_answer {
     /* Of parts: what is in later ones begins then or later; 0: there are none. */
     int64_t settled_ns;
     uint64_t clipped_count; /* spans whose insides took longer than they did: self_ns is 0 */
+    /* Of parts: so many calls of earlier ones stand behind the spans in spans.items, no others of which are
+     * beside them: `launch` of a wait of a stream (spans_op_waits()) may be the place of one, which recorded
+     * the event. Of these self_ns is span_own_ns(), and launch SPAN_NONE where nothing of its part, nor a
+     * wait before this one, names it. */
+    size_t earlier_count;
     struct basis basis;
     struct query_texts texts;
 };
@@ -124,6 +130,8 @@ enum span_frames_taken {
     SPAN_FRAMES_NONE,
     SPAN_FRAMES_LABELS,
     SPAN_FRAMES_OPS, /* and ops of threads that do work themselves: no copies, waits, collectives */
+    SPAN_FRAMES_LEAVES, /* the same where one has begun behind a pause, and nothing has ended in it, when
+                           the first of its parts ends */
 };
 
 /* Where a recording in which something always runs may be cut into parts, too. */
@@ -133,6 +141,8 @@ enum span_cuts {
                           ends on a device when threads are in the next one. The spans of each lane
                           come in the order of time, but for waits of streams (spans_op_waits()), which
                           begin where they were asked for and come with what is launched then */
+    SPAN_CUT_WAITS, /* also between a call that records an event and one that waits for it:
+                          spans_answer.earlier_count */
 };
 
 /* Where spans go part by part. */
@@ -227,6 +237,13 @@ static inline bool spans_op_waits(const struct spans_answer *answer, size_t op)
     const char *params = answer->ops.items[op].params;
 
     return answer->op_kinds[op] == SPAN_PHASE && params && strstr(params, "\"wait_on_");
+}
+
+/** Whether spans of an op are calls that record events. */
+static inline bool spans_op_records(const struct spans_answer *answer, size_t op)
+{
+    return answer->op_kinds[op] == SPAN_OP &&
+           strstr(answer->ops.items[op].name, "EventRecord") != NULL;
 }
 
 /** The time of an op without the ops inside of it: the self time of every report. Labels and phases are no

@@ -331,7 +331,7 @@ static int find(const struct report *report, struct report_selection *selection,
 {
     struct measuring measuring = {.wants_averages = advice->wants_averages,
                                   .sums = {.without_percentiles = true}};
-    const struct report_parts parts = {&measuring, begin, take, SPAN_FRAMES_OPS, SPAN_CUT_LAUNCHES};
+    const struct report_parts parts = {&measuring, begin, take, SPAN_FRAMES_LEAVES, SPAN_CUT_WAITS};
     int rc = report_query_span_parts(report, selection, &parts, &advice->spans, diag);
 
     advice_facts_init(&advice->facts);

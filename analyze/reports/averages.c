@@ -315,7 +315,7 @@ static int run(const struct report *report, struct diag *diag)
         .options = {.runs_only = report->options->runs != NULL},
         .diag = diag,
     };
-    const struct report_parts parts = {&averaging, begin, take, SPAN_FRAMES_OPS, SPAN_CUT_LAUNCHES};
+    const struct report_parts parts = {&averaging, begin, take, SPAN_FRAMES_LEAVES, SPAN_CUT_WAITS};
     int rc = parse_groups(report->options->group_by, &averaging.options, diag);
 
     averaging.options.costs = &averaging.costs;

@@ -356,7 +356,7 @@ static bool is_collective(const struct op_row *op)
 static int run(const struct report *report, struct diag *diag)
 {
     struct report_collectives gathering = {.report = report, .diag = diag};
-    const struct report_parts parts = {&gathering, begin, take, SPAN_FRAMES_OPS, SPAN_CUT_LAUNCHES};
+    const struct report_parts parts = {&gathering, begin, take, SPAN_FRAMES_LEAVES, SPAN_CUT_WAITS};
     int rc = query_has_op(report->source->store, report->session_ids, report->session_count,
                           is_collective, diag);
 

@@ -376,7 +376,7 @@ static int run(const struct report *report, struct diag *diag)
             .state = options->state == CHOICE_NONE ? EVENTS_AUTO : (enum event_state)options->state,
             .per_thread = options->per_thread,
         }};
-    const struct report_parts parts = {&building, begin, take, SPAN_FRAMES_OPS, SPAN_CUT_LAUNCHES};
+    const struct report_parts parts = {&building, begin, take, SPAN_FRAMES_LEAVES, SPAN_CUT_WAITS};
     int rc = report_on_span_parts(report, &parts, emit, diag);
 
     event_builder_destroy(&building.builder);

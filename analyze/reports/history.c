@@ -125,7 +125,7 @@ static int read_session(const struct past *past, const struct past_session *sess
     struct report of_session = *past->report;
     struct run_sampling sampling = {.side = side};
     const struct report_parts parts = {&sampling, run_sampling_begin, run_sampling_take,
-                                       SPAN_FRAMES_OPS, SPAN_CUT_LAUNCHES};
+                                       SPAN_FRAMES_LEAVES, SPAN_CUT_WAITS};
     struct report_selection selection;
     struct spans_answer spans = {0};
     struct diag nothing = {0};

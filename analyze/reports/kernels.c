@@ -191,7 +191,7 @@ static int run(const struct report *report, struct diag *diag)
 {
     const char *group_by = report->options->group_by;
     struct kernel_lines all = {.by_launch = group_by && strcmp(group_by, "launch") == 0};
-    const struct report_parts parts = {&all, begin, take, SPAN_FRAMES_OPS, SPAN_CUT_LAUNCHES};
+    const struct report_parts parts = {&all, begin, take, SPAN_FRAMES_LEAVES, SPAN_CUT_WAITS};
     int rc;
 
     if (group_by && !all.by_launch && strcmp(group_by, "name") != 0)

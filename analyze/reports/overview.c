@@ -453,7 +453,7 @@ static int run_on_totals(const struct report *report, struct diag *diag)
 static int run_on_spans(const struct report *report, struct diag *diag)
 {
     struct measuring measuring = {.recording = {.report = report, .diag = diag}};
-    const struct report_parts parts = {&measuring, begin, take, SPAN_FRAMES_OPS, SPAN_CUT_LAUNCHES};
+    const struct report_parts parts = {&measuring, begin, take, SPAN_FRAMES_LEAVES, SPAN_CUT_WAITS};
     int rc = report_on_span_parts(report, &parts, emit, diag);
 
     overhead_parts_deinit(&measuring.overhead);

@@ -367,7 +367,7 @@ static int take(void *user, struct spans_answer *spans)
 static int query(struct ranks_state *state, struct report_selection *selection,
                  struct spans_answer *spans, struct diag *diag)
 {
-    const struct report_parts parts = {state, begin, take, SPAN_FRAMES_OPS, SPAN_CUT_LAUNCHES};
+    const struct report_parts parts = {state, begin, take, SPAN_FRAMES_LEAVES, SPAN_CUT_WAITS};
     struct diag reason = {0};
     int rc = report_query_span_parts(state->report, selection, &parts, spans, &reason);
 

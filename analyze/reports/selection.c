@@ -266,8 +266,8 @@ int report_query_ops(const struct report *report, struct report_selection *selec
 {
     const struct ops_question *question = &selection->question;
     struct ops_sums sums = {0};
-    const struct report_parts parts = {&sums, begin_sums, add_sums, SPAN_FRAMES_OPS,
-                                       SPAN_CUT_LAUNCHES};
+    const struct report_parts parts = {&sums, begin_sums, add_sums, SPAN_FRAMES_LEAVES,
+                                       SPAN_CUT_WAITS};
     struct spans_answer spans;
     int rc;
 

@@ -386,7 +386,7 @@ static int emit(const struct report *report, void *user, struct spans_answer *sp
 static int run(const struct report *report, struct diag *diag)
 {
     struct summing summing = {.recording = {.report = report, .diag = diag}};
-    const struct report_parts parts = {&summing, begin, take, SPAN_FRAMES_OPS, SPAN_CUT_LAUNCHES};
+    const struct report_parts parts = {&summing, begin, take, SPAN_FRAMES_LEAVES, SPAN_CUT_WAITS};
     int rc = report_on_span_parts(report, &parts, emit, diag);
 
     summary_parts_destroy(&summing.parts);

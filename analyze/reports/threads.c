@@ -105,7 +105,7 @@ static int emit(const struct report *report, void *user, struct spans_answer *sp
 static int run(const struct report *report, struct diag *diag)
 {
     struct lane_busy_parts *busy = NULL;
-    const struct report_parts parts = {&busy, begin, take, SPAN_FRAMES_OPS, SPAN_CUT_LAUNCHES};
+    const struct report_parts parts = {&busy, begin, take, SPAN_FRAMES_LEAVES, SPAN_CUT_WAITS};
     int rc = report_on_span_parts(report, &parts, emit, diag);
 
     lane_busy_drop(&busy);

@@ -172,7 +172,10 @@ static void make_streams(const struct fixture *fixture, uint64_t seed)
                                    .grid_ns = grids_ns[seed % 3],
                                    .is_ahead = seed % 4 != 3,
                                    .is_in_order = seed % 8 == 3,
-                                   .waits = true};
+                                   .waits = seed % 5 != 4,
+                                   .is_busy = seed % 7 > 3,
+                                   .graphs = seed % 5 == 4,
+                                   .recalls = seed % 5 == 2};
     stream_scene_fill(scene);
     stream_scene_store(path, scene);
     store_support_run(path, longer_sql);

@@ -10,7 +10,8 @@
 
 #include "schema/store/store.h"
 
-enum { STREAM_SCENE_EVENTS = 3000, STREAM_SCENE_STREAMS = 2, STREAM_SCENE_OPS = 13 };
+enum { STREAM_SCENE_RECORDS = 40 };
+enum { STREAM_SCENE_EVENTS = 3000, STREAM_SCENE_STREAMS = 2, STREAM_SCENE_OPS = 15 };
 /* Ids of some ops. */
 enum { STREAM_OP = 1, STREAM_LABEL = 3, STREAM_LAUNCH, STREAM_KERNEL = 7 };
 
@@ -24,9 +25,14 @@ struct stream_scene {
     bool shares_times; /* bursts follow each other without a pause */
     bool is_ahead; /* the first thread launches long before streams, which do one after the other */
     bool is_around; /* a thread is in an op all the time, and in others, one after the other */
+    bool is_busy;   /* there is hardly a time at which no thread is in an op */
+    bool graphs;    /* some launches are of graphs, within which streams wait for each other */
+    bool recalls;   /* what streams wait for was recorded long before, now and then */
 
     struct store_event events[STREAM_SCENE_EVENTS];
     size_t count;
+    int64_t records[STREAM_SCENE_RECORDS]; /* numbers of the last ones */
+    size_t record_count;
     int64_t correlation, recorded, burst_recorded, end_ns, host_ns;
     int64_t free_ns[STREAM_SCENE_STREAMS];
 };

@@ -426,7 +426,7 @@ static void a_point_at_the_end_of_a_frame_lies_in_it(void **state)
 /* A device that is idle for longer than a part, again and again, while ops in a label around all
  * follow each other on the thread, or do not: what the thread did in the middle of such a time is
  * known from earlier parts, in which the label was, too. */
-static void put_long_gaps(const char *path, int every)
+static void put_long_gaps(const char *path, int count, int every)
 {
     char sql[2048];
 
@@ -434,7 +434,7 @@ static void put_long_gaps(const char *path, int every)
         sql, sizeof(sql),
         "DELETE FROM event;"
         "CREATE TEMP TABLE n AS WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n"
-        " WHERE i < 5999) SELECT i, 1767225600000000000 + i * 100 AS t, i %% %d = 0 AS launches"
+        " WHERE i < %d) SELECT i, 1767225600000000000 + i * 100 AS t, i %% %d = 0 AS launches"
         " FROM n;"
         "INSERT INTO event (lane_id, op_id, start_ns, dur_ns, correlation) SELECT 1, 3, t,"
         " iif(launches, 90, 50), iif(launches, i + 1, NULL) FROM n ORDER BY i;"
@@ -443,9 +443,9 @@ static void put_long_gaps(const char *path, int every)
         /* as they are told: in the order of time */
         "CREATE TEMP TABLE e AS SELECT * FROM event ORDER BY start_ns + dur_ns;"
         "DELETE FROM event; INSERT INTO event SELECT * FROM e",
-        every);
+        count - 1, every);
     store_support_run(path, sql);
-    add_label(path, ALL, 1, 0, 5999);
+    add_label(path, ALL, 1, 0, (uint64_t)count - 1);
 }
 
 static int begin_gaps(void *user, const struct spans_answer *spans)
@@ -524,7 +524,7 @@ static void long_gaps_are_judged_by_what_was_kept(void **state)
 
         span_scene_store(path, scene, false);
         store_support_run(path, "UPDATE op_row SET type = 'label', name = 'all' WHERE op_id = 7");
-        put_long_gaps(path, every);
+        put_long_gaps(path, 6000, every);
         store_support_run(path, BATCHES_SQL("10"));
         store = store_support_open(path, STORE_READ);
         busy += compare_long_gaps(store);
@@ -534,6 +534,30 @@ static void long_gaps_are_judged_by_what_was_kept(void **state)
     }
     assert_true(busy > 10);
     free(scene);
+}
+
+/* A device that does something at the beginning and in the end: of what a thread did between these there is
+ * more than what is kept of other gaps. */
+static void a_gap_of_nearly_all_is_judged_in_parts(void **state)
+{
+    char *dir = temp_create(), *path = temp_path(dir, "a.db");
+    struct span_scene *scene = malloc(sizeof(*scene));
+    struct store *store;
+
+    (void)state;
+    assert_non_null(scene);
+    *scene = (struct span_scene){.seed = 7, .run = STORE_NULL};
+    span_scene_fill(scene);
+    span_scene_store(path, scene, false);
+    store_support_run(path, "UPDATE op_row SET type = 'label', name = 'all' WHERE op_id = 7");
+    put_long_gaps(path, 150001, 150000);
+    store_support_run(path, BATCHES_SQL("10"));
+    store = store_support_open(path, STORE_READ);
+    CHECK_U64(compare_long_gaps(store), 1);
+    store_close(&store);
+    free(scene);
+    free(path);
+    temp_destroy(&dir);
 }
 
 /* Spans one after the other, of which each second one begins so long before the one before it ends,
@@ -650,6 +674,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(parts_within_frames_are_the_whole),
         cmocka_unit_test(long_gaps_are_judged_by_what_was_kept),
+        cmocka_unit_test(a_gap_of_nearly_all_is_judged_in_parts),
         cmocka_unit_test(a_point_at_the_end_of_a_frame_lies_in_it),
         cmocka_unit_test(frames_that_hold_more_than_they_last_are_taken_at_once),
         cmocka_unit_test(ops_that_do_work_themselves_are_frames),

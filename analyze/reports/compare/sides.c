@@ -211,7 +211,7 @@ static int query_side(const struct report *of_side, struct compare_side *side, s
 {
     struct run_sampling sampling = {.side = side_of(of_side->options)};
     const struct report_parts parts = {&sampling, run_sampling_begin, run_sampling_take,
-                                       SPAN_FRAMES_OPS, SPAN_CUT_LAUNCHES};
+                                       SPAN_FRAMES_LEAVES, SPAN_CUT_WAITS};
     struct report_selection selection;
     struct spans_answer spans = {0};
     struct diag nothing = {0};

@@ -6,7 +6,7 @@
 #include "analyze/query/frame_times.h"
 #include "analyze/reports/page/page.h"
 
-/* Numbers count spans as they come. */
+/* Numbers are those of spans in the order of the store. */
 struct kept_span {
     struct span span;
     uint32_t number, launch; /* its own; that of what launched it, or SPAN_NONE */
@@ -23,7 +23,6 @@ struct kept_group {
 struct page_longest {
     struct kept_group groups[PAGE_RUNS_MAX];
     size_t group_count;
-    uint32_t next_number;
     struct frame_times frames; /* self times */
 };
 
@@ -126,14 +125,14 @@ static int add_frame(struct page_longest *longest, const struct span *span)
 
 int page_longest_take(struct page_longest *longest, const struct spans_answer *part)
 {
-    const uint32_t first = longest->next_number;
+    const struct span *items = part->spans.items;
     int rc = 0;
 
     for (size_t i = 0; i < part->spans.count && rc == 0; i++) {
-        const struct span *span = &part->spans.items[i];
+        const struct span *span = &items[i];
         const bool is_launched = span_is_device(part, span) && span->launch != SPAN_NONE;
-        const struct kept_span kept = {*span, first + (uint32_t)i,
-                                       is_launched ? first + span->launch : SPAN_NONE};
+        const struct kept_span kept = {*span, span->order,
+                                       is_launched ? items[span->launch].order : SPAN_NONE};
         struct kept_group *group = group_of(longest, span->run);
 
         if (span->frame)
@@ -144,7 +143,6 @@ int page_longest_take(struct page_longest *longest, const struct spans_answer *p
         group->count++;
         rc = keep(group, &kept);
     }
-    longest->next_number += (uint32_t)part->spans.count;
     return rc;
 }
 

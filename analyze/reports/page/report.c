@@ -92,7 +92,7 @@ static int query_timeline(struct reading *reading, struct spans_answer *out_answ
                           struct diag *diag)
 {
     const struct page *page = reading->page;
-    const struct report_parts parts = {reading, begin, take, SPAN_FRAMES_OPS, SPAN_CUT_LAUNCHES};
+    const struct report_parts parts = {reading, begin, take, SPAN_FRAMES_LEAVES, SPAN_CUT_WAITS};
     struct run_key keys[PAGE_RUNS_MAX];
     int rc;
 
