@@ -32,18 +32,19 @@ struct extremes {
 /** Of `count` numbers, at least one. Of zeros of both signs, -0 is the smaller one. */
 ISA_BODY struct extremes extremes_of(const float *x, int64_t count)
 {
-    int32_t low = INT32_MAX, high = INT32_MIN, odd = 0;
+    const int32_t infinity = 0x7f800000;
+    int32_t low = INT32_MAX, high = INT32_MIN;
 
     for (int64_t i = 0; i < count; i++) {
         int32_t bits, key;
 
         memcpy(&bits, &x[i], sizeof(bits));
         key = extreme_key(bits);
-        odd |= (bits & INT32_MAX) > 0x7f800000;
         low = key < low ? key : low;
         high = key > high ? key : high;
     }
-    return (struct extremes){extreme_float(low), extreme_float(high), odd};
+    return (struct extremes){extreme_float(low), extreme_float(high),
+                             (high > infinity) | (low < ~infinity)};
 }
 
 /** The largest of doubles, or the smallest; NaN where there is one. is_max is a constant. */

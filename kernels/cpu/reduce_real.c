@@ -15,6 +15,8 @@
 enum {
     COLUMNS = 256,   /* at a time */
     GRAIN = 1 << 12, /* elements that are worth a second thread */
+    TERMS = 128,     /* of a sum in f32 */
+    LANES = 16,
 };
 
 /* x: [outer, count, inner]. */
@@ -130,18 +132,19 @@ static bool is_between(const struct reduction *r, const struct total *t, int64_t
 }
 
 #define END_WHOLE(name, type, low, high)                                                           \
-    static void name##_end(const struct reduction *r, type *y, const type *x, struct total t)      \
+    static void name##_end(const struct reduction *r, type *y, const type *x,                      \
+                           const struct total *t)                                                  \
     {                                                                                              \
         double least, most;                                                                        \
         int64_t number;                                                                            \
                                                                                                    \
-        if (is_between(r, &t, &number)) {                                                          \
+        if (is_between(r, t, &number)) {                                                           \
             *y = (type)number;                                                                     \
             return;                                                                                \
         }                                                                                          \
-        find_ends(r, &t, &least, &most);                                                           \
+        find_ends(r, t, &least, &most);                                                            \
         *y = (type)cut_off(most, low, high);                                                       \
-        if (cut_off(least, low, high) != *y || (t.room > 0.0 && !(t.sum > t.room)))                \
+        if (cut_off(least, low, high) != *y || (t->room > 0.0 && !(t->sum > t->room)))             \
             *y = (type)cut_off(name##_plain(r, x), low, high);                                     \
     }
 
@@ -151,12 +154,12 @@ PLAIN(f64, double)
 END_WHOLE(i32, int32_t, INT32_MIN, INT32_MAX)
 END_WHOLE(i64, int64_t, INT64_MIN, INT64_MAX)
 
-static void f64_end(const struct reduction *r, double *y, const double *x, struct total t)
+static void f64_end(const struct reduction *r, double *y, const double *x, const struct total *t)
 {
     bool is_finite =
-        fabs(t.largest) < DBL_MAX; /* with -DBL_MAX clang begins: it may not be there */
+        fabs(t->largest) < DBL_MAX; /* with -DBL_MAX clang begins: it may not be there */
 
-    *y = is_finite && !isnan(t.sum) ? end_of(r, t.sum, t.largest) : f64_plain(r, x);
+    *y = is_finite && !isnan(t->sum) ? end_of(r, t->sum, t->largest) : f64_plain(r, x);
 }
 
 /* Rows, or blocks of columns, [begin, end), by name_row() and name_columns(). */
@@ -183,6 +186,7 @@ static void f64_end(const struct reduction *r, double *y, const double *x, struc
 #define SUMS(name, type)                                                                           \
     ISA_BODY void name##_sums_row(const struct reduction *r, type *y, const type *x)               \
     {                                                                                              \
+        struct total total;                                                                        \
         double sum = 0.0, size = 0.0;                                                              \
                                                                                                    \
         if (r->op == REDUCE_L2) {                                                                  \
@@ -196,12 +200,14 @@ static void f64_end(const struct reduction *r, double *y, const double *x, struc
                 size += fabs((double)x[i]);                                                        \
             }                                                                                      \
         }                                                                                          \
-        name##_end(r, y, x, total_of(sum, size, r->count));                                        \
+        total = total_of(sum, size, r->count);                                                     \
+        name##_end(r, y, x, &total);                                                               \
     }                                                                                              \
                                                                                                    \
     ISA_BODY void name##_sums_columns(const struct reduction *r, type *y, const type *x,           \
                                       int64_t columns)                                             \
     {                                                                                              \
+        struct total total;                                                                        \
         double sums[COLUMNS] = {0}, sizes[COLUMNS] = {0};                                          \
         const type *row = x;                                                                       \
                                                                                                    \
@@ -215,43 +221,62 @@ static void f64_end(const struct reduction *r, double *y, const double *x, struc
                     sizes[i] += fabs((double)row[i]);                                              \
                 }                                                                                  \
         }                                                                                          \
-        for (int64_t i = 0; i < columns; i++)                                                      \
-            name##_end(r, y + i, x + i,                                                            \
-                       total_of(r->op == REDUCE_L2 ? sizes[i] : sums[i], sizes[i], r->count));     \
+        for (int64_t i = 0; i < columns; i++) {                                                    \
+            total = total_of(r->op == REDUCE_L2 ? sizes[i] : sums[i], sizes[i], r->count);         \
+            name##_end(r, y + i, x + i, &total);                                                   \
+        }                                                                                          \
     }                                                                                              \
     PART(name##_sums, type)
 
 /* e^(x - largest), of which those that are 1 are counted. Of integers in f32: what is nothing to a sum from 1 on is 0. */
 #define BELOW 100 /* of which the power is 0 */
-#define POWER_OF_WHOLE(x, most, ones, rest, unsigned_type)                                         \
+#define POWER_OF_WHOLE(x, most, ones, rest, unsigned_type, sum_type)                               \
     do {                                                                                           \
         unsigned_type below = (unsigned_type)(most) - (unsigned_type)(x);                          \
         float power = math_exp_below(-(float)(int32_t)(below < BELOW ? below : BELOW), smallest);  \
                                                                                                    \
         (ones) += below == 0;                                                                      \
-        (rest) += (double)(below == 0 ? 0.0f : power);                                             \
+        (rest) += (sum_type)(below == 0 ? 0.0f : power);                                           \
     } while (0)
 
-#define POWER_OF_F64(x, most, ones, rest, unsigned_type)                                           \
+#define POWER_OF_F64(x, most, ones, rest, unsigned_type, sum_type)                                 \
     do {                                                                                           \
         (rest) += math_f64_exp_below((x) - (most));                                                \
     } while (0)
 
-/* `factor` is what each power was divided by, `error` how far it may be from the truth, of it. */
-#define POWERS(name, type, unsigned_type, power_of, factor, error)                                 \
+/* `factor` is what each power was divided by, `error` how far it, and a sum of TERMS of them, may be from the truth. */
+#define POWERS(name, type, unsigned_type, sum_type, power_of, factor, error)                       \
     ISA_BODY void name##_powers_row(const struct reduction *r, type *y, const type *x)             \
     {                                                                                              \
         float smallest = math_least();                                                             \
         type most = x[0];                                                                          \
         int32_t ones = 0;                                                                          \
         double rest = 0.0;                                                                         \
+        struct total total;                                                                        \
                                                                                                    \
         (void)smallest;                                                                            \
         _Pragma("omp simd reduction(max : most)") for (int64_t i = 0; i < r->count; i++) most =    \
             x[i] > most ? x[i] : most;                                                             \
-        _Pragma("omp simd reduction(+ : ones, rest)") for (int64_t i = 0; i < r->count; i++)       \
-            power_of(x[i], most, ones, rest, unsigned_type);                                       \
-        name##_end(r, y, x, total_of_powers((double)most, ones, rest *factor, error, r->count));   \
+        for (int64_t first = 0; first < r->count; first += TERMS) {                                \
+            int64_t last = r->count - first < TERMS ? r->count : first + TERMS, i = first;         \
+            sum_type parts[LANES] = {0};                                                           \
+            int32_t counts[LANES] = {0};                                                           \
+                                                                                                   \
+            for (; i + LANES <= last; i += LANES)                                                  \
+                _Pragma("omp simd") for (int j = 0; j < LANES; j++)                                \
+                    power_of(x[i + j], most, counts[j], parts[j], unsigned_type, sum_type);        \
+            for (; i < last; i++)                                                                  \
+                power_of(x[i], most, counts[0], parts[0], unsigned_type, sum_type);                \
+            for (int width = LANES / 2; width > 0; width /= 2)                                     \
+                for (int j = 0; j < width; j++) {                                                  \
+                    parts[j] += parts[j + width];                                                  \
+                    counts[j] += counts[j + width];                                                \
+                }                                                                                  \
+            rest += (double)parts[0];                                                              \
+            ones += counts[0];                                                                     \
+        }                                                                                          \
+        total = total_of_powers((double)most, ones, rest * factor, error, r->count);               \
+        name##_end(r, y, x, &total);                                                               \
     }                                                                                              \
                                                                                                    \
     ISA_BODY void name##_powers_columns(const struct reduction *r, type *y, const type *x,         \
@@ -262,6 +287,7 @@ static void f64_end(const struct reduction *r, double *y, const double *x, struc
         int32_t ones[COLUMNS] = {0};                                                               \
         const type *row = x;                                                                       \
         type most[COLUMNS];                                                                        \
+        struct total total;                                                                        \
                                                                                                    \
         (void)smallest;                                                                            \
         for (int64_t i = 0; i < columns; i++)                                                      \
@@ -271,19 +297,19 @@ static void f64_end(const struct reduction *r, double *y, const double *x, struc
                 most[i] = x[k * r->inner + i] > most[i] ? x[k * r->inner + i] : most[i];           \
         for (int64_t k = 0; k < r->count; k++, row += r->inner)                                    \
             _Pragma("omp simd") for (int64_t i = 0; i < columns; i++)                              \
-                power_of(row[i], most[i], ones[i], rest[i], unsigned_type);                        \
-        for (int64_t i = 0; i < columns; i++)                                                      \
-            name##_end(                                                                            \
-                r, y + i, x + i,                                                                   \
-                total_of_powers((double)most[i], ones[i], rest[i] * factor, error, r->count));     \
+                power_of(row[i], most[i], ones[i], rest[i], unsigned_type, double);                \
+        for (int64_t i = 0; i < columns; i++) {                                                    \
+            total = total_of_powers((double)most[i], ones[i], rest[i] * factor, error, r->count);  \
+            name##_end(r, y + i, x + i, &total);                                                   \
+        }                                                                                          \
     }                                                                                              \
     PART(name##_powers, type)
 
 SUMS(i32, int32_t)
 SUMS(i64, int64_t)
-POWERS(i32, int32_t, uint32_t, POWER_OF_WHOLE, MATH_BELOW, 0x1p-20)
-POWERS(i64, int64_t, uint64_t, POWER_OF_WHOLE, MATH_BELOW, 0x1p-20)
-POWERS(f64, double, double, POWER_OF_F64, 1.0, 0x1p-50)
+POWERS(i32, int32_t, uint32_t, float, POWER_OF_WHOLE, MATH_BELOW, 0x1p-19)
+POWERS(i64, int64_t, uint64_t, float, POWER_OF_WHOLE, MATH_BELOW, 0x1p-19)
+POWERS(f64, double, double, double, POWER_OF_F64, 1.0, 0x1p-50)
 
 #define VERSION(name, isa)                                                                         \
     ISA_TARGET_##isa static void name##_##isa(void *argument, int64_t begin, int64_t end)          \
