@@ -27,6 +27,10 @@ int graph_optimise(struct graph *graph, const struct pass_options *asked, eval_f
      * Identities before fusions, because they stand between the nodes that fuse. */
     int rc = pass_take_constants(graph, diag);
 
+    if (rc >= 0 && !options->no_inference)
+        rc = pass_lift_constants(graph, diag);
+    if (rc > 0)
+        rc = pass_take_constants(graph, diag);
     /* Quantised weights are constants until they are folded to real ones. */
     if (rc >= 0 && !options->no_inference)
         rc = pass_fold_quantised(graph, !options->no_lookups, diag);

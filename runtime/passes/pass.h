@@ -54,6 +54,10 @@ int pass_cut(struct graph *graph, const struct pass_options *options, struct dia
 /** Replace each Constant by its value, as no kernel computes it. Returns how many there were. */
 int pass_take_constants(struct graph *graph, struct diag *diag);
 
+/** Let what bodies of Loop and If compute of constants alone, by operators that cannot fail, be computed outside of
+ *  them; those bodies capture it. Bodies within bodies keep what they have. Between two of pass_take_constants(). */
+int pass_lift_constants(struct graph *graph, struct diag *diag);
+
 /** Replace what depends on constants alone by its value. A node that eval cannot compute stays.
  *  leaves_tables: also the Transpose of a large constant that others read, as embeddings and the last product
  *  of a language model share one; pass_half() narrows it, and a copy is made of what is half as large. */

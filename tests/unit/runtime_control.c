@@ -9,6 +9,7 @@
 #include "runtime/exec/exec.h"
 #include "runtime/ops/eval.h"
 #include "runtime/ops/shape/shape.h"
+#include "runtime/passes/pass.h"
 #include "tests/support/exec_check.h"
 #include "tests/support/graph_build.h"
 
@@ -144,6 +145,55 @@ static void convolutions_in_branches(void **state)
 {
     check_branches("Conv");
     check_branches("ConvTranspose");
+}
+
+/* x * (w + 1) + w, of which w + 1 goes out; w is read in both places. With `late` x stands where w does, and all stays. */
+static struct graph *scaled(bool late)
+{
+    struct graph *body = build_graph(13);
+
+    body_input(body, "x");
+    body_input(body, "w");
+    build_node(body, "Add", late ? "x; k:f32=1,1" : "w; k:f32=1,1", "", "a");
+    build_node(body, "Unsqueeze", "a; z:i64=0", "", "b");
+    build_node(body, "Squeeze", "b; z", "", "s");
+    build_node(body, "Mul", "x; s", "", "m");
+    build_node(body, "Add", "m; w", "", "r");
+    build_output(body, "r");
+    return body;
+}
+
+static void constants_go_out_of_bodies(void **state)
+{
+    struct graph *graph = build_graph(13), *bodies[2];
+    struct exec_options options = {.threads = 1};
+    struct diag diag = {0};
+    struct exec *exec;
+    float x[2] = {3.0f, 4.0f};
+    struct node *node;
+
+    build_value(graph, "x:f32 2");
+    build_value(graph, "w:f32=5,6");
+    node = build_node(graph, "If", "c:bool", "", "y");
+    for (int i = 0; i < 2; i++) {
+        bodies[i] = scaled(i == 1);
+        CHECK_OK(node_capture(node, bodies[i], graph_find_value(graph, "x")));
+        give_body(graph, node, i ? "else_branch" : "then_branch", bodies[i], "w");
+    }
+    build_output(graph, "y");
+    CHECK_OK(shape_infer(graph, eval_node, &diag));
+    assert_int_equal(pass_lift_constants(graph, &diag), 3);
+    assert_int_equal(bodies[0]->node_count, 2);
+    assert_int_equal(bodies[1]->node_count, 5);
+    assert_int_equal(graph->node_count, 4);
+    CHECK_OK(graph_optimise(graph, &(struct pass_options){0}, eval_node, &diag));
+    assert_int_equal(graph->node_count, 1);
+    CHECK_OK(shape_infer(graph, eval_node, &diag));
+    CHECK_OK(exec_create(graph, &options, &exec, &diag));
+    assert_true(run(exec, x, 1) == 34.0f);
+    assert_true(run(exec, x, 0) == 26.0f);
+    exec_destroy(&exec);
+    graph_destroy(&graph);
 }
 
 static void branches_may_differ_in_shape(void **state)
@@ -364,6 +414,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_condition_may_change_between_runs),
         cmocka_unit_test(convolutions_in_branches),
+        cmocka_unit_test(constants_go_out_of_bodies),
         cmocka_unit_test(branches_may_differ_in_shape),
         cmocka_unit_test(the_other_branch_may_be_unsupported),
         cmocka_unit_test(bodies_must_fit),
