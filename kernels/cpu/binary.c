@@ -87,11 +87,13 @@ struct binary {
         for (int64_t run = begin; run < end; run++) {                                              \
             int64_t rest = run, a_at = 0, b_at = 0;                                                \
                                                                                                    \
-            for (int i = inner - 1; i >= 0; i--) {                                                 \
+            for (int i = inner - 1; i > 0; i--) {                                                  \
                 a_at += rest % s->dims[i] * s->a_stride[i];                                        \
                 b_at += rest % s->dims[i] * s->b_stride[i];                                        \
                 rest /= s->dims[i];                                                                \
             }                                                                                      \
+            a_at += rest * s->a_stride[0]; /* a division less */                                   \
+            b_at += rest * s->b_stride[0];                                                         \
             name##_run_##isa(p->y + run * s->dims[inner], p->a + a_at, p->b + b_at,                \
                              s->dims[inner], s->a_stride[inner], s->b_stride[inner]);              \
         }                                                                                          \

@@ -219,6 +219,21 @@ ISA_BODY int64_t band_of(const struct kernel_window *w, int64_t begin, int64_t e
     return left < most ? left : most;
 }
 
+/* y = x times factors, by whole registers: the last one begins early rather than end late. */
+ISA_BODY void scale_row(float *restrict y, const float *restrict x, const float *restrict factors,
+                        int64_t count)
+{
+    for (int64_t o = 0; o < count && count < POOL_LANES; o++)
+        y[o] = x[o] * factors[o];
+    for (int64_t o = 0; o < count && count >= POOL_LANES; o += POOL_LANES) {
+        int64_t at = o + POOL_LANES <= count ? o : count - POOL_LANES;
+
+#pragma omp simd
+        for (int j = 0; j < POOL_LANES; j++)
+            y[at + j] = x[at + j] * factors[at + j];
+    }
+}
+
 /* Rows of outputs [begin, end), counted over all planes, of a small window. */
 ISA_BODY void pool_small(const struct pool *p, int64_t begin, int64_t end, bool is_max)
 {
@@ -243,8 +258,7 @@ ISA_BODY void pool_small(const struct pool *p, int64_t begin, int64_t end, bool 
             if (is_max)
                 memcpy(y, out[r], (size_t)w->out[2] * sizeof(*y));
             else
-                for (int64_t o = 0; o < w->out[2]; o++)
-                    y[o] = out[r][o] * each[o];
+                scale_row(y, out[r], each, w->out[2]);
         }
         begin += rows;
     }
