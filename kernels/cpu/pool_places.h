@@ -12,7 +12,7 @@
 #include "kernels/cpu/pool_rows.h"
 #include "kernels/kernels.h"
 
-enum { POOL_BLOCK = 256 }; /* outputs side by side */
+enum { POOL_BLOCK = 256, POOL_ROOM = 512 }; /* outputs side by side, and elements that they see */
 
 /** Places are counted in 32 bits. */
 static inline bool pool_counts_places(const struct kernel_window *w)
@@ -49,6 +49,25 @@ static inline bool pool_counts_places(const struct kernel_window *w)
                 }                                                                                  \
     } while (0)
 
+/* Outputs [first, end) of a tap, the first of which sees x[0]. */
+#define POOL_TAKE(name, function, type, wide)                                                      \
+    ISA_BODY void function(struct name##_places *p, const type *restrict x, int64_t place,         \
+                           int64_t stride, int64_t first, int64_t end)                             \
+    {                                                                                              \
+        wide *restrict best = p->best + first;                                                     \
+        int32_t *restrict at = p->at + first, step = (int32_t)stride;                              \
+        int32_t from = (int32_t)(place + first * stride), count = (int32_t)(end - first);          \
+                                                                                                   \
+        _Pragma("omp simd") for (int32_t i = 0; i < count; i++)                                    \
+        {                                                                                          \
+            wide number = (wide)x[i * stride];                                                     \
+            bool is_taken = !(number <= best[i]) | (at[i] < 0);                                    \
+                                                                                                   \
+            best[i] = is_taken ? number : best[i];                                                 \
+            at[i] = is_taken ? from + i * step : at[i];                                            \
+        }                                                                                          \
+    }
+
 /** name_row(): the maxima of the row (od, oh) of a plane that begins at `start` of the tensor, and
  *  their places. What compares with nothing takes the place of what was, as of any other. */
 #define POOL_PLACES(name, type, wide, lowest)                                                      \
@@ -58,21 +77,24 @@ static inline bool pool_counts_places(const struct kernel_window *w)
         int32_t at[POOL_BLOCK]; /* -1: none yet */                                                 \
     };                                                                                             \
                                                                                                    \
+    POOL_TAKE(name, name##_take, type, wide)                                                       \
+    POOL_TAKE(name, name##_take_wide, wide, wide)                                                  \
+                                                                                                   \
+    /* Bytes that lie apart are widened with what lies between: compilers load them one by one. */ \
     ISA_BODY void name##_tap(struct name##_places *p, int64_t place, int64_t stride,               \
                              int64_t first, int64_t end)                                           \
     {                                                                                              \
-        const type *restrict x = p->plane + place;                                                 \
-        wide *restrict best = p->best;                                                             \
-        int32_t *restrict at = p->at, from = (int32_t)place, step = (int32_t)stride;               \
+        const type *x = p->plane + place;                                                          \
+        int64_t count = (end - first - 1) * stride + 1;                                            \
+        wide room[POOL_ROOM];                                                                      \
                                                                                                    \
-        _Pragma("omp simd") for (int32_t i = (int32_t)first; i < (int32_t)end; i++)                \
-        {                                                                                          \
-            wide number = (wide)x[i * stride];                                                     \
-            bool is_taken = !(number <= best[i]) | (at[i] < 0);                                    \
-                                                                                                   \
-            best[i] = is_taken ? number : best[i];                                                 \
-            at[i] = is_taken ? from + i * step : at[i];                                            \
+        if (sizeof(type) == sizeof(wide) || stride == 1 || end <= first || count > POOL_ROOM) {    \
+            name##_take(p, x + first * stride, place, stride, first, end);                         \
+            return;                                                                                \
         }                                                                                          \
+        for (int64_t i = 0; i < count; i++)                                                        \
+            room[i] = (wide)x[first * stride + i];                                                 \
+        name##_take_wide(p, room, place, stride, first, end);                                      \
     }                                                                                              \
                                                                                                    \
     ISA_BODY void name##_row(type *restrict y, int64_t *restrict indices, const type *plane,       \
