@@ -161,6 +161,8 @@ double stats_trimmed_mean(const double *sorted, size_t count)
     return count ? sum / (double)(count - 2 * dropped) : NAN;
 }
 
+enum { BUCKETS = 1 << 16, BUCKETS_FROM = 1 << 16 };
+
 static void swap(double *a, double *b)
 {
     double value = *a;
@@ -208,19 +210,62 @@ static void select_place(double *values, size_t count, size_t place)
     stats_sort(values + first, end - first);
 }
 
+/* By sign, exponent and four bits of the fraction: those of a smaller number are smaller. */
+static uint32_t bucket_of(double value)
+{
+    uint64_t bits;
+
+    memcpy(&bits, &value, sizeof(bits));
+    return (uint32_t)((bits >> 63 ? ~bits : bits | UINT64_C(1) << 63) >> 48);
+}
+
+/* Of many values: puts those of the bucket that has the place first. Returns how many these are, and the place
+ * among them; all of them without memory. */
+static size_t gather_bucket(double *values, size_t count, size_t *place)
+{
+    uint32_t *counts = calloc(BUCKETS, sizeof(*counts));
+    uint32_t bucket = 0;
+    size_t gathered = 0;
+
+    if (!counts)
+        return count;
+    for (size_t i = 0; i < count; i++)
+        counts[bucket_of(values[i])]++;
+    for (; *place >= counts[bucket]; bucket++)
+        *place -= counts[bucket];
+    free(counts);
+    for (size_t i = 0; i < count; i++) {
+        if (bucket_of(values[i]) == bucket)
+            swap(&values[i], &values[gathered++]);
+    }
+    return gathered;
+}
+
+/* The greatest of those that come before a place, which select_place() has found among the first ones, and of
+ * those behind these that are not above it. */
+static double find_below(const double *values, size_t count, size_t first_count, size_t place)
+{
+    double below = place ? values[0] : -INFINITY;
+
+    for (size_t i = 1; i < place; i++)
+        below = values[i] > below ? values[i] : below;
+    for (size_t i = first_count; i < count && !place; i++)
+        below = values[i] <= values[0] && values[i] > below ? values[i] : below;
+    return below;
+}
+
 double stats_find_median(double *values, size_t count)
 {
-    double below;
+    size_t place = count / 2, first_count = count;
 
     if (!count)
         return NAN;
-    select_place(values, count, count / 2);
+    if (count >= BUCKETS_FROM && count <= UINT32_MAX)
+        first_count = gather_bucket(values, count, &place);
+    select_place(values, first_count, place);
     if (count % 2)
-        return values[count / 2];
-    below = values[0];
-    for (size_t i = 1; i < count / 2; i++)
-        below = values[i] > below ? values[i] : below;
-    return (below + values[count / 2]) / 2;
+        return values[place];
+    return (find_below(values, count, first_count, place) + values[place]) / 2;
 }
 
 double stats_median(const double *sorted, size_t count)
