@@ -565,11 +565,17 @@ static void forget_past(struct stream_before *before, int64_t ended_ns)
     before->past.count = kept;
 }
 
-static int pass(struct stream_before *before, struct issue_time issued)
+/* What had ended by a time is not kept once there is something later. */
+static int pass(struct stream_before *before, struct issue_time issued, int64_t ended_ns)
 {
     const struct stream_past past = {issued, later_end(before->op, before->wait)};
+    struct stream_past *last =
+        before->past.count ? &before->past.items[before->past.count - 1] : NULL;
 
-    return array_push(&before->past, past);
+    if (!last || last->latest.end_ns > ended_ns)
+        return array_push(&before->past, past);
+    *last = past;
+    return 0;
 }
 
 /* The ops and the waits of a lane, in the order of time. */
@@ -589,10 +595,10 @@ static int pass_lane(const struct stream_waits *waits, const struct spans_answer
         if (has_op && (!has_wait || !is_before(asked[wait].issued, ops[op].issued))) {
             before->op = of_earlier(op_at(answer, ops[op].span));
             before->wait = nothing;
-            rc = pass(before, ops[op++].issued);
+            rc = pass(before, ops[op++].issued, answer->until_ns);
         } else if (has_wait) {
             before->wait = of_earlier(asked[wait].latest);
-            rc = pass(before, asked[wait++].issued);
+            rc = pass(before, asked[wait++].issued, answer->until_ns);
         } else {
             break;
         }

@@ -124,15 +124,15 @@ int earlier_records_keep(struct earlier_records *records, const struct spans_ans
 
     for (size_t i = 0; i < part->spans.count && rc == 0 && records->has_waits; i++) {
         const struct span *span = &part->spans.items[i], *items = records->kept.items;
-        struct span kept = *span;
+        struct span kept;
 
-        if (span->correlation == STORE_NULL || span_is_device(part, span))
+        if (!records->is_record[span->op] || span->correlation == STORE_NULL ||
+            span_is_device(part, span))
             continue;
         note_first(records, part, span);
-        if (!records->is_record[span->op])
-            continue;
         is_sorted &=
             records->kept.count == 0 || compare(part, &items[records->kept.count - 1], span) <= 0;
+        kept = *span;
         kept.parent = kept.next = SPAN_NONE;
         kept.launch = kept.launch == SPAN_NONE ? SPAN_NONE : 0;
         kept.self_ns = span_own_ns(part, span);

@@ -15,7 +15,7 @@ struct earlier_records {
     bool *is_record, *is_wait;  /* beside ops */
     bool has_waits;
     struct launch_key
-        first[KEY_KINDS]; /* the least of all calls; the greatest there is without one */
+        first[KEY_KINDS]; /* the least there was; the greatest there can be without one */
 };
 
 /** Of an answer that has ops. Returns 0 or -ENOMEM; earlier_records_deinit() is right after either. */
