@@ -97,6 +97,7 @@ struct ops_question {
     enum query_merge merge;    /* query_ops(), ops_sums_finish() */
     bool allows_rollups;       /* query_ops(): where events were dropped, answer from roll-ups */
     bool wants_durations;      /* query_ops() of one session, MERGE_SESSIONS: fill in durations */
+    bool without_percentiles;  /* query_ops(): of events they are not asked for, and are NaN */
     int64_t totals_from;       /* query_ops(): whole sessions that had so many events are answered
                                  from their totals, where these tell all; 0: never */
     struct progress *progress; /* says how far reading is, and ends with it; or NULL */

@@ -283,7 +283,7 @@ int reading_prepare_scan(struct reading *reading, struct scan *out_scan)
         .op_ids = reading->op_ids.items,
         .op_kinds = reading->op_kinds.items,
         .op_count = reading->op_ids.count,
-        .without_durations = reading->every_span,
+        .without_durations = reading->every_span || reading->question->without_percentiles,
         .without_sums = reading->every_span,
     };
     for (size_t i = 0; i < reading->sessions.count; i++)

@@ -141,6 +141,22 @@ static void percentiles_are_of_single_calls(void **state)
     stop(&fixture);
 }
 
+static void nobody_asks_for_percentiles(void **state)
+{
+    const struct ops_question question = {
+        .session_ids = resnet, .session_count = 1, .warmups = true, .without_percentiles = true};
+    const struct op_cost *conv;
+    struct fixture fixture;
+
+    (void)state;
+    ask(&fixture, &question);
+    conv = cost_of(&fixture, "conv1", OP_DEVICE);
+    CHECK_U64(conv->calls, 3);
+    CHECK_NEAR(conv->max_ns, 12 * MS, 0);
+    assert_true(isnan(conv->percentile_ns[0]));
+    stop(&fixture);
+}
+
 static void footer_numbers(void **state)
 {
     const struct ops_question question = {.session_ids = resnet, .session_count = 1};
@@ -380,6 +396,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_run_in_the_mean),
         cmocka_unit_test(percentiles_are_of_single_calls),
+        cmocka_unit_test(nobody_asks_for_percentiles),
         cmocka_unit_test(ops_are_there_or_not),
         cmocka_unit_test(footer_numbers),
         cmocka_unit_test(warmups_and_numbers),

@@ -160,12 +160,12 @@ static int gather_ops(struct brief *brief, struct diag *diag)
     bool failed = false;
     int rc;
 
-    question->allows_rollups = true;
+    question->allows_rollups = question->without_percentiles = true;
     /* Without runs the time is from the first event to the last, which totals do not tell. */
     if (brief->runs.count && !brief->report->options->exact)
         question->totals_from = REPORT_TOTALS_FROM;
     rc = query_ops(brief->report->source->store, question, &brief->ops, diag);
-    question->allows_rollups = false;
+    question->allows_rollups = question->without_percentiles = false;
     question->totals_from = 0;
     for (size_t i = 0; i < brief->ops.rows.count && rc == 0; i++) {
         struct brief_row row;
