@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fold BatchNormalization into the Conv before it: scale the weights, shift the bias. */
+/* Fold BatchNormalization into the Conv before it, or a product with constants per channel, or a sum: scale the
+ * weights, shift the bias. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -24,29 +25,89 @@ struct pair {
     const float *weights;
     const float *bias; /* NULL for none */
     const float *scale, *shift, *mean, *variance;
+    /* In place of those: what a Mul multiplies by, or an Add adds; of each channel, or one of all. */
+    const float *factor, *addend;
+    bool is_one;
 };
+
+/* A Conv into which what alone reads it can go. */
+static struct node *conv_of(const struct value *x)
+{
+    struct node *conv = !x ? NULL : x->producer;
+
+    return conv && strcmp(conv->op_type, "Conv") == 0 && conv->domain[0] == '\0' &&
+                   x->consumer_count == 1 && !x->is_output &&
+                   conv->fused.activation == ACTIVATION_NONE && conv->fused.residual_input < 0
+               ? conv
+               : NULL;
+}
+
+/* The Conv's constants; false: they are none. */
+static bool find_weights(struct pair *pair)
+{
+    const struct node *conv = pair->conv;
+
+    pair->weights = constant_f32(conv->inputs[1], shape_elements(&conv->inputs[1]->shape));
+    pair->bias = constant_f32(node_input(conv, 2), pair->channels);
+    return pair->weights && (pair->bias || !node_input(conv, 2));
+}
 
 static bool find_pair(struct node *norm, struct pair *out_pair)
 {
     struct value *x = node_input(norm, 0);
-    struct node *conv = !x ? NULL : x->producer;
+    struct node *conv = conv_of(x);
 
     if (strcmp(norm->op_type, "BatchNormalization") != 0 || norm->domain[0] != '\0' ||
         norm->fused.activation != ACTIVATION_NONE || !conv ||
-        node_int(norm, "training_mode", 0) != 0 || node_int(norm, "spatial", 1) == 0 ||
-        strcmp(conv->op_type, "Conv") != 0 || conv->domain[0] != '\0' || x->consumer_count != 1 ||
-        x->is_output || conv->fused.activation != ACTIVATION_NONE ||
-        conv->fused.residual_input >= 0)
+        node_int(norm, "training_mode", 0) != 0 || node_int(norm, "spatial", 1) == 0)
         return false;
     *out_pair = (struct pair){.conv = conv, .norm = norm, .channels = x->shape.dims[1]};
-    out_pair->weights = constant_f32(conv->inputs[1], shape_elements(&conv->inputs[1]->shape));
-    out_pair->bias = constant_f32(node_input(conv, 2), out_pair->channels);
     out_pair->scale = constant_f32(norm->inputs[1], out_pair->channels);
     out_pair->shift = constant_f32(norm->inputs[2], out_pair->channels);
     out_pair->mean = constant_f32(norm->inputs[3], out_pair->channels);
     out_pair->variance = constant_f32(norm->inputs[4], out_pair->channels);
-    return out_pair->weights && (out_pair->bias || !node_input(conv, 2)) && out_pair->scale &&
-           out_pair->shift && out_pair->mean && out_pair->variance;
+    return find_weights(out_pair) && out_pair->scale && out_pair->shift && out_pair->mean &&
+           out_pair->variance;
+}
+
+/* One element for each channel of `out`, or one of all, and no axis that `out` lacks. */
+static bool is_per_channel(const struct value *value, const struct shape *out)
+{
+    const struct shape *shape = &value->shape;
+    int channel = shape->rank - (out->rank - 1); /* where the channel stands in `shape` */
+    int64_t elements = shape_elements(shape);
+
+    return shape->rank <= out->rank &&
+           (elements == 1 ||
+            (channel >= 0 && elements == out->dims[1] && shape->dims[channel] == out->dims[1]));
+}
+
+/* A Mul or an Add of a Conv's result and constants. Sums without a bias are pass_fuse()'s. */
+static bool find_affine(struct node *node, struct pair *out_pair)
+{
+    bool is_product = strcmp(node->op_type, "Mul") == 0;
+    struct value *x = NULL, *other = NULL;
+
+    if ((!is_product && strcmp(node->op_type, "Add") != 0) || node->domain[0] != '\0' ||
+        node->input_count != 2 || node->fused.activation != ACTIVATION_NONE ||
+        node_attribute(node, "axis") || !node->inputs[0] || !node->inputs[1])
+        return false;
+    for (uint32_t i = 0; i < 2; i++) {
+        if (conv_of(node->inputs[i])) {
+            x = node->inputs[i];
+            other = node->inputs[1 - i];
+        }
+    }
+    if (!x || !other->data || other->is_deferred || other->dtype != DTYPE_F32 ||
+        x->dtype != DTYPE_F32 || !is_per_channel(other, &x->shape) ||
+        !shape_equal(&x->shape, &node->outputs[0]->shape))
+        return false;
+    *out_pair = (struct pair){.conv = conv_of(x),
+                              .norm = node,
+                              .channels = x->shape.dims[1],
+                              .is_one = shape_elements(&other->shape) == 1};
+    *(is_product ? &out_pair->factor : &out_pair->addend) = other->data;
+    return find_weights(out_pair) && (is_product || out_pair->bias);
 }
 
 /* Nobody else reads the convolution's weights: their numbers may change where they are. */
@@ -79,6 +140,17 @@ static struct value *add_constant(struct graph *graph, const struct node *norm, 
     }
     value_set_data(value, data);
     return value;
+}
+
+static void compute_affine(const struct pair *pair, double *factors, float *bias)
+{
+    for (int64_t c = 0; c < pair->channels; c++) {
+        int64_t at = pair->is_one ? 0 : c;
+        double before = pair->bias ? pair->bias[c] : 0.0;
+
+        factors[c] = pair->factor ? pair->factor[at] : 1.0;
+        bias[c] = (float)(before * factors[c] + (pair->addend ? pair->addend[at] : 0.0));
+    }
 }
 
 /* In double: the result is rounded once. */
@@ -122,7 +194,12 @@ static int scale(struct graph *graph, struct pair *pair, double *factors)
 
     if (!bias)
         return -ENOMEM;
-    compute_bias(pair, factors, bias->data);
+    if (pair->factor || pair->addend)
+        compute_affine(pair, factors, bias->data);
+    else
+        compute_bias(pair, factors, bias->data);
+    if (pair->addend)
+        return node_set_input(pair->conv, 2, bias);
     if (may_wait(pair)) {
         weights->factors = factors;
         return node_set_input(pair->conv, 2, bias);
@@ -149,8 +226,8 @@ static int fold(struct graph *graph, struct pair *pair)
         free(factors);
     if (rc == 0)
         rc = node_add_origins(pair->conv, pair->norm);
-    if (rc == 0)
-        rc = node_set_input(pair->norm, 0, NULL);
+    for (uint32_t i = 0; rc == 0 && i < 2; i++)
+        rc = node_set_input(pair->norm, i, NULL);
     if (rc == 0)
         node_take_output(pair->conv, 0, pair->norm->outputs[0]);
     return rc;
@@ -163,7 +240,8 @@ int pass_fold_batch_norm(struct graph *graph, struct diag *diag)
     for (uint32_t i = 0; i < graph->node_count; i++) {
         struct pair pair;
 
-        if (!find_pair(graph->nodes[i], &pair) || pair.channels <= 0)
+        if ((!find_pair(graph->nodes[i], &pair) && !find_affine(graph->nodes[i], &pair)) ||
+            pair.channels <= 0)
             continue;
         if (fold(graph, &pair) < 0)
             return diag_set(diag, -ENOMEM, "no memory to optimise the model");

@@ -104,7 +104,8 @@ int pass_fuse_attention(struct graph *graph, struct diag *diag);
  *  is not): of queries of 128 channels at most, too. */
 int pass_fuse_half_attention(struct graph *graph, enum dtype half, struct diag *diag);
 
-/** Conv then BatchNormalization, both with constant parameters, float32: scale weights and bias. */
+/** Conv then BatchNormalization, or Mul by constants per channel, or Add where the Conv has a bias, all with constant
+ *  parameters, float32: scale weights and bias. */
 int pass_fold_batch_norm(struct graph *graph, struct diag *diag);
 
 /** Two Convs of one image whose results are added, or one taken off the other, with the same strides and groups, become one by
