@@ -56,6 +56,7 @@ MODELS = {
     "sk-forest-2": lambda: fitted(ensemble.RandomForestClassifier(10, max_depth=4, random_state=0), 2),
     "sk-forest-3": lambda: fitted(ensemble.RandomForestClassifier(10, max_depth=4, random_state=0), 3),
     "sk-forest-reals": lambda: fitted(ensemble.RandomForestRegressor(10, max_depth=4, random_state=0), 0),
+    "sk-forest-deep": lambda: fitted(ensemble.RandomForestClassifier(100, random_state=0), 3),
     "sk-extra-trees": lambda: fitted(ensemble.ExtraTreesClassifier(10, max_depth=4, random_state=0), 3),
     "sk-boosting-2": lambda: fitted(ensemble.GradientBoostingClassifier(n_estimators=10, random_state=0), 2),
     "sk-boosting-3": lambda: fitted(ensemble.GradientBoostingClassifier(n_estimators=10, random_state=0), 3),

@@ -56,9 +56,9 @@ def vision(name, size=64, opset=18, old=False, batch=1, **options):
     return lambda: exported(lambda: torchvision.models.get_model(name, weights=None, num_classes=10, **options), [image(size, batch)], opset, old=old)
 
 
-def timm_of(name, size=64, opset=20, batch=1, **options):
+def timm_of(name, size=64, opset=20, batch=1, old=False, **options):
     import timm
-    return lambda: exported(lambda: timm.create_model(name, pretrained=False, num_classes=10, **options), [image(size, batch)], opset)
+    return lambda: exported(lambda: timm.create_model(name, pretrained=False, num_classes=10, **options), [image(size, batch)], opset, old=old)
 
 
 def mixer():
@@ -89,6 +89,18 @@ class Recurrent(torch.nn.Module):
 
     def forward(self, x):
         return self.last(self.cell(x)[0])
+
+
+class Packed(torch.nn.Module):
+    """Sequences of several lengths, both ways."""
+
+    def __init__(self):
+        super().__init__()
+        self.cell, self.last = torch.nn.GRU(16, 24, num_layers=2, batch_first=True, bidirectional=True), torch.nn.Linear(48, 5)
+
+    def forward(self, x, lengths):
+        y, hidden = self.cell(torch.nn.utils.rnn.pack_padded_sequence(x, lengths, batch_first=True))
+        return self.last(torch.nn.utils.rnn.pad_packed_sequence(y, batch_first=True)[0]), hidden
 
 
 class UNet(torch.nn.Module):
@@ -242,6 +254,52 @@ class Masks(torch.nn.Module):
         return self.weights(tokens) @ large.flatten(2)
 
 
+class Splines(torch.nn.Module):
+    """As a Kolmogorov-Arnold network has them: B-splines of each input, by Cox and de Boor."""
+
+    def __init__(self, inputs=8, outputs=16, grid=8, degree=3):
+        super().__init__()
+        self.degree, self.weights = degree, torch.nn.Parameter(torch.randn(inputs, outputs, grid) / grid)
+        self.register_buffer("knots", torch.linspace(-2, 2, grid + degree + 1))
+        self.base = torch.nn.Linear(inputs, outputs)
+
+    def forward(self, x):
+        z, t = x.unsqueeze(-1), self.knots
+        basis = ((z >= t[:-1]) & (z < t[1:])).float()
+        for k in range(1, self.degree + 1):
+            left = (z - t[:-(k + 1)]) / (t[k:-1] - t[:-(k + 1)])
+            right = (t[k + 1:] - z) / (t[k + 1:] - t[1:-k])
+            basis = left * basis[..., :-1] + right * basis[..., 1:]
+        return torch.einsum("bik,iok->bo", basis, self.weights) + self.base(torch.nn.functional.silu(x))
+
+
+class Recommender(torch.nn.Module):
+    """As DLRM has it: bags of embeddings, and the products of each with each."""
+
+    def __init__(self, width=8, tables=3):
+        super().__init__()
+        self.bags = torch.nn.ModuleList(torch.nn.EmbeddingBag(50, width, mode="sum") for _ in range(tables))
+        self.bottom = torch.nn.Sequential(torch.nn.Linear(6, 16), torch.nn.ReLU(), torch.nn.Linear(16, width))
+        pairs = torch.tril_indices(tables + 1, tables + 1, -1)
+        self.register_buffer("rows", pairs[0])
+        self.register_buffer("columns", pairs[1])
+        self.top = torch.nn.Sequential(torch.nn.Linear(width + pairs.shape[1], 16), torch.nn.ReLU(), torch.nn.Linear(16, 1))
+
+    def forward(self, x, kinds):
+        dense = self.bottom(x)
+        all_of = torch.stack([dense] + [bag(kinds[:, i]) for i, bag in enumerate(self.bags)], 1)
+        pairs = torch.bmm(all_of, all_of.transpose(1, 2))[:, self.rows, self.columns]
+        return torch.sigmoid(self.top(torch.cat([dense, pairs], 1)))
+
+
+def of_config(config, model, inputs, call, opset=18, **options):
+    """Of transformers, with sizes that have names of their own."""
+    def make():
+        import transformers
+        return getattr(transformers, model)(getattr(transformers, config)(**options))
+    return lambda: exported(make, inputs, opset, call)
+
+
 LAYERS, HEADS = 2, 4
 
 
@@ -346,6 +404,17 @@ MODELS = {
     "u-net": lambda: exported(UNet, [image(32)]), "u-net-traced": lambda: exported(UNet, [image(32)], 16, old=True),
     "vocoder": lambda: exported(Vocoder, [sequence(1, 40, 32)]), "masks": lambda: exported(Masks, [sequence(1, 64, 16, 16)]),
     "qwen3": language("Qwen3Config", "Qwen3ForCausalLM", num_key_value_heads=2, head_dim=8, use_cache=False),
+    "repvgg": timm_of("repvgg_a0", opset=13, old=True), "mobileone": timm_of("mobileone_s0", opset=11, old=True),
+    "packed": lambda: exported(Packed, [sequence(3, 7, 16), torch.tensor([7, 5, 2])], 17, old=True),
+    "splines": lambda: exported(Splines, [sequence(32, 8)]),
+    "recommender": lambda: exported(Recommender, [sequence(8, 6), words(12, 8, 50).reshape(8, 3, 4)]),
+    "codec": of_config("DacConfig", "DacModel", [sound(1024)[None]], lambda m, x: m.decoder(m.encoder(x)), encoder_hidden_size=8,
+                       downsampling_ratios=[2, 4], decoder_hidden_size=32, hidden_size=32),
+    "deberta": of_config("DebertaV2Config", "DebertaV2Model", [words()], lambda m, x: m(x, return_dict=False)[0], relative_attention=True,
+                         position_biased_input=False, pos_att_type=["p2c", "c2p"], position_buckets=8, max_relative_positions=16,
+                         norm_rel_ebd="layer_norm", share_att_key=True, **SMALL),
+    "mamba": of_config("MambaConfig", "MambaForCausalLM", [words(8)], lambda m, x: m(x, use_cache=False, return_dict=False)[0], hidden_size=32,
+                       state_size=8, num_hidden_layers=2, vocab_size=99),
     "temporal": lambda: exported(Temporal, [sequence(1, 8, 40)]), "spectrum": lambda: exported(Spectrum, [sound(512)], 18, old=False),
     "diffusion": lambda: exported(diffusion, [sequence(1, 4, 16, 16), torch.tensor([7]), sequence(1, 6, 16)], 20, lambda m, *x: m(*x, return_dict=False)[0]),
     "coder": lambda: exported(coder, [image(16)], 20, lambda m, x: m.decode(m.encode(x, return_dict=False)[0].mode(), return_dict=False)[0]),

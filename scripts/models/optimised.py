@@ -66,8 +66,9 @@ def fused(name, kind):
 
 
 def of_session(name, level):
+    """Of a network, or of what another entry of this table makes."""
     def make():
-        proto, feeds = networks.MODELS[name]()
+        proto, feeds = (MODELS if name in MODELS else networks.MODELS)[name]()
 
         def work(before, after):
             wishes = onnxruntime.SessionOptions()
@@ -92,5 +93,6 @@ MODELS = {
     "llama-4-bits": by_blocks("llama", block_size=32, is_symmetric=True), "bert-4-bits": by_blocks("bert", block_size=32, is_symmetric=False),
     "bert-fused": fused("bert-traced", "bert"), "gpt2-fused": fused("gpt2", "bert"), "vit-fused": fused("vit", "vit"),
     "bert-session": of_session("bert", "ORT_ENABLE_EXTENDED"), "resnet18-session": of_session("resnet18", "ORT_ENABLE_EXTENDED"),
-    "llama-session": of_session("llama", "ORT_ENABLE_EXTENDED"), "resnet18-qdq-session": of_session("resnet18", "ORT_ENABLE_BASIC"),
+    "llama-session": of_session("llama", "ORT_ENABLE_EXTENDED"), "resnet18-qdq-session": of_session("resnet18-qdq", "ORT_ENABLE_EXTENDED"),
+    "resnet18-blocks": of_session("resnet18", "ORT_ENABLE_ALL"),
 }
