@@ -150,8 +150,9 @@ static bool find_length(struct lower *l, const struct value *value, int64_t *out
     return true;
 }
 
-/* How many turns it takes, where that is known and no turn ends it; or -1. */
-static int64_t turns_of(struct lower *l, const struct graph *body)
+/* How many turns it takes, where that is known and no turn ends it but by a counter; or -1. A counter without a step is
+ * none. */
+static int64_t turns_of(struct lower *l, const struct graph *body, struct lower_counter *counter)
 {
     const struct node *node = l->node;
     struct value *condition = node_input(node, 1);
@@ -161,6 +162,8 @@ static int64_t turns_of(struct lower *l, const struct graph *body)
 
     if (condition && lower_truth(condition, &begins) && !begins)
         return 0;
+    if (!node_input(node, 0) && (!condition || is_true(node, NULL, condition)))
+        return lower_count_up(node, body, counter);
     if (!node_input(node, 0) || (condition && !is_true(node, NULL, condition)) ||
         !is_true(node, body, body->outputs[0]))
         return -1;
@@ -173,7 +176,22 @@ static int64_t turns_of(struct lower *l, const struct graph *body)
     return turns < 0 ? 0 : turns;
 }
 
-static void unroll(struct lower *l, const struct graph *body, int64_t turns, uint32_t states)
+/* What a turn begins with is known of a counter, so that what is computed of it is. */
+static void set_counter(struct lower *l, const struct lower_counter *counter, int64_t turn,
+                        struct value **states)
+{
+    struct tensor_view view;
+    int64_t *number;
+
+    if (turn == 0 || !lower_given(l->node->inputs[2 + counter->state], &view))
+        return;
+    number = lower_data(l, DTYPE_I64, &view.shape, &states[counter->state]);
+    if (number)
+        *number = counter->first + turn * counter->step;
+}
+
+static void unroll(struct lower *l, const struct graph *body, int64_t turns, uint32_t states,
+                   const struct lower_counter *counter)
 {
     struct value *inputs[EDGES_MAX], *outputs[EDGES_MAX], *always;
     bool *data = lower_data(l, DTYPE_BOOL, &(struct shape){.rank = 0}, &always);
@@ -188,6 +206,8 @@ static void unroll(struct lower *l, const struct graph *body, int64_t turns, uin
             return;
         *number = turn;
         inputs[1] = always;
+        if (counter->step > 0)
+            set_counter(l, counter, turn, inputs + 2);
         lower_inline(l, body, inputs, outputs);
         if (l->rc == 0)
             memcpy(inputs + 2, outputs + 1, states * sizeof(struct value *));
@@ -308,6 +328,7 @@ bool lower_carried(struct lower *l, bool only_known)
     struct graph *body = node_graph(node, "body");
     uint32_t given = node->input_count - node->captured_count, states = given < 2 ? 0 : given - 2;
     bool is_added[EDGES_MAX] = {false}, has_any = false;
+    struct lower_counter counter = {0};
     int64_t turns;
 
     for (uint32_t i = 0; i < states; i++)
@@ -326,10 +347,10 @@ bool lower_carried(struct lower *l, bool only_known)
         lower_refuse(l, "its body does not fit its inputs and outputs");
         return true;
     }
-    turns = turns_of(l, body);
+    turns = turns_of(l, body, &counter);
     if (turns >= 0 && turns <= TURNS_MAX && may_copy(l, body, turns) &&
         node->output_count == states) {
-        unroll(l, body, turns, states);
+        unroll(l, body, turns, states, &counter);
         return true;
     }
     if (only_known)

@@ -153,6 +153,20 @@ bool lower_find_parts(struct lower *l, struct value *value, struct lower_parts *
 /** Whether a condition is known, and what it is: also one that asks whether an optional holds something, or
  *  compares two known numbers. */
 bool lower_truth(struct value *value, bool *out_truth);
+
+/** One whole number that follows from constants: sums, elements of lists, and what only moves those. */
+bool lower_whole_number(struct value *value, int64_t *out_number);
+
+/** A carried value that each turn adds the same to. */
+struct lower_counter {
+    uint32_t state;
+    int64_t first, step;
+};
+
+/** Turns of a Loop without a count whose condition is true at first, and then whether a counter is below a number;
+ *  -1: it is no such Loop. */
+int64_t lower_count_up(const struct node *loop, const struct graph *body,
+                       struct lower_counter *out_counter);
 /** Replace the node if it is a Loop that carries sequences. Returns false where it is none, or with only_known
  *  where its turns are not known. */
 bool lower_carried(struct lower *l, bool only_known);

@@ -435,7 +435,8 @@ static bool compares(const struct node *node, bool *out_truth)
 
     if (!node || node->domain[0] != '\0' || node->input_count != 2 ||
         !lower_is_listed("Equal Greater GreaterOrEqual Less LessOrEqual", node->op_type) ||
-        !known_number(node->inputs[0], &a) || !known_number(node->inputs[1], &b))
+        (!known_number(node->inputs[0], &a) && !lower_whole_number(node->inputs[0], &a)) ||
+        (!known_number(node->inputs[1], &b) && !lower_whole_number(node->inputs[1], &b)))
         return false;
     *out_truth = is_op(node, "Equal")            ? a == b
                  : is_op(node, "Greater")        ? a > b
