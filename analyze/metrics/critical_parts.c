@@ -42,6 +42,7 @@ struct critical_parts {
     struct path_ends ends;
     int64_t *open_ns;          /* beside lanes, of struct earlier_pieces */
     uint32_t wait_count;       /* the same */
+    enum op_syncs *syncs;      /* the same */
     struct frame_times frames; /* to know them again; their times are not used */
     struct critical_step last; /* told, but for what may be one with it */
     bool has_last;
@@ -405,10 +406,10 @@ static int add_path(struct critical_parts *parts, struct critical_path *path)
 int critical_parts_add(struct critical_parts *parts, const struct spans_answer *part,
                        const uint32_t *classes)
 {
-    const struct earlier_pieces earlier = {parts->ends.pieces.items, parts->ends.lanes.items,
-                                           parts->ends.pieces.count, parts->ends.of_lanes,
-                                           parts->ends.recent.items, parts->ends.recent.count,
-                                           parts->open_ns,           &parts->wait_count};
+    const struct earlier_pieces earlier = {
+        parts->ends.pieces.items, parts->ends.lanes.items,  parts->ends.pieces.count,
+        parts->ends.of_lanes,     parts->ends.recent.items, parts->ends.recent.count,
+        parts->open_ns,           &parts->wait_count,       parts->syncs};
     struct critical_path path = {.answer = part, .earlier = &earlier, .classes = classes};
     int rc;
 
@@ -449,7 +450,8 @@ int critical_parts_begin(const struct spans_answer *spans, const struct critical
     made->root = make_segment(made, &(struct critical_path){.answer = spans}, NULL);
     made->ends.of_lanes = malloc((made->lane_count + 1) * sizeof(none));
     made->open_ns = malloc((made->lane_count + 1) * sizeof(*made->open_ns));
-    if (!made->root || !made->ends.of_lanes || !made->open_ns)
+    made->syncs = calloc(spans->ops.count + 1, sizeof(*made->syncs));
+    if (!made->syncs || !made->root || !made->ends.of_lanes || !made->open_ns)
         return -ENOMEM;
     made->root->uses = 1;
     for (size_t i = 0; i < made->lane_count; i++) {
@@ -508,6 +510,7 @@ void critical_parts_destroy(struct critical_parts **parts)
     array_deinit(&(*parts)->chain);
     array_deinit(&(*parts)->frames);
     free((*parts)->open_ns);
+    free((*parts)->syncs);
     free(*parts);
     *parts = NULL;
 }

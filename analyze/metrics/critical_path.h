@@ -62,6 +62,9 @@ struct lane_ends {
     int64_t issued_ns; /* when the last of both was asked for; INT64_MIN: there is none */
 };
 
+/* Whether a call of an op waits for devices, once it is known. */
+enum op_syncs { OP_SYNCS_UNKNOWN, OP_SYNCS_NOT, OP_SYNCS };
+
 /* Of all parts before one (critical_parts.h). */
 struct earlier_pieces {
     const struct path_piece *pieces; /* without what they depend on */
@@ -75,6 +78,7 @@ struct earlier_pieces {
     int64_t *open_ns; /* by lane: from when an op of a thread goes on that is in several parts, else
                          INT64_MIN; critical_pieces_make() says it anew for the next part */
     uint32_t *wait_count; /* of streams; critical_pieces_make() adds those of the part */
+    enum op_syncs *syncs; /* beside ops; critical_pieces_make() fills it in */
 };
 
 struct critical_path {

@@ -51,7 +51,16 @@ static int cut_device(struct cutter *cutter, const struct span_range *range)
 
 static bool is_sync(const struct cutter *cutter, const struct span *span)
 {
-    return strstr(span_op(cutter->path->answer, span)->name, "Synchronize") != NULL;
+    const struct critical_path *path = cutter->path;
+    enum op_syncs *known = path->earlier ? &path->earlier->syncs[span->op] : NULL;
+    bool syncs;
+
+    if (known && *known != OP_SYNCS_UNKNOWN)
+        return *known == OP_SYNCS;
+    syncs = strstr(span_op(path->answer, span)->name, "Synchronize") != NULL;
+    if (known)
+        *known = syncs ? OP_SYNCS : OP_SYNCS_NOT;
+    return syncs;
 }
 
 static bool is_blocking_copy(const struct cutter *cutter, const struct span *span)
@@ -384,6 +393,61 @@ static int cut_host(struct cutter *cutter, uint32_t lane)
 
 /* --- What depends on what. --- */
 
+/* Where the pieces from `first` on that are in order end. */
+static size_t find_run(const uint32_t *places, size_t first, size_t count,
+                       struct path_piece *pieces)
+{
+    size_t end = first + 1;
+
+    while (end < count && compare_pieces(&places[end - 1], &places[end], pieces) < 0)
+        end++;
+    return end < count ? end : count;
+}
+
+/* Merges each two stretches that are in order. Returns how many there were. */
+static size_t merge_runs(const uint32_t *from, size_t count, struct path_piece *pieces,
+                         uint32_t *into)
+{
+    size_t runs = 0, at = 0;
+
+    for (size_t first = 0; first < count; runs += 2) {
+        const size_t middle = find_run(from, first, count, pieces);
+        const size_t end = middle < count ? find_run(from, middle, count, pieces) : count;
+        size_t left = first, right = middle;
+
+        while (left < middle && right < end)
+            into[at++] = compare_pieces(&from[left], &from[right], pieces) < 0 ? from[left++]
+                                                                               : from[right++];
+        while (left < middle)
+            into[at++] = from[left++];
+        while (right < end)
+            into[at++] = from[right++];
+        first = end;
+    }
+    return runs;
+}
+
+/* Lanes are in order, mostly, so that there is little to merge. */
+static int sort_pieces(uint32_t *places, size_t count, struct path_piece *pieces)
+{
+    uint32_t *other = malloc((count + 1) * sizeof(*other)), *from = places, *into = other;
+    size_t runs = 3;
+
+    if (!other)
+        return -ENOMEM;
+    while (runs > 2) {
+        uint32_t *merged = into;
+
+        runs = merge_runs(from, count, pieces, into);
+        into = from;
+        from = merged;
+    }
+    if (from != places)
+        memcpy(places, from, count * sizeof(*places));
+    free(other);
+    return 0;
+}
+
 static int sort_ended(struct cutter *cutter)
 {
     size_t first = cutter->path->first, count = cutter->path->pieces.count - first;
@@ -394,8 +458,7 @@ static int sort_ended(struct cutter *cutter)
     cutter->ended = ended;
     for (size_t i = 0; i < count; i++)
         ended[i] = (uint32_t)(first + i);
-    qsort_r(ended, count, sizeof(*ended), compare_pieces, cutter->path->pieces.items);
-    return 0;
+    return sort_pieces(ended, count, cutter->path->pieces.items);
 }
 
 /* What ended last on another lane, between two times and before a piece; SPAN_NONE: nothing. */
