@@ -61,15 +61,33 @@ static bool is_next_launched(const struct cutter *cutter, uint32_t op)
     return stream_waits_end(&cutter->waits, span->lane, asked_ns).op == SPAN_NONE;
 }
 
+/* Whether the next wait of its lane was asked for after an op: mostly, so that nobody has to look. */
+static bool is_before_waits(const struct cutter *cutter, uint32_t op)
+{
+    const struct span *span = cutter_span(cutter, op);
+    const struct stream_wait *next;
+
+    if (cutter->next_wait == cutter->waits.waits.count)
+        return true;
+    next = &cutter->waits.waits.items[cutter->next_wait];
+    if (next->lane != span->lane)
+        return true;
+    return span->launch != SPAN_NONE &&
+           next->issued.asked_ns > cutter_span(cutter, span->launch)->start_ns;
+}
+
 int cutter_push_waits_before(struct cutter *cutter, uint32_t op)
 {
     const uint32_t lane = cutter_span(cutter, op)->lane;
     const uint32_t issued = cutter_earlier_ends(cutter, lane).issued;
-    struct span_range range = stream_waits_before(&cutter->waits, cutter->path->answer, op);
+    struct span_range range;
 
     if (cutter->path->pieces.count == cutter->ranges[lane].first && issued != SPAN_NONE &&
         cutter->path->pieces.items[issued].is_wait)
         cutter->lacks_earlier |= !is_next_launched(cutter, op);
+    if (is_before_waits(cutter, op))
+        return 0;
+    range = stream_waits_before(&cutter->waits, cutter->path->answer, op);
     return range.count ? push_waits(cutter, range.first + range.count) : 0;
 }
 
