@@ -65,11 +65,11 @@ enum { BLOCK = 512 };
                 type value = x[i];                                                                 \
                                                                                                    \
                 from[i - first] = value;                                                           \
-                any |= !((value < 0 ? -value : value) <= (most));                                  \
+                any |= !(value * value <= (most) * (most));                                        \
                 y[i] = (type)(expression);                                                         \
             }                                                                                      \
             for (int64_t i = first; any && i < last; i++)                                          \
-                if (!(fabs((double)from[i - first]) <= (double)(most)))                            \
+                if (!(from[i - first] * from[i - first] <= (most) * (most)))                       \
                     y[i] = (type)library((double)from[i - first]);                                 \
         }                                                                                          \
     }
