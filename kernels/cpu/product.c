@@ -12,6 +12,7 @@ enum {
     ROWS = 4,              /* of the smaller tile */
     MORE = 6,              /* of the larger one */
     DEPTH = 256,           /* of the columns that are copied at once */
+    COPIED = 16,           /* of each, one after another */
     COPY = DEPTH * 2 * 64, /* bytes of these, at most */
     GRAIN = 1 << 16,       /* products that are worth a second thread */
 };
@@ -102,9 +103,19 @@ static inline int64_t even_rows(int64_t rows)
     ISA_BODY void name##_row(const struct product *m, type *restrict y, const type *restrict a,    \
                              int64_t first)                                                        \
     {                                                                                              \
+        enum { LANES = (bytes) / sizeof(type) };                                                   \
+        typedef type vector __attribute__((vector_size(bytes), aligned(sizeof(type)), may_alias)); \
         const type *restrict b = m->b;                                                             \
         int64_t n = m->shape->n, k = m->shape->k;                                                  \
                                                                                                    \
+        /* Few columns stay in registers. */                                                       \
+        for (; m->b_col == 1 && n - first < name##_wide && n - first >= LANES; first += LANES) {   \
+            vector sum = {0};                                                                      \
+                                                                                                   \
+            for (int64_t p = 0; p < k; p++)                                                        \
+                sum += a[p * m->a_col] * *(const vector *)(b + p * m->b_row + first);              \
+            *(vector *)(y + first) = sum;                                                          \
+        }                                                                                          \
         for (int64_t j = first; j < n; j++)                                                        \
             y[j] = 0;                                                                              \
         for (int64_t p = 0; m->b_col == 1 && p < k; p++)                                           \
@@ -126,9 +137,14 @@ static inline int64_t even_rows(int64_t rows)
                                                                                                    \
         for (int64_t q = 0; m->b_col == 1 && q < depth; q++)                                       \
             memcpy(to + q * name##_wide, from + q * m->b_row, name##_wide * sizeof(*to));          \
-        for (int64_t i = 0; m->b_col != 1 && i < name##_wide; i++)                                 \
-            for (int64_t q = 0; q < depth; q++)                                                    \
-                to[q * name##_wide + i] = from[i * m->b_col + q * m->b_row];                       \
+        /* A line of the cache of each column at a time: what is written would not stay there. */  \
+        for (int64_t first = 0; m->b_col != 1 && first < depth; first += COPIED) {                 \
+            int64_t last = depth - first < COPIED ? depth : first + COPIED;                        \
+                                                                                                   \
+            for (int64_t i = 0; i < name##_wide; i++)                                              \
+                for (int64_t q = first; q < last; q++)                                             \
+                    to[q * name##_wide + i] = from[i * m->b_col + q * m->b_row];                   \
+        }                                                                                          \
     }                                                                                              \
                                                                                                    \
     /* Some rows of a from p on, as the tiles take them: `turned`, or as they lie. */              \
