@@ -45,7 +45,8 @@ typedef void trees_fn(void *y, const void *x, const struct kernel_trees *trees);
 struct kernel_distances {
     enum kernel_dtype dtype; /* a real one */
     int64_t m, n, k;
-    bool is_root; /* the distance itself, not its square */
+    bool is_root;     /* the distance itself, not its square */
+    bool is_absolute; /* the sum of |a[i] - b[j]|, which has no root */
 };
 
 /** y [m, n] = the sum of (a[i] - b[j])^2 over the k elements of row i of a [m, k] and row j of

@@ -33,8 +33,14 @@ ISA_BODY void turn(float *restrict panel, const float *b, int64_t k, int64_t dep
     }
 }
 
+/* What a difference adds; is_absolute: a constant wherever this is inlined. */
+ISA_BODY float term_of(float difference, bool is_absolute)
+{
+    return is_absolute ? fabsf(difference) : difference * difference;
+}
+
 /* Columns [begin, end) of few rows, whose elements are side by side already. */
-ISA_BODY void do_alone(const struct distances *d, int64_t begin, int64_t end)
+ISA_BODY void do_alone(const struct distances *d, int64_t begin, int64_t end, bool is_absolute)
 {
     const struct kernel_distances *s = d->shape;
 
@@ -45,21 +51,32 @@ ISA_BODY void do_alone(const struct distances *d, int64_t begin, int64_t end)
 
 #pragma omp simd reduction(+ : sum)
             for (int64_t p = 0; p < s->k; p++)
-                sum += (a[p] - b[p]) * (a[p] - b[p]);
+                sum += term_of(a[p] - b[p], is_absolute);
             d->y[i * s->n + j] = s->is_root ? sqrtf(sum) : sum;
         }
     }
 }
 
+/* Adds a vector of differences, squared or without their signs; is_absolute: a constant wherever this is used. */
+#define ADD_TERM(isa, sum, d)                                                                      \
+    do {                                                                                           \
+        if (is_absolute)                                                                           \
+            sum += (vector_##isa)((bits_##isa)(d)&INT32_MAX);                                      \
+        else                                                                                       \
+            sum += (d) * (d);                                                                      \
+    } while (0)
+
 #define DISTANCES(isa)                                                                             \
     typedef float vector_##isa                                                                     \
+        __attribute__((vector_size(ISA_BYTES_##isa), aligned(4), may_alias));                      \
+    typedef int32_t bits_##isa                                                                     \
         __attribute__((vector_size(ISA_BYTES_##isa), aligned(4), may_alias));                      \
                                                                                                    \
     enum { WIDTH_##isa = ISA_BYTES_##isa / 4 };                                                    \
                                                                                                    \
     /* Both add to sums. */                                                                        \
-    ISA_TARGET_##isa static void four_##isa(float *sums, const float *a, int64_t k,                \
-                                            const float *panel, int64_t depth)                     \
+    ISA_BODY void four_##isa(float *sums, const float *a, int64_t k, const float *panel,           \
+                             int64_t depth, bool is_absolute)                                      \
     {                                                                                              \
         enum { width = WIDTH_##isa };                                                              \
         const vector_##isa zero = {0};                                                             \
@@ -71,10 +88,10 @@ ISA_BODY void do_alone(const struct distances *d, int64_t begin, int64_t end)
             vector_##isa d0 = b - a[p], d1 = b - a[k + p];                                         \
             vector_##isa d2 = b - a[2 * k + p], d3 = b - a[3 * k + p];                             \
                                                                                                    \
-            s0 += d0 * d0;                                                                         \
-            s1 += d1 * d1;                                                                         \
-            s2 += d2 * d2;                                                                         \
-            s3 += d3 * d3;                                                                         \
+            ADD_TERM(isa, s0, d0);                                                                 \
+            ADD_TERM(isa, s1, d1);                                                                 \
+            ADD_TERM(isa, s2, d2);                                                                 \
+            ADD_TERM(isa, s3, d3);                                                                 \
         }                                                                                          \
         to[0] = to[0] + s0;                                                                        \
         to[1] = to[1] + s1;                                                                        \
@@ -82,8 +99,8 @@ ISA_BODY void do_alone(const struct distances *d, int64_t begin, int64_t end)
         to[3] = to[3] + s3;                                                                        \
     }                                                                                              \
                                                                                                    \
-    ISA_TARGET_##isa static void one_##isa(float *sums, const float *a, const float *panel,        \
-                                           int64_t depth)                                          \
+    ISA_BODY void one_##isa(float *sums, const float *a, const float *panel, int64_t depth,        \
+                            bool is_absolute)                                                      \
     {                                                                                              \
         enum { width = WIDTH_##isa };                                                              \
         const vector_##isa zero = {0};                                                             \
@@ -94,15 +111,27 @@ ISA_BODY void do_alone(const struct distances *d, int64_t begin, int64_t end)
             vector_##isa d = *(const vector_##isa *)(panel + p * width) - a[p];                    \
             vector_##isa e = *(const vector_##isa *)(panel + (p + 1) * width) - a[p + 1];          \
                                                                                                    \
-            even += d * d;                                                                         \
-            odd += e * e;                                                                          \
+            ADD_TERM(isa, even, d);                                                                \
+            ADD_TERM(isa, odd, e);                                                                 \
         }                                                                                          \
         for (; p < depth; p++) {                                                                   \
             vector_##isa d = *(const vector_##isa *)(panel + p * width) - a[p];                    \
                                                                                                    \
-            even += d * d;                                                                         \
+            ADD_TERM(isa, even, d);                                                                \
         }                                                                                          \
         *to = *to + even + odd;                                                                    \
+    }                                                                                              \
+                                                                                                   \
+    /* The sums of some rows, ROWS of them or fewer. */                                            \
+    ISA_BODY void sum_##isa(float *sums, const float *a, int64_t rows, int64_t k,                  \
+                            const float *panel, int64_t depth, bool is_absolute)                   \
+    {                                                                                              \
+        enum { width = WIDTH_##isa };                                                              \
+                                                                                                   \
+        if (rows == ROWS)                                                                          \
+            four_##isa(sums, a, k, panel, depth, is_absolute);                                     \
+        for (int64_t r = 0; rows < ROWS && r < rows; r++)                                          \
+            one_##isa(sums + r * width, a + r * k, panel, depth, is_absolute);                     \
     }                                                                                              \
                                                                                                    \
     /* Rows [row, row + ROWS) of y and `count` columns from `first` on, of which `panel` has \
@@ -121,10 +150,10 @@ ISA_BODY void do_alone(const struct distances *d, int64_t begin, int64_t end)
                                                                                                    \
         for (int64_t r = 0; from > 0 && r < rows; r++)                                             \
             memcpy(sums + r * width, y + r * s->n, (size_t)count * sizeof(*y));                    \
-        if (rows == ROWS)                                                                          \
-            four_##isa(sums, a, s->k, panel, depth);                                               \
-        for (int64_t r = 0; rows < ROWS && r < rows; r++)                                          \
-            one_##isa(sums + r * width, a + r * s->k, panel, depth);                               \
+        if (s->is_absolute)                                                                        \
+            sum_##isa(sums, a, rows, s->k, panel, depth, true);                                    \
+        else                                                                                       \
+            sum_##isa(sums, a, rows, s->k, panel, depth, false);                                   \
         for (int64_t r = 0; is_root && r < ROWS * width; r++)                                      \
             sums[r] = sqrtf(sums[r]);                                                              \
         for (int64_t r = 0; r < rows; r++) {                                                       \
@@ -144,7 +173,12 @@ ISA_BODY void do_alone(const struct distances *d, int64_t begin, int64_t end)
         _Alignas(64) float panel[DEPTH * width];                                                   \
                                                                                                    \
         if (s->k == 0 || (s->m < ROWS && s->k >= LONG)) {                                          \
-            do_alone(d, begin *width, end *width < s->n ? end * width : s->n);                     \
+            int64_t last = end * width < s->n ? end * width : s->n;                                \
+                                                                                                   \
+            if (s->is_absolute)                                                                    \
+                do_alone(d, begin *width, last, true);                                             \
+            else                                                                                   \
+                do_alone(d, begin *width, last, false);                                            \
             return;                                                                                \
         }                                                                                          \
         for (int64_t first = begin * width; first < end * width && first < s->n; first += width) { \

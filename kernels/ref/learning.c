@@ -85,7 +85,7 @@ void distances_ref(void *y, const void *a, const void *b, const struct kernel_di
             double difference = ref_get_f64(a, s->dtype, i / s->n * s->k + p) -
                                 ref_get_f64(b, s->dtype, i % s->n * s->k + p);
 
-            sum += difference * difference;
+            sum += s->is_absolute ? fabs(difference) : difference * difference;
         }
         ref_set_f64(y, s->dtype, i, s->is_root ? sqrt(sum) : sum);
     }

@@ -453,9 +453,13 @@ def scans():
                       helper.make_node("ReduceSumSquare", ["d"], ["e"], axes=[1], keepdims=0)], ["w", "row"], ["w_out", "e"])
     g.add("Scan", [g.feed(g.real(5, 3)), x], (1, 1), "", body=distances, num_scan_inputs=1)
 
-    def compare(operands, state="w_out", keepdims=0, axes=(1,)):
-        nodes = [helper.make_node("Identity", ["w"], ["w_out"]), helper.make_node("Sub", operands, ["d"]), helper.make_node("Neg", ["w"], ["less"]),
-                 helper.make_node("ReduceSumSquare", ["d"], ["e"], axes=list(axes), keepdims=keepdims)]
+    def compare(operands, state="w_out", keepdims=0, axes=(1,), ways=("ReduceSumSquare",)):
+        nodes = [helper.make_node("Identity", ["w"], ["w_out"]), helper.make_node("Sub", operands, ["d"]), helper.make_node("Neg", ["w"], ["less"])]
+        nodes += [helper.make_node(op, ["d"], ["d_out"]) for op in ways[:-1]]
+        if ways[-1] == "ReduceSum":  # whose axes are an input
+            nodes += [helper.make_node("Constant", [], ["axes"], value_ints=list(axes)), helper.make_node("ReduceSum", ["d_out", "axes"], ["e"], keepdims=keepdims)]
+        else:
+            nodes += [helper.make_node(ways[-1], ["d"], ["e"], axes=list(axes), keepdims=keepdims)]
         return body(nodes, ["w", "row"], [state, "e"])
 
     # What is such a distance, and what only looks like one.
@@ -464,6 +468,8 @@ def scans():
     for almost in (compare(["w", "row"], state="less"), compare(["w", "w"]), compare(["w", "row"], keepdims=1), compare(["w", "row"], axes=(0,))):
         g.add("Scan", [g.feed(g.real(5, 3)), x], (1, 1), "", body=almost, num_scan_inputs=1)
     g.add("Scan", [g.feed(g.real(5, 4)), x], (1, 1), "", body=compare(["w", "row"]), num_scan_inputs=1, scan_input_axes=[1])
+    for ways in (("ReduceL1",), ("Abs", "ReduceSum"), ("Neg", "ReduceSum")):  # Manhattan's, but the last
+        g.add("Scan", [g.feed(g.real(5, 3)), x], (1, 1), "", body=compare(["w", "row"], ways=ways), num_scan_inputs=1)
     return g
 
 

@@ -191,8 +191,12 @@ static void check_distances(struct test *test, const struct kernel_table *table)
     float *want = test_output(test, count * words * sizeof(*want));
     float *got = test_output(test, count * words * sizeof(*got));
 
+    s.is_absolute = !s.is_root && test_chance(test, 2);
     test_describe(test, "%s %lld and %lld rows of %lld%s", s.dtype == KERNEL_F64 ? "f64" : "f32",
-                  (long long)s.m, (long long)s.n, (long long)s.k, s.is_root ? ", root" : "");
+                  (long long)s.m, (long long)s.n, (long long)s.k,
+                  s.is_root       ? ", root"
+                  : s.is_absolute ? ", absolute"
+                                  : "");
     if (s.dtype == KERNEL_F64) {
         for (int64_t i = 0; i < s.m * s.k; i++)
             ((double *)a)[i] = (double)test_float(test);

@@ -351,6 +351,7 @@ int call_bind_distances(const struct call_request *request, struct call *call)
 {
     const struct tensor_view *a = &request->inputs[0], *b = &request->inputs[1];
     struct distances_params *p;
+    const char *metric;
     int rc = call_params(request, call, sizeof(*p));
 
     if (rc < 0)
@@ -361,8 +362,9 @@ int call_bind_distances(const struct call_request *request, struct call *call)
     p->shape.m = a->shape.dims[0];
     p->shape.n = b->shape.dims[0];
     p->shape.k = a->shape.dims[1];
-    p->shape.is_root =
-        strcmp(node_string(request->node, "metric", "sqeuclidean"), "euclidean") == 0;
+    metric = node_string(request->node, "metric", "sqeuclidean");
+    p->shape.is_root = strcmp(metric, "euclidean") == 0;
+    p->shape.is_absolute = strcmp(metric, "cityblock") == 0;
     p->fn = request->kernels->distances.fn;
     call->version = request->kernels->distances.version;
     call->run = run_distances;

@@ -360,37 +360,63 @@ static bool is_matrix(const struct value *value)
     return is_flat && value && (value->dtype == DTYPE_F32 || value->dtype == DTYPE_F64);
 }
 
-/* The sum of (state - row)^2 over each row of the state, which stays what it is: how skl2onnx writes
- * distances of the rows of two matrices. */
-static bool is_distances(const struct lower *l, const struct scan *s)
+/* The difference of which `y` is the sum along each row, squared or without its sign; NULL: it is none. */
+static const struct node *summed_difference(const struct value *y, const char **out_metric)
+{
+    const struct node *sum;
+
+    *out_metric = "sqeuclidean";
+    sum = made_by(y, "ReduceSumSquare");
+    if (!sum) {
+        *out_metric = "cityblock";
+        sum = made_by(y, "ReduceL1");
+    }
+    if (sum)
+        return reduces_rows(sum) ? made_by(sum->inputs[0], "Sub") : NULL;
+    sum = made_by(y, "ReduceSum");
+    if (!sum || !reduces_rows(sum))
+        return NULL;
+    sum = made_by(sum->inputs[0], "Abs");
+    return sum ? made_by(sum->inputs[0], "Sub") : NULL;
+}
+
+/* The sum of (state - row)^2, or of |state - row|, over each row of the state, which stays what it is: how
+ * skl2onnx writes distances of the rows of two matrices. Which of the two; NULL: it is something else. */
+static const char *metric_of(const struct lower *l, const struct scan *s)
 {
     const struct graph *body = s->body;
-    const struct node *sum, *difference;
+    const struct node *difference;
+    const char *metric;
     const struct value *state, *row, *a, *b;
 
     if (is_batched(l) || s->states != 1 || s->scanned != 1 || s->captured != 0 ||
         body->output_count != 2 || nth(l, "scan_input_axes", 0, 0) != 0 ||
         nth(l, "scan_input_directions", 0, 0) != 0 || nth(l, "scan_output_axes", 0, 0) != 0 ||
         nth(l, "scan_output_directions", 0, 0) != 0)
-        return false;
+        return NULL;
     state = body->inputs[0];
     row = body->inputs[1];
-    sum = made_by(body->outputs[1], "ReduceSumSquare");
-    difference = sum && reduces_rows(sum) ? made_by(sum->inputs[0], "Sub") : NULL;
+    difference = summed_difference(body->outputs[1], &metric);
     if (!difference || !is_itself(body->outputs[0], state) || !is_matrix(lower_input(l, 0)) ||
         !is_matrix(lower_input(l, 1)))
-        return false;
+        return NULL;
     a = difference->inputs[0];
     b = difference->inputs[1];
-    return (is_itself(a, state) && is_itself(b, row)) || (is_itself(a, row) && is_itself(b, state));
+    if ((is_itself(a, state) && is_itself(b, row)) || (is_itself(a, row) && is_itself(b, state)))
+        return metric;
+    return NULL;
 }
 
-static void lower_as_distances(struct lower *l)
+static void lower_as_distances(struct lower *l, const char *metric)
 {
     struct value *state = lower_input(l, 0), *rows = lower_input(l, 1);
 
-    if (lower_wants(l, 1))
-        lower_done(l, 1, lower_two(l, "com.microsoft.CDist", rows, state));
+    if (lower_wants(l, 1)) {
+        struct value *y = lower_two(l, "com.microsoft.CDist", rows, state);
+
+        lower_string(l, "metric", metric);
+        lower_done(l, 1, y);
+    }
     if (lower_wants(l, 0))
         lower_done(l, 0, lower_one(l, "Identity", state));
 }
@@ -400,6 +426,7 @@ static void lower_scan(struct lower *l)
     struct value *inputs[MANY + 2], *outputs[MANY], *always;
     uint32_t count = l->node->output_count;
     struct scan s = {0};
+    const char *metric;
     bool *data;
 
     read_scan(l, &s);
@@ -407,8 +434,9 @@ static void lower_scan(struct lower *l)
         lower_refuse(l, "it has %u outputs", count);
     if (l->rc < 0)
         return;
-    if (is_distances(l, &s)) {
-        lower_as_distances(l);
+    metric = metric_of(l, &s);
+    if (metric) {
+        lower_as_distances(l, metric);
         return;
     }
     data = lower_data(l, DTYPE_BOOL, &(struct shape){.rank = 0}, &always);

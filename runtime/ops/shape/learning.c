@@ -33,7 +33,8 @@ int shape_distances(struct infer *infer)
         rc = infer_float(infer, 0);
     if (rc < 0)
         return rc;
-    if (strcmp(metric, "euclidean") != 0 && strcmp(metric, "sqeuclidean") != 0)
+    if (strcmp(metric, "euclidean") != 0 && strcmp(metric, "sqeuclidean") != 0 &&
+        strcmp(metric, "cityblock") != 0)
         return infer_unsupported(infer, "its metric is '%.40s'", metric);
     if (a->rank != 2 || b->rank != 2)
         return infer_fail(infer, "its inputs have %d and %d dimensions instead of 2", a->rank,
