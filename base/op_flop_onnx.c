@@ -125,7 +125,7 @@ static double of_input(const struct op_flop_call *call)
     return elements(input(call, 0));
 }
 
-static double quantize_dynamic(const struct op_flop_call *call)
+static double five_each(const struct op_flop_call *call)
 {
     return times(of_input(call), 5);
 }
@@ -241,11 +241,6 @@ static double instance_norm(const struct op_flop_call *call)
     const struct op_flop_shape *x = input(call, 0);
 
     return plus(times(of_input(call), 7), times(times(dim(x, 0), dim(x, 1)), 5));
-}
-
-static double mean_variance(const struct op_flop_call *call)
-{
-    return times(of_input(call), 5);
 }
 
 /* --- Windows. --- */
@@ -508,34 +503,39 @@ static double attention(const struct op_flop_call *call)
 }
 
 /* x is [steps, batch, inputs], or the first two the other way round; w [directions, gates * hidden,
- * inputs], r [directions, gates * hidden, hidden]. */
-static double recurrent(const struct op_flop_call *call, double gates, double rest)
+ * inputs], r [directions, gates * hidden, hidden], the former at input `at`; of bytes they lie by columns. */
+static double recurrent(const struct op_flop_call *call, unsigned at, double gates, double rest)
 {
-    const struct op_flop_shape *x = input(call, 0), *w = input(call, 1), *r = input(call, 2);
+    const struct op_flop_shape *x = input(call, 0), *w = input(call, at), *r = input(call, 2 * at);
     double steps, weights, cells;
 
     if (x->rank != 3 || w->rank != 3 || r->rank != 3 || elements(x) < 0 || elements(w) < 0 ||
         elements(r) < 0)
         return -1;
     steps = (double)x->dims[0] * (double)x->dims[1];
-    cells = (double)r->dims[0] * (double)r->dims[2];
+    cells = (double)r->dims[0] * (double)r->dims[at == 1 ? 2 : 1];
     weights = elements(w) + elements(r);
-    return steps * (2 * weights + cells * gates * (is_given(call, 3) ? 3 : 1) + cells * rest);
+    return steps * (2 * weights + cells * gates * (is_given(call, 3 * at) ? 3 : 1) + cells * rest);
 }
 
 static double rnn(const struct op_flop_call *call)
 {
-    return recurrent(call, 1, 1);
+    return recurrent(call, 1, 1, 1);
 }
 
 static double gru(const struct op_flop_call *call)
 {
-    return recurrent(call, 3, 8);
+    return recurrent(call, 1, 3, 8);
 }
 
 static double lstm(const struct op_flop_call *call)
 {
-    return recurrent(call, 4, 9 + (is_given(call, 7) ? 6 : 0));
+    return recurrent(call, 1, 4, 9 + (is_given(call, 7) ? 6 : 0));
+}
+
+static double lstm_int8(const struct op_flop_call *call)
+{
+    return recurrent(call, 3, 4, 9);
 }
 
 static double affine_grid(const struct op_flop_call *call)
@@ -635,7 +635,7 @@ static const struct row {
     {"Det", determinant},
     {"Div", elementwise},
     {"Dropout", nothing},
-    {"DynamicQuantizeLinear", quantize_dynamic},
+    {"DynamicQuantizeLinear", five_each},
     {"Einsum", einsum},
     {"Elu", elementwise},
     {"Equal", elementwise},
@@ -685,7 +685,7 @@ static const struct row {
     {"MaxRoiPool", output_of},
     {"MaxUnpool", nothing},
     {"Mean", mean},
-    {"MeanVarianceNormalization", mean_variance},
+    {"MeanVarianceNormalization", five_each},
     {"MelWeightMatrix", two_each},
     {"Min", elementwise},
     {"Mish", elementwise},
@@ -779,8 +779,10 @@ static const struct row {
     {"com.microsoft.MurmurHash3", nothing},
     {"com.microsoft.Tokenizer", nothing},
     {"optrace.BlockMatMul", fused_matmul},
+    {"optrace.ExpertMatMul", fused_matmul},
     {"optrace.PairwiseCoupling",
      elementwise}, /* the scores' own: how many steps follow is known by data */
+    {"optrace.QuantizedLSTM", lstm_int8},
 };
 
 static int compare_name(const void *key, const void *entry)

@@ -29,7 +29,9 @@ WITHOUT = {
     "StringNormalizer": "what of texts the references agree about is in cases", "com.microsoft.Tokenizer": "lowered.py has cases of texts",
     "com.microsoft.SparseAttention": "ONNX Runtime wants its past to lie where it is written to",
     "optrace.BlockMatMul": "it is what a MatMulNBits becomes",
+    "optrace.ExpertMatMul": "it is what MoE and QMoE become",
     "optrace.PairwiseCoupling": "it is what an SVMClassifier becomes",
+    "optrace.QuantizedLSTM": "it is what a DynamicQuantizeLSTM becomes",
 }
 
 

@@ -6,6 +6,7 @@
 
 #include "kernels/blocks.h"
 #include "kernels/cpu/int8.h"
+#include "kernels/lstm_int8.h"
 #include "tests/kernels/harness.h"
 
 static enum kernel_dtype random_byte(struct test *test)
@@ -417,11 +418,112 @@ static void check_blocks_nan(struct test *test, const struct kernel_table *table
                       (double)want[i]);
 }
 
+/* Weights of two sorts; scales such that gates are neither all open nor all shut. */
+static void random_weights(struct test *test, struct kernel_lstm_int8_weights *how,
+                           struct kernel_lstm_int8_bytes *out_weights, int64_t directions,
+                           int64_t rows, int64_t columns)
+{
+    int64_t lines;
+    float *scale;
+
+    how->is_signed = test_chance(test, 2);
+    how->has_columns = test_chance(test, 2);
+    lines = directions * (how->has_columns ? columns : 1);
+    scale = test_input(test, (size_t)lines);
+    for (int64_t i = 0; i < lines; i++)
+        scale[i] = (1.2f + scale[i]) / 200.0f / sqrtf((float)rows);
+    out_weights->quanta = any_bytes(test, (size_t)(directions * rows * columns));
+    out_weights->scale = scale;
+    out_weights->zero = test_chance(test, 2) ? any_bytes(test, (size_t)lines) : NULL;
+}
+
+static void random_lstm(struct test *test, struct kernel_lstm_int8 *s)
+{
+    *s = (struct kernel_lstm_int8){.steps = test_range(test, 0, 5),
+                                   .batch = test_range(test, 0, 9),
+                                   .inputs = test_range(test, 1, 40),
+                                   .hidden = test_range(test, 1, 140),
+                                   .directions = (int)test_range(test, 1, 2)};
+    s->is_reverse[0] = test_chance(test, 2);
+    s->is_reverse[1] = !s->is_reverse[0];
+}
+
+/* Both versions; false where a length is none of the steps', which both say. */
+static bool run_lstm(struct test *test, const struct kernel_lstm_int8 *s,
+                     struct kernel_lstm_int8_data data, lstm_int8_fn *fn, float *const want[3],
+                     float *const got[3])
+{
+    bool is_right = true;
+    int old = 0, new = 0;
+
+    for (int64_t i = 0; data.lengths && i < s->batch; i++)
+        is_right = is_right && data.lengths[i] >= 0;
+    data.y = want[0];
+    data.last_h = want[1];
+    data.last_c = want[2];
+    TEST_RUN(test, TEST_REF, old = lstm_int8_ref(&data, s));
+    data.y = got[0];
+    data.last_h = got[1];
+    data.last_c = got[2];
+    data.packed = test_output(test, kernel_lstm_int8_packed(s));
+    kernel_pack_lstm_int8((void *)data.packed, &data.w, &data.r, s);
+    data.workspace = test_output(test, kernel_lstm_int8_room(s));
+    TEST_RUN(test, TEST_NEW, new = fn(&data, s));
+    if (old != new || old != (is_right ? 0 : -1))
+        test_fail(test, "returned %d, the reference %d", new, old);
+    return is_right;
+}
+
+/* An LSTM of bytes, by one of the versions that this machine has. A state in the middle of two bytes may become either, which
+ * is more than all else that may differ. */
+static void check_lstm(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_lstm_int8 s;
+    struct kernel_lstm_int8_data data = {0};
+    size_t state, y;
+    const char *version;
+    lstm_int8_fn *fn = kernel_lstm_int8(
+        (enum kernel_level)test_range(test, 1, (int64_t)kernel_best_level()), &version);
+    float *want[3], *got[3];
+    int32_t *lengths;
+
+    (void)table;
+    random_lstm(test, &s);
+    test_kernel(test, version);
+    test_describe(test, "%lld steps of %lld sequences of %lld, %lld hidden, %d directions, %s",
+                  (long long)s.steps, (long long)s.batch, (long long)s.inputs, (long long)s.hidden,
+                  s.directions, version);
+    state = (size_t)(s.directions * s.batch * s.hidden);
+    y = state * (size_t)s.steps;
+    random_weights(test, &s.w, &data.w, s.directions, s.inputs, 4 * s.hidden);
+    random_weights(test, &s.r, &data.r, s.directions, s.hidden, 4 * s.hidden);
+    data.x = any_bytes(test, (size_t)(s.steps * s.batch * s.inputs));
+    data.x_scale = &(const float){0.01f};
+    data.x_zero = &(const uint8_t){117};
+    data.b = test_chance(test, 4) ? NULL : test_input(test, (size_t)(s.directions * 8 * s.hidden));
+    data.initial_h = test_chance(test, 2) ? NULL : test_input(test, state);
+    data.initial_c = test_chance(test, 2) ? NULL : test_input(test, state);
+    lengths = test_output(test, (size_t)s.batch * sizeof(*lengths));
+    for (int64_t i = 0; i < s.batch; i++)
+        lengths[i] = (int32_t)test_range(test, test_chance(test, 30) ? -1 : 0, s.steps);
+    data.lengths = test_chance(test, 2) ? lengths : NULL;
+    for (int i = 0; i < 3; i++) {
+        want[i] = test_output(test, (i == 0 ? y : state) * sizeof(float));
+        got[i] = test_output(test, (i == 0 ? y : state) * sizeof(float));
+    }
+    if (!run_lstm(test, &s, data, fn, want, got))
+        return;
+    for (int i = 0; i < 3; i++)
+        test_compare(test, got[i], want[i], i == 0 ? y : state,
+                     &(struct test_tolerance){.absolute = 0.01});
+}
+
 const struct test_op test_ops_int8[] = {
     {"product_int8", check_product, offsetof(struct kernel_table, product_int8)},
     {"convolve_int8", check_convolve, offsetof(struct kernel_table, convolve_int8)},
     {"int8_tile", check_tile, TEST_ALWAYS},
     {"product_blocks", check_blocks, TEST_ALWAYS},
+    {"lstm_int8", check_lstm, TEST_ALWAYS},
     {"product_blocks_nan", check_blocks_nan, TEST_ALWAYS},
 };
 const size_t test_ops_int8_count = sizeof(test_ops_int8) / sizeof(test_ops_int8[0]);

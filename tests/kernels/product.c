@@ -3,6 +3,7 @@
  * sums that are worked out in another order. */
 #include <math.h>
 
+#include "kernels/experts.h"
 #include "tests/kernels/harness.h"
 
 /* Sizes, and operands of a batch either of which may be broadcast. */
@@ -405,7 +406,50 @@ static void check_inverse(struct test *test, const struct kernel_table *table)
     }
 }
 
+/* Rows by the matrices that they choose, one of which now and then is none. */
+static void check_experts(struct test *test, const struct kernel_table *table)
+{
+    int64_t tokens = test_chance(test, 20) ? 700 : test_range(test, 0, 30);
+    struct kernel_experts s = {.experts = test_range(test, 1, 5),
+                               .k = test_range(test, 0, 40),
+                               .n = test_range(test, 1, 70),
+                               .each = test_range(test, 1, 3)};
+    bool is_wrong = tokens > 0 && test_chance(test, 8);
+    struct kernel_experts_data data = {0};
+    size_t count;
+    int64_t *chosen;
+    float *want, *got;
+    int old = 0, new = 0;
+
+    s.dtype = KERNEL_F32;
+    s.rows = tokens * s.each;
+    count = (size_t)(s.rows * s.n);
+    test_describe(test, "%lld rows of %lld, %lld each by %lld matrices of %lld columns%s",
+                  (long long)tokens, (long long)s.k, (long long)s.each, (long long)s.experts,
+                  (long long)s.n, is_wrong ? ", one that is not there" : "");
+    data.x = test_input(test, (size_t)(tokens * s.k));
+    data.w = test_input(test, (size_t)(s.experts * s.k * s.n));
+    data.bias = test_chance(test, 2) ? test_input(test, (size_t)(s.experts * s.n)) : NULL;
+    data.chosen = chosen = test_output(test, (size_t)s.rows * sizeof(*chosen));
+    for (int64_t i = 0; i < s.rows; i++)
+        chosen[i] = test_range(test, 0, s.experts - 1);
+    if (is_wrong)
+        chosen[test_range(test, 0, s.rows - 1)] = test_chance(test, 2) ? -1 : s.experts;
+    data.y = want = test_output(test, count * sizeof(*want));
+    TEST_RUN(test, TEST_REF, old = experts_ref(&data, &s, NULL));
+    data.y = got = test_output(test, count * sizeof(*got));
+    data.workspace = test_output(test, kernel_experts_room(&s));
+    TEST_RUN(test, TEST_NEW, new = experts_grouped(&data, &s, table->gemm_f32.fn));
+    if (old != new || old != (is_wrong ? -1 : 0))
+        test_fail(test, "returned %d, the reference %d", new, old);
+    if (!is_wrong)
+        test_compare(test, got, want, count,
+                     &(struct test_tolerance){.absolute = (1e-6 + 2e-7 * sqrt((double)s.k)) *
+                                                          (double)(s.k + 1)});
+}
+
 const struct test_op test_ops_product[] = {
+    {"experts", check_experts, offsetof(struct kernel_table, gemm_f32)},
     {"inverse", check_inverse, offsetof(struct kernel_table, inverse)},
     {"determinant", check_determinant, offsetof(struct kernel_table, determinant)},
     {"product", check_product, offsetof(struct kernel_table, product)},

@@ -565,6 +565,87 @@ static void weights_of_bits_are_kept(void **state)
     }
 }
 
+/* What a graph of one node of com.microsoft gives, as a CPU has it or, with so many nodes replaced, a device. */
+static float *evaluate_lowered(struct graph *graph, struct node *node, int replaced)
+{
+    struct diag diag = {0};
+    float *y;
+
+    free(node->domain);
+    node->domain = strdup("com.microsoft");
+    build_output(graph, "y");
+    CHECK_OK(lower_graph(graph, &diag));
+    CHECK_OK(shape_infer(graph, eval_node, &diag));
+    if (replaced > 0) {
+        assert_int_equal(lower_for_device(graph, false, DTYPE_NONE, &diag), 0);
+        assert_int_equal(lower_for_device(graph, true, DTYPE_NONE, &diag), replaced);
+        CHECK_OK(shape_infer(graph, eval_node, &diag));
+    }
+    for (uint32_t i = 0; i < graph->value_count; i++) { /* what the node itself gave is nobody's */
+        if (graph->values[i]->dtype != DTYPE_NONE)
+            continue;
+        graph->values[i]->dtype = DTYPE_F32;
+        graph->values[i]->shape.rank = 0;
+    }
+    y = build_evaluate(graph, 0, 1);
+    graph_destroy(&graph);
+    return y;
+}
+
+static void assert_same(float *a, float *b, int count)
+{
+    for (int i = 0; i < count; i++)
+        assert_true(a[i] - b[i] < 1e-5f && b[i] - a[i] < 1e-5f);
+    free(a);
+    free(b);
+}
+
+/* A device computes all experts, of which those that were chosen are taken. */
+static void experts_are_all_computed_on_a_device(void **state)
+{
+    for (int k = 1; k <= 3; k++) {
+        float *y[2];
+        char attributes[80];
+
+        snprintf(attributes, sizeof(attributes), "k=%d activation_type='silu'", k);
+        for (int device = 0; device < 2; device++) {
+            struct graph *graph = build_graph(17);
+            struct node *node =
+                build_node(graph, "MoE",
+                           "x:f32 5,4; r:f32 5,3; w:f32 3,8,4; a:f32 3,8; v:f32 3,4,8; b:f32 3,4",
+                           attributes, "y");
+
+            y[device] = evaluate_lowered(graph, node, device * 2);
+        }
+        assert_same(y[0], y[1], 5 * 4);
+    }
+}
+
+/* A device has its weights widened. */
+static void lstms_of_bytes_are_widened_for_a_device(void **state)
+{
+    static const struct shape w = {3, {1, 3, 20}}, r = {3, {1, 5, 20}}, one = {1, {1}};
+    static const float scale = 0.01f;
+    static const int8_t weight = 37, zero = -2;
+    float *y[2];
+
+    for (int device = 0; device < 2; device++) {
+        struct graph *graph = build_graph(17);
+        struct node *node =
+            build_node(graph, "DynamicQuantizeLSTM",
+                       "x:f32 1,2,3; w:i8; r:i8; b:f32 1,40; -; -; -; -; s:f32; z:i8; t:f32; n:i8",
+                       "hidden_size=5", "y");
+
+        set_constants(graph, node, 1, DTYPE_I8, &w, &weight);
+        set_constants(graph, node, 2, DTYPE_I8, &r, &weight);
+        for (uint32_t i = 8; i < 12; i++)
+            set_constants(graph, node, i, i % 2 ? DTYPE_I8 : DTYPE_F32, &one,
+                          i % 2 ? (const void *)&zero : (const void *)&scale);
+        y[device] = evaluate_lowered(graph, node, device);
+    }
+    assert_same(y[0], y[1], 2 * 5);
+}
+
 /* Below the first of them, which OneHot would count from behind, and above the last nothing is hot. */
 static void categories_in_a_row_are_one_hot(void **state)
 {
@@ -613,6 +694,8 @@ int main(void)
         cmocka_unit_test(attention_with_bodies_is_checked),
         cmocka_unit_test(categories_in_a_row_are_one_hot),
         cmocka_unit_test(weights_of_bits_are_kept),
+        cmocka_unit_test(experts_are_all_computed_on_a_device),
+        cmocka_unit_test(lstms_of_bytes_are_widened_for_a_device),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Mixtures of experts. Each expert computes all tokens, as products of stacks of matrices, and what it was not
- * chosen for counts nothing: which tokens an expert has is known to the run alone, and sizes that hang on it
- * would be no plan.
- */
+/* Mixtures of experts: products of rows by the matrices of the experts that they choose; or, on devices, of all rows by
+ * all matrices, of which the chosen are taken. */
 #include <math.h>
 #include <string.h>
 
@@ -25,38 +22,33 @@ static struct value *like(struct lower *l, float number, struct value *x)
     return lower_two(l, "CastLike", lower_number(l, number), x);
 }
 
-/* Weights of the tokens by expert: [experts, tokens, 1], 0 where it is not chosen. */
-static struct value *route(struct lower *l, const struct experts *e, struct value *router)
-{
-    static const int64_t swap[] = {1, 0}, behind = 2;
-    int64_t chosen = node_int(l->node, "k", 1);
-    struct value *all, *zeros, *inputs[3], *outputs[2];
+/* What a token chooses, and how much of it. */
+struct route {
+    struct value *experts; /* [tokens, choices] */
+    struct value *weights; /* [tokens, choices, 1] */
+};
 
-    all = lower_one(l, "Softmax", router);
+static struct route route(struct lower *l, const struct experts *e, struct value *router)
+{
+    static const int64_t behind = 2;
+    int64_t chosen = node_int(l->node, "k", 1);
+    struct value *inputs[2], *outputs[2] = {NULL};
+
+    inputs[0] = lower_one(l, "Softmax", router);
     lower_int(l, "axis", -1);
-    inputs[0] = all;
     inputs[1] = lower_list(l, &chosen, 1);
     lower_many(l, "TopK", inputs, 2, outputs, 2);
     if (e->is_shared || node_int(l->node, "normalize_routing_weights", 0) != 0)
         outputs[0] = lower_two(l, "Div", outputs[0], lower_sum(l, outputs[0], -1, true));
-    zeros = lower_one(l, "ConstantOfShape", lower_one(l, "Shape", router));
-    inputs[0] = lower_two(l, "CastLike", zeros, all);
-    inputs[1] = outputs[1];
-    inputs[2] = outputs[0];
-    all = lower_op(l, "ScatterElements", inputs, 3);
-    lower_int(l, "axis", 1);
-    all = lower_one(l, "Transpose", all);
-    lower_ints(l, "perm", swap, 2);
-    return lower_unsqueeze(l, all, &behind, 1);
+    return (struct route){outputs[1], lower_unsqueeze(l, outputs[0], &behind, 1)};
 }
 
-static struct value *layer(struct lower *l, const struct experts *e, int which, struct value *x)
+static struct value *layer(struct lower *l, const struct experts *e, int which, struct value *x,
+                           const struct route *to)
 {
-    static const int64_t rows = 1;
-    struct value *y = lower_two(l, "MatMul", x, e->weights[which]);
+    struct value *inputs[] = {x, to->experts, e->weights[which], e->biases[which]};
 
-    return e->biases[which] ? lower_two(l, "Add", y, lower_unsqueeze(l, e->biases[which], &rows, 1))
-                            : y;
+    return lower_op(l, "optrace.ExpertMatMul", inputs, 4);
 }
 
 static struct value *slice_last(struct lower *l, struct value *x, int64_t begin, int64_t end,
@@ -104,12 +96,13 @@ static struct value *gate_fused(struct lower *l, struct value *x, int64_t fusion
     return gate_up(l, slice_last(l, x, 0, half, 1), slice_last(l, x, half, INT64_MAX, 1));
 }
 
+/* y: what the first layer makes of x. */
 static struct value *activate(struct lower *l, const struct experts *e, struct value *x,
-                              struct value *y)
+                              struct value *y, const struct route *to)
 {
     const char *name = node_string(l->node, "activation_type", "relu");
     int64_t fusion = node_int(l->node, "swiglu_fusion", 0);
-    struct value *more = e->weights[GATE] ? layer(l, e, GATE, x) : NULL;
+    struct value *more = e->weights[GATE] ? layer(l, e, GATE, x, to) : NULL;
 
     if (strcmp(name, "swiglu") == 0) {
         if ((fusion != 1 && fusion != 2) == !more)
@@ -131,26 +124,78 @@ static struct value *activate(struct lower *l, const struct experts *e, struct v
 
 static void mix(struct lower *l, const struct experts *e)
 {
-    int64_t rows[] = {1, -1, e->hidden};
-    struct value *x = lower_input(l, 0), *flat, *weights, *inputs[3], *y;
+    int64_t rows[] = {-1, e->hidden};
+    struct value *x = lower_input(l, 0), *flat, *y;
+    struct route to;
 
     if (node_int(l->node, "use_sparse_mixer", 0) != 0)
         lower_refuse(l, "attribute use_sparse_mixer is set");
     if (l->rc < 0)
         return;
-    flat = lower_reshape(l, x, rows, 3);
-    y = layer(l, e, SECOND, activate(l, e, flat, layer(l, e, FIRST, flat)));
-    weights = route(l, e, lower_input(l, 1));
-    inputs[0] =
-        lower_two(l, "Equal", weights, like(l, 0.0f, weights)); /* it may be no number there */
-    inputs[1] = like(l, 0.0f, y);
-    inputs[2] = lower_two(l, "Mul", y, weights);
-    y = lower_sum(l, lower_op(l, "Where", inputs, 3), 0, false);
-    y = lower_two(l, "Reshape", y, lower_one(l, "Shape", x));
+    flat = lower_reshape(l, x, rows, 2);
+    to = route(l, e, lower_input(l, 1));
+    y = activate(l, e, flat, layer(l, e, FIRST, flat, &to), &to);
+    y = lower_two(l, "Mul", layer(l, e, SECOND, y, &to), to.weights);
+    y = lower_two(l, "Reshape", lower_sum(l, y, 1, false), lower_one(l, "Shape", x));
     if (graph_opset(l->graph, "") >= 14)
         lower_int(l, "allowzero", 1); /* a 0 in the shape is one */
     lower_done(l, 0, y);
 }
+
+/* --- Of devices --- */
+
+/* Of all experts' rows, which lie one expert behind the other, those that are chosen. */
+static struct value *places_of(struct lower *l, struct value *chosen, int64_t tokens)
+{
+    struct value *first, *each;
+    int64_t *data = lower_data(l, DTYPE_I64, &(struct shape){2, {tokens, 1}}, &first);
+    int64_t *size = lower_data(l, DTYPE_I64, &(struct shape){.rank = 0}, &each);
+
+    if (!data || !size)
+        return NULL;
+    *size = tokens;
+    for (int64_t i = 0; i < tokens; i++)
+        data[i] = i;
+    return lower_two(l, "Add", lower_two(l, "Mul", chosen, each), first);
+}
+
+/* Rows of the choices [tokens, choices, inputs] as rows of all experts, where they are; 0 elsewhere. */
+static struct value *spread_rows(struct lower *l, struct value *x, struct value *places,
+                                 const int64_t sizes[3])
+{
+    static const int64_t last = 2;
+    int64_t rows[] = {sizes[0] * sizes[1], sizes[2]};
+    struct value *zeros = lower_one(l, "ConstantOfShape", lower_list(l, rows, 2)), *inputs[3];
+
+    inputs[0] = lower_two(l, "CastLike", zeros, x);
+    inputs[1] = lower_unsqueeze(l, places, &last, 1);
+    inputs[2] = x;
+    return lower_op(l, "ScatterND", inputs, 3);
+}
+
+/* A token chooses no expert twice. */
+static void lower_kept(struct lower *l)
+{
+    static const int64_t middle = 1;
+    struct value *x = lower_input(l, 0), *chosen = lower_input(l, 1), *w = lower_input(l, 2);
+    struct value *bias = lower_input(l, 3), *places, *y;
+    int64_t sizes[3] = {w->shape.dims[0], chosen->shape.dims[0], w->shape.dims[1]};
+    int64_t rows[] = {sizes[0] * sizes[1], w->shape.dims[2]};
+
+    places = places_of(l, chosen, sizes[1]);
+    if (x->shape.rank == 3)
+        x = spread_rows(l, x, places, sizes);
+    else
+        sizes[0] = 1;
+    y = lower_two(l, "MatMul", lower_two(l, "Reshape", x, lower_list(l, sizes, 3)), w);
+    if (bias)
+        y = lower_two(l, "Add", y, lower_unsqueeze(l, bias, &middle, 1));
+    y = lower_two(l, "Gather", lower_two(l, "Reshape", y, lower_list(l, rows, 2)), places);
+    lower_done(l, 0, y);
+}
+
+const struct lower_rule lower_kept_experts = {
+    {"optrace.ExpertMatMul", "MatMul, Add, Gather"}, 3, 4, 1, "", lower_kept};
 
 /* --- MoE: weights as numbers --- */
 
@@ -318,7 +363,7 @@ static void lower_quantised_moe(struct lower *l)
 #define ROUTED                                                                                     \
     "activation_alpha activation_beta activation_type k normalize_routing_weights swiglu_fusion "  \
     "swiglu_limit swiglu_limit_after_activation use_sparse_mixer"
-#define BECOMES "MatMul, Add, its activation, Softmax, TopK, ScatterElements, ReduceSum"
+#define BECOMES "ExpertMatMul, its activation, Softmax, TopK, ReduceSum"
 
 const struct lower_rule lower_experts[] = {
     {{"com.microsoft.MoE", BECOMES}, 5, 8, 1, ROUTED, lower_moe},

@@ -176,6 +176,23 @@ int lower_graph(struct graph *graph, struct diag *diag)
     return rc < 0 ? rc : 0;
 }
 
+/* What lower_for_device() makes of a node; NULL: it stays. */
+static const struct lower_rule *rule_for_device(const struct node *node, bool on_device,
+                                                enum dtype half)
+{
+    char buffer[NODE_TYPE_BYTES];
+    const char *type = node_full_type(node, buffer);
+
+    if (on_device && strcmp(type, lower_kept_experts.facts.type) == 0)
+        return &lower_kept_experts;
+    if (on_device && strcmp(type, lower_kept_lstm.facts.type) == 0)
+        return &lower_kept_lstm;
+    if (strcmp(type, lower_kept_blocks.facts.type) == 0 &&
+        (on_device || lower_is_slower_than(node, half)))
+        return &lower_kept_blocks;
+    return NULL;
+}
+
 int lower_for_device(struct graph *graph, bool on_device, enum dtype half, struct diag *diag)
 {
     const uint32_t count = graph->node_count;
@@ -183,12 +200,11 @@ int lower_for_device(struct graph *graph, bool on_device, enum dtype half, struc
 
     for (uint32_t i = 0; rc == 0 && i < count; i++) {
         struct node *node = graph->nodes[i];
-        char buffer[NODE_TYPE_BYTES];
+        const struct lower_rule *rule = rule_for_device(node, on_device, half);
 
-        if (strcmp(node_full_type(node, buffer), lower_kept_blocks.facts.type) != 0 ||
-            (!on_device && !lower_is_slower_than(node, half)))
+        if (!rule)
             continue;
-        rc = lower_node(graph, node, &lower_kept_blocks, diag);
+        rc = lower_node(graph, node, rule, diag);
         made++;
     }
     if (made == 0)

@@ -18,8 +18,8 @@ int lower_graph(struct graph *graph, struct diag *diag);
  *  inferred, which those of the branches then are not. Returns how many, or as lower_graph(). */
 int lower_decided(struct graph *graph, struct diag *diag);
 
-/** Replace what lower_graph() made for kernels of a CPU alone, products by weights of 4 bits: all on a device, which has no
- *  kernel of them; else, where weights are to be stored in `half`, those that are faster so. Shapes are to be inferred once
+/** Replace what lower_graph() made for kernels of a CPU alone, products by weights of 4 bits and by those that rows choose, LSTMs of bytes: all
+ *  on a device, which has no kernel of them; else, where weights are to be stored in `half`, those that are faster so. Shapes are to be inferred once
  *  more. Returns how many, or as lower_graph(). */
 int lower_for_device(struct graph *graph, bool on_device, enum dtype half, struct diag *diag);
 

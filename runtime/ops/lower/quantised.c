@@ -3,7 +3,9 @@
  * have kernels over integers. */
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
+#include "kernels/lstm_int8.h"
 #include "runtime/ops/lower/rules.h"
 
 /* Quanta x, whose scale and zero point are inputs i and i + 1. */
@@ -387,24 +389,115 @@ static struct value *weights_of_lstm(struct lower *l, uint32_t quanta, uint32_t 
     return w;
 }
 
-/* Weights are numbers again when the model is read. Inputs are rounded to quanta, states are not. */
-static void lower_lstm(struct lower *l)
-{
-    enum { INPUTS = 8 };
-    struct value *inputs[INPUTS], *outputs[3], *quanta[3];
+/* Its inputs: as in the model, and as what is made of it has them, bytes with scale and zero point behind them. */
+enum { LSTM_W = 1, LSTM_R, LSTM_B, LSTM_P = 7, LSTM_W_SCALE, LSTM_R_SCALE = 10, LSTM_OUTPUTS = 3 };
+enum { BYTES_W = 3, BYTES_R = 6, BYTES_B = 9, BYTES_INPUTS = 13 };
 
-    for (uint32_t i = 0; i < INPUTS; i++)
-        inputs[i] = lower_input(l, i);
-    lower_many(l, "DynamicQuantizeLinear", inputs, 1, quanta, 3);
-    inputs[0] = lower_op(l, "DequantizeLinear", quanta, 3);
-    inputs[1] = weights_of_lstm(l, 1, 8);
-    inputs[2] = weights_of_lstm(l, 2, 10);
-    lower_many(l, "LSTM", inputs, INPUTS, outputs, l->node->output_count);
-    lower_copy(
-        l, "activation_alpha activation_beta activations clip direction hidden_size input_forget");
+static void finish_lstm(struct lower *l, const char *type, struct value *const *inputs,
+                        uint32_t count, const char *attributes)
+{
+    struct value *outputs[LSTM_OUTPUTS];
+
+    lower_many(l, type, inputs, count, outputs, l->node->output_count);
+    lower_copy(l, attributes);
     for (uint32_t i = 0; i < l->node->output_count; i++)
         lower_done(l, i, outputs[i]);
 }
+
+/* Of real numbers, of which inputs are rounded to quanta and states are not. inputs: those of an LSTM but the first. */
+static void finish_real_lstm(struct lower *l, struct value *const quanta[3], struct value **inputs)
+{
+    inputs[0] = lower_op(l, "DequantizeLinear", quanta, 3);
+    finish_lstm(
+        l, "LSTM", inputs, LSTM_P + 1,
+        "activation_alpha activation_beta activations clip direction hidden_size input_forget");
+}
+
+/* Constant bytes [directions, lines, 4 * hidden] with a scale and a zero point for each direction, or each of its columns. */
+static bool are_bytes(struct lower *l, uint32_t quanta, uint32_t scale, int64_t most)
+{
+    struct tensor_view view, scales, zeros;
+    int64_t count, columns;
+
+    if (!lower_content(lower_input(l, quanta), &view) ||
+        !lower_content(lower_input(l, scale), &scales) ||
+        !lower_content(lower_input(l, scale + 1), &zeros) || view.shape.rank != 3 ||
+        (view.dtype != DTYPE_I8 && view.dtype != DTYPE_U8) || zeros.dtype != view.dtype ||
+        scales.dtype != DTYPE_F32)
+        return false;
+    columns = view.shape.dims[0] * view.shape.dims[2];
+    count = shape_elements(&scales.shape);
+    return shape_elements(&zeros.shape) == count &&
+           (count == view.shape.dims[0] || count == columns) && view.shape.dims[1] >= 1 &&
+           view.shape.dims[1] <= most;
+}
+
+/* Whether its functions are those that it has where none are named. */
+static bool has_usual_functions(const struct node *node)
+{
+    static const char *const usual[] = {"sigmoid", "tanh", "tanh"};
+    const struct attribute *names = node_attribute(node, "activations");
+
+    if (names && names->type != ATTRIBUTE_STRINGS)
+        return false;
+    for (size_t i = 0; names && i < names->count; i++)
+        if (strcasecmp(names->strings[i], usual[i % 3]) != 0)
+            return false;
+    return node_float(node, "clip", 0.0f) == 0.0f && node_int(node, "input_forget", 0) == 0;
+}
+
+static bool is_of_bytes(struct lower *l)
+{
+    enum { MOST_INPUTS = 32768 };
+
+    return !lower_input(l, LSTM_P) && has_usual_functions(l->node) &&
+           are_bytes(l, LSTM_W, LSTM_W_SCALE, MOST_INPUTS) &&
+           are_bytes(l, LSTM_R, LSTM_R_SCALE, KERNEL_LSTM_INT8_MOST);
+}
+
+/* Weights that do not stay bytes are numbers again when the model is read. */
+static void lower_lstm(struct lower *l)
+{
+    struct value *x = lower_input(l, 0), *quanta[3], *real[LSTM_P + 1], *bytes[BYTES_INPUTS];
+
+    lower_many(l, "DynamicQuantizeLinear", &x, 1, quanta, 3);
+    for (uint32_t i = LSTM_B; i <= LSTM_P; i++)
+        real[i] = lower_input(l, i);
+    if (!is_of_bytes(l)) {
+        real[LSTM_W] = weights_of_lstm(l, LSTM_W, LSTM_W_SCALE);
+        real[LSTM_R] = weights_of_lstm(l, LSTM_R, LSTM_R_SCALE);
+        finish_real_lstm(l, quanta, real);
+        return;
+    }
+    memcpy(bytes, quanta, sizeof(quanta));
+    for (uint32_t i = 0; i < 3; i++) {
+        bytes[BYTES_W + i] = lower_input(l, i == 0 ? LSTM_W : LSTM_W_SCALE + i - 1);
+        bytes[BYTES_R + i] = lower_input(l, i == 0 ? LSTM_R : LSTM_R_SCALE + i - 1);
+    }
+    memcpy(bytes + BYTES_B, real + LSTM_B, (BYTES_INPUTS - BYTES_B) * sizeof(*bytes));
+    finish_lstm(l, "optrace.QuantizedLSTM", bytes, BYTES_INPUTS, "direction hidden_size");
+}
+
+static void lower_kept(struct lower *l)
+{
+    struct value *quanta[3], *real[LSTM_P + 1] = {NULL};
+
+    for (uint32_t i = 0; i < 3; i++)
+        quanta[i] = lower_input(l, i);
+    for (uint32_t i = BYTES_B; i < BYTES_INPUTS; i++)
+        real[LSTM_B + i - BYTES_B] = lower_input(l, i);
+    real[LSTM_W] = weights_of_lstm(l, BYTES_W, BYTES_W + 1);
+    real[LSTM_R] = weights_of_lstm(l, BYTES_R, BYTES_R + 1);
+    finish_real_lstm(l, quanta, real);
+}
+
+const struct lower_rule lower_kept_lstm = {
+    {"optrace.QuantizedLSTM", "DequantizeLinear, Sub, Mul, Transpose, LSTM"},
+    BYTES_B,
+    BYTES_INPUTS,
+    LSTM_OUTPUTS,
+    "direction hidden_size",
+    lower_kept};
 
 const struct lower_rule lower_quantised[] = {
     {{"com.microsoft.DequantizeLinear", "DequantizeLinear"},
@@ -413,7 +506,8 @@ const struct lower_rule lower_quantised[] = {
      1,
      "axis block_size",
      lower_quanta},
-    {{"com.microsoft.DynamicQuantizeLSTM", "Sub, Mul, Transpose, LSTM"},
+    {{"com.microsoft.DynamicQuantizeLSTM",
+      "DynamicQuantizeLinear, QuantizedLSTM; or Sub, Mul, Transpose, LSTM"},
      12,
      12,
      3,

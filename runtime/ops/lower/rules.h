@@ -34,7 +34,7 @@ struct lower_rule {
 };
 
 /** For lower_for_device(), and whether such a product is slower than one by weights of another type. */
-extern const struct lower_rule lower_kept_blocks;
+extern const struct lower_rule lower_kept_blocks, lower_kept_experts, lower_kept_lstm;
 bool lower_is_slower_than(const struct node *node, enum dtype half);
 
 /** Ends with one whose type is NULL. */

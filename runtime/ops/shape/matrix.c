@@ -132,6 +132,36 @@ int shape_block_product(struct infer *infer)
     return infer_output(infer, 0, DTYPE_F32, &y);
 }
 
+/* Rows [tokens, inputs] or [tokens, choices, inputs], the choices [tokens, choices], matrices [experts, inputs, outputs],
+ * what is added [experts, outputs]. */
+int shape_experts(struct infer *infer)
+{
+    const struct shape *x = infer_shape(infer, 0), *chosen = infer_shape(infer, 1);
+    const struct shape *w = infer_shape(infer, 2);
+    int rc = infer_float(infer, 0);
+
+    for (uint32_t i = 2; rc == 0 && i < 4; i++)
+        rc = infer_same_dtype(infer, 0, i);
+    if (rc < 0)
+        return rc;
+    if (infer_dtype(infer, 1) != DTYPE_I64)
+        return infer_unsupported(infer, "its choices are %s", dtype_name(infer_dtype(infer, 1)));
+    if ((x->rank != 2 && x->rank != 3) || chosen->rank != 2 || w->rank != 3)
+        return infer_fail(infer, "its inputs have %d, %d and %d dimensions", x->rank, chosen->rank,
+                          w->rank);
+    if (x->dims[x->rank - 1] != w->dims[1])
+        return infer_fail(infer, "rows of %" PRId64 " elements by columns of %" PRId64,
+                          x->dims[x->rank - 1], w->dims[1]);
+    if (x->dims[0] != chosen->dims[0] || (x->rank == 3 && x->dims[1] != chosen->dims[1]) ||
+        chosen->dims[1] < 1 || w->dims[2] < 1)
+        return infer_fail(infer, "its rows are not those that choose");
+    if (infer_has(infer, 3) &&
+        !shape_equal(infer_shape(infer, 3), &(struct shape){2, {w->dims[0], w->dims[2]}}))
+        return infer_fail(infer, "what is added has not a row for each matrix");
+    return infer_output(infer, 0, infer_dtype(infer, 0),
+                        &(struct shape){3, {chosen->dims[0], chosen->dims[1], w->dims[2]}});
+}
+
 int shape_matmul(struct infer *infer)
 {
     struct shape out;

@@ -25,10 +25,10 @@ WITHOUT = {
         "com.microsoft.nchwc.Upsample",
     "as a standard operator that has cases": "ai.onnx.ml.TreeEnsemble com.microsoft.ConvTransposeWithDynamicPads com.microsoft.DequantizeLinear "
         "com.microsoft.MatMulInteger16 com.microsoft.QuantizeLinear com.microsoft.Range com.microsoft.UnfoldTensor",
-    "rare, and without a case yet": "com.microsoft.CropAndResize com.microsoft.LinearAttentionGate com.microsoft.MRotaryEmbedding com.microsoft.MoE com.microsoft.NGramRepeatBlock "
-        "com.microsoft.QEmbedLayerNormalization com.microsoft.QMoE",
+    "rare, and without a case yet": "com.microsoft.CropAndResize com.microsoft.LinearAttentionGate com.microsoft.MRotaryEmbedding com.microsoft.NGramRepeatBlock "
+        "com.microsoft.QEmbedLayerNormalization",
     "bound to its past in ONNX Runtime": "com.microsoft.SparseAttention",
-    "of no model": "optrace.BlockMatMul optrace.PairwiseCoupling",
+    "of no model": "optrace.BlockMatMul optrace.ExpertMatMul optrace.PairwiseCoupling optrace.QuantizedLSTM",
 }
 
 

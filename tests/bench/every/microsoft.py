@@ -125,5 +125,19 @@ def gates(m, kind):
               {"activation": "silu"}, 2)
 
 
+def experts(m, kind):
+    """Two of eight for each token, and one token alone."""
+    one = made(kind)
+    weights = [Const((m.of(kind, 8, *sizes) / 16).astype(KINDS[kind])) for sizes in ((512, 256), (256, 512))]
+    sums = [Const(m.of(kind, 8, n)) for n in (512, 256)]
+    quanta = [Const(m.byte(8, *sizes)) for sizes in ((512, 128), (256, 256))]
+    scales = [Const((m.random.random((8, n)) / 100 + 0.001).astype(KINDS[kind])) for n in (512, 256)]
+    for rows in (1, 128):
+        tokens, router = m.of(kind, rows, 256), m.of(kind, rows, 8)
+        yield one(f"{rows}x256, 2 of 8 of 512", "MoE", [tokens, router, weights[0], sums[0], weights[1], sums[1]], {"k": 2, "activation_type": "gelu"})
+        yield one(f"{rows}x256, 2 of 8 of 512, 4 bits", "QMoE", [tokens, router, quanta[0], scales[0], sums[0], quanta[1], scales[1], sums[1]],
+                  {"k": 2, "activation_type": "silu", "expert_weight_bits": 4, "normalize_routing_weights": 1})
+
+
 def cases():
-    return of_kinds(layers, "f32", "f16") + of_kinds(attention, "f32", "f16") + of_kinds(gates, "f32", "f16") + of_kinds(letters, "f32") + of_kinds(streams, "f32", "f16") + of_kinds(ngrams, "i32", "i64") + of_kinds(hashes, "f32", "f64", "i32", "i64") + of_kinds(worded, "f32", "f64", "i32", "i64", "f16")
+    return of_kinds(experts, "f32") + of_kinds(layers, "f32", "f16") + of_kinds(attention, "f32", "f16") + of_kinds(gates, "f32", "f16") + of_kinds(letters, "f32") + of_kinds(streams, "f32", "f16") + of_kinds(ngrams, "i32", "i64") + of_kinds(hashes, "f32", "f64", "i32", "i64") + of_kinds(worded, "f32", "f64", "i32", "i64", "f16")
