@@ -4,7 +4,7 @@
  * their transposes, pools, normalisations across and along channels. What is common to all
  * contracts stands in kernels.h, which includes this, and so do faster ones for f32.
  *
- * Images are row-major: [batch, channels, spatial...]. Reals are summed in f64 and rounded once.
+ * Images are row-major: [batch, channels, spatial...], unless a shape says otherwise. Reals are summed in f64 and rounded once.
  * Integers are summed in int64 and wrap around when they are stored.
  */
 #ifndef OPTRACE_KERNELS_CONVOLVE_H
@@ -23,6 +23,7 @@ struct kernel_convolve {
     int64_t groups;   /* >= 1 */
     struct kernel_window window;
     bool has_filter_zeros, has_filter_scales; /* w has one for each filter */
+    bool channels_last; /* x and y; else they are row-major, as all other images here */
 };
 
 /** Those said to be NULL may be. Zero points have the type of what they belong to. */

@@ -29,7 +29,8 @@ size_t kernel_product_int8_room(const struct kernel_product *shape, bool is_pack
 typedef void product_int8_fn(const struct kernel_product_data *data, const void *packed,
                              const struct kernel_product *shape, void *workspace);
 
-/** Whether convolve_int8_fn computes this: as above, and a bias is int32. */
+/** Whether convolve_int8_fn computes this: as above, and a bias is int32; of images that lie channels-last, those with at most
+ *  two axes, by filters that see all channels or one. */
 bool kernel_convolve_int8_fits(const struct kernel_convolve *shape, bool has_bias,
                                bool is_quantised);
 
@@ -41,6 +42,9 @@ void kernel_pack_filters_int8(void *packed, const void *w, const struct kernel_c
 
 /** Bytes of 64-byte aligned scratch, for the calling thread's team. */
 size_t kernel_convolve_int8_room(const struct kernel_convolve *shape);
+
+/** Whether images had better lie channels-last for a convolution that fits so, wherever they come from and go to. */
+bool kernel_convolve_int8_likes_last(const struct kernel_convolve *shape);
 
 /** As convolve_fn, of what fits; exact as above. packed: w by kernel_pack_filters_int8(), or NULL.
  */

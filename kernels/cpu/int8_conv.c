@@ -7,6 +7,7 @@
 #include "kernels/cpu/int8_depth.h"
 #include "kernels/cpu/int8_direct.h"
 #include "kernels/cpu/int8_few.h"
+#include "kernels/cpu/int8_last.h"
 #include "kernels/cpu/int8_winograd.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/team.h"
@@ -44,7 +45,18 @@ bool kernel_convolve_int8_fits(const struct kernel_convolve *shape, bool has_bia
     return is_byte(shape->x_type) && is_byte(shape->w_type) &&
            (is_quantised ? is_byte(shape->y_type) : shape->y_type == KERNEL_I32) &&
            (!is_quantised || shape->scale_type == KERNEL_F32) &&
-           (!has_bias || shape->bias_type == KERNEL_I32) && depth >= 1 && depth <= INT8_MAX_K;
+           (!has_bias || shape->bias_type == KERNEL_I32) && depth >= 1 && depth <= INT8_MAX_K &&
+           (!shape->channels_last || int8_last_fits(shape));
+}
+
+bool kernel_convolve_int8_likes_last(const struct kernel_convolve *shape)
+{
+#if defined(__x86_64__)
+    return int8_last_depth_fits(shape);
+#else
+    (void)shape;
+    return false;
+#endif
 }
 
 static int64_t block_pixels(const struct kernel_convolve *s)
@@ -86,6 +98,8 @@ size_t kernel_convolve_int8_room(const struct kernel_convolve *shape)
     bool is_direct = int8_direct_fits(shape) || int8_direct_narrow_fits(shape);
     size_t direct = is_direct ? int8_direct_room(shape) : 0, other = 0;
 
+    if (shape->channels_last)
+        return (size_t)(3 * filter_bytes(shape)) + int8_last_room(shape);
     if (int8_few_fits(shape))
         other = int8_few_room(shape);
     else if (int8_winograd_fits(shape))
@@ -119,8 +133,11 @@ static bool may_be_narrow(const struct kernel_convolve *s)
 
 size_t kernel_convolve_int8_packed(const struct kernel_convolve *shape)
 {
-    size_t exact = exact_packed(shape), narrow;
+    size_t exact, narrow;
 
+    if (shape->channels_last)
+        return int8_last_packed(shape);
+    exact = exact_packed(shape);
     if (!may_be_narrow(shape))
         return exact;
     narrow = int8_direct_narrow_packed(shape);
@@ -143,6 +160,10 @@ void kernel_pack_filters_int8(void *packed, const void *w, const struct kernel_c
 {
     uint8_t *header = packed;
 
+    if (shape->channels_last) {
+        int8_last_pack(packed, w, shape);
+        return;
+    }
     if (may_be_narrow(shape)) {
         *header = int8_direct_narrow_pack(header + HEADER, w, shape);
         if (*header)
@@ -381,7 +402,8 @@ static void describe_filters(struct conv *c, bool is_packed)
                           (double)((const float *)d->w_scale)[f] /
                           (double)*(const float *)d->y_scale;
     }
-    if (c->x_zero && !c->is_narrow && (!is_packed || c->has_w_zero) && !int8_depth_fits(s))
+    if (c->x_zero && !c->is_narrow && !s->channels_last && (!is_packed || c->has_w_zero) &&
+        !int8_depth_fits(s))
         int8_row_sums(c->w_sums, d->w, s->filters, depth_of(s), depth_of(s),
                       s->w_type == KERNEL_I8);
 }
@@ -486,7 +508,7 @@ static const void *find_packed(const void *packed, const struct kernel_convolve_
     int64_t zeros = s->has_filter_zeros ? s->filters : 1;
 
     *out_is_narrow = false;
-    if (!packed || !may_be_narrow(s))
+    if (!packed || s->channels_last || !may_be_narrow(s))
         return packed;
     if (!*(const uint8_t *)packed)
         return exact_packed(s) > 0 ? (const uint8_t *)packed + HEADER : NULL;
@@ -497,9 +519,42 @@ static const void *find_packed(const void *packed, const struct kernel_convolve_
     return (const uint8_t *)packed + HEADER;
 }
 
+/* Images that lie channels-last. */
+static void convolve_last(const struct conv *c, const void *packed, int8_last_fn *last)
+{
+    const struct kernel_convolve_data *d = c->data;
+    struct int8_last l = {
+        .shape = c->shape,
+        .x = d->x,
+        .w = d->w,
+        .packed = packed,
+        .workspace = c->slots,
+        .x_zero = number_at(d->x_zero, c->shape->x_type, 0),
+        .w_zero = c->w_zero,
+        .b_zero = c->w_sums,
+        .product = {.column_bias = d->bias,
+                    .y = d->y,
+                    .y_type = c->shape->y_type,
+                    .is_quantised = d->y_scale != NULL,
+                    .row_scale = &(const double){1.0},
+                    .column_scale = c->scale,
+                    .column_scale_step = 1,
+                    .y_zero = &c->y_zero},
+    };
+
+    last(&l);
+}
+
+/* What an instruction set has. */
+struct ways {
+    struct int8_steps steps;
+    team_fn *planes;
+    int8_winograd_fn *winograd;
+    int8_last_fn *last;
+};
+
 static void convolve(const struct kernel_convolve_data *data, const void *packed,
-                     const struct kernel_convolve *shape, void *workspace, struct int8_steps steps,
-                     team_fn *planes, int8_winograd_fn *winograd)
+                     const struct kernel_convolve *shape, void *workspace, const struct ways *ways)
 {
     const struct kernel_convolve *s = shape;
     int64_t pixels = block_pixels(s), plane = volume(s->window.out), depth = depth_of(s);
@@ -509,7 +564,7 @@ static void convolve(const struct kernel_convolve_data *data, const void *packed
     struct conv c = {
         .data = data,
         .shape = s,
-        .steps = steps,
+        .steps = ways->steps,
         .is_narrow = is_narrow,
         .pad = (uint8_t)x_zero,
         .y_zero = number_at(data->y_zero, s->y_type, 0),
@@ -529,15 +584,17 @@ static void convolve(const struct kernel_convolve_data *data, const void *packed
     c.slots = at + filter_bytes(s);
     c.blocks = (plane + pixels - 1) / pixels;
     describe_filters(&c, found != NULL);
-    if (int8_depth_fits(s)) {
-        convolve_depth(&c, found, planes);
+    if (s->channels_last) {
+        convolve_last(&c, packed, ways->last);
+    } else if (int8_depth_fits(s)) {
+        convolve_depth(&c, found, ways->planes);
     } else if (is_narrow) {
         convolve_direct(&c, found);
     } else if (found && !c.has_w_zero) {
         if (int8_few_fits(s))
             convolve_few(&c, found);
         else if (int8_winograd_fits(s))
-            convolve_winograd(&c, found, winograd);
+            convolve_winograd(&c, found, ways->winograd);
         else
             convolve_direct(&c, found);
     } else {
@@ -551,8 +608,9 @@ static void convolve(const struct kernel_convolve_data *data, const void *packed
     void convolve_int8_##isa(const struct kernel_convolve_data *data, const void *packed,          \
                              const struct kernel_convolve *shape, void *workspace)                 \
     {                                                                                              \
-        convolve(data, packed, shape, workspace, INT8_STEPS(isa), int8_depth_##isa,                \
-                 int8_winograd_##isa);                                                             \
+        convolve(data, packed, shape, workspace,                                                   \
+                 &(struct ways){INT8_STEPS(isa), int8_depth_##isa, int8_winograd_##isa,            \
+                                int8_last_##isa});                                                 \
     }
 
 ISA_VERSIONS(CONVOLVE)

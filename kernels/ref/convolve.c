@@ -60,6 +60,9 @@ static struct sums convolve_at(const struct kernel_convolve_data *d,
         for (int64_t c = 0; c < group_channels; c++) {
             int64_t x = (first + c) * plane + tap.x, w = (f * group_channels + c) * area + tap.w;
 
+            if (s->channels_last)
+                x = (n * plane + tap.x) * s->channels + first + c - n * s->channels;
+
             if (is_real)
                 sums.real += ref_get_f64(d->x, s->x_type, x) * ref_get_f64(d->w, s->w_type, w);
             else
@@ -99,7 +102,10 @@ void convolve_ref(const struct kernel_convolve_data *data, const struct kernel_c
         int64_t o[KERNEL_SPATIAL] = {0};
 
         for (int64_t p = 0; p < plane; p++) {
-            store(data, shape, i * plane + p, f, convolve_at(data, shape, n, f, o));
+            int64_t at =
+                shape->channels_last ? (n * plane + p) * shape->filters + f : i * plane + p;
+
+            store(data, shape, at, f, convolve_at(data, shape, n, f, o));
             ref_step(o, shape->window.out, KERNEL_SPATIAL);
         }
     }

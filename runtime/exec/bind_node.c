@@ -367,9 +367,15 @@ static int choose(struct binding *binding, const struct node *node, struct choic
         if (node_input(node, 0))
             choose_same(binding, node, call_layout_need(node) == LAYOUT_IMAGE, out_choice);
         break;
+    case LAYOUT_QUANTA:
+        if (!binding->backend)
+            binding_choose_bytes(binding, node, out_choice->input_layouts, &out_choice->y_layout);
+        break;
     case LAYOUT_ROW_MAJOR:
         if (takes_lines(binding, node))
             choose_product(binding, node, out_choice);
+        else if (!binding->backend && node->outputs[0])
+            binding_choose_bytes(binding, node, out_choice->input_layouts, &out_choice->y_layout);
         if (call_in_place_input(node) >= 0)
             out_choice->in_place_input = (uint32_t)call_in_place_input(node);
         break;
@@ -498,7 +504,9 @@ static int bind_transpose(struct binding *binding, const struct node *node)
     int rc;
 
     if (!transposed_layout(node, &form->layout, &layout) ||
-        !(layout_is_row_major(&layout, &y->shape) || is_read_in_lines(binding, node, &layout)))
+        !(layout_is_row_major(&layout, &y->shape) || is_read_in_lines(binding, node, &layout) ||
+          (!binding->backend && layout_is_channels_last(&layout, &y->shape) &&
+           binding_takes_last(binding, y))))
         return 1;
     rc = binding_add_buffer(binding, &buffer, &layout, NULL, &index);
     return rc < 0 ? rc : binding_add_form(binding, y, &layout, index);

@@ -80,6 +80,15 @@ bool binding_is_same(const struct binding *binding, uint32_t a, uint32_t b);
 /* Takes step->call also after failure. */
 int binding_add_step(struct binding *binding, struct bound_step *step);
 
+/* bind_bytes.c */
+
+/** Whether all that read a value are quantised convolutions that take it channels-last. */
+bool binding_takes_last(const struct binding *binding, const struct value *value);
+
+/** Layouts of a node between quantised images, by input and of output 0; those of others stay as they are. */
+void binding_choose_bytes(const struct binding *binding, const struct node *node,
+                          struct layout *inputs, struct layout *y);
+
 /* bind_node.c */
 
 int binding_bind_node(struct binding *binding, const struct node *node);

@@ -41,7 +41,8 @@ bool format_layouts(const struct node *node, enum format format, bool is_prepare
     bool is_preprocess = strcmp(node->op_type, PREPROCESS_OP_TYPE) == 0;
 
     if (format == FORMAT_BY_RULE || !x || !y || y->shape.rank < 3 ||
-        (!is_prepared && (need == LAYOUT_ROW_MAJOR || call_is_view(node))) ||
+        (!is_prepared &&
+         (need == LAYOUT_ROW_MAJOR || need == LAYOUT_QUANTA || call_is_view(node))) ||
         (is_prepared && strcmp(node->op_type, "Conv") != 0) ||
         ((is_prepared || need != LAYOUT_ANY) && x->shape.rank != y->shape.rank))
         return false;

@@ -28,10 +28,10 @@ const size_t op_row_count = sizeof(op_rows) / sizeof(op_rows[0]);
 static const struct op_row made_rows[] = {
     {CHAIN_OP_TYPE, 0, 0, INPUTS_ANY, 1, NULL, "", &chain, LAYOUT_ANY, 1},
     {PREPROCESS_OP_TYPE, 0, 0, INPUTS_ANY, 1, NULL, "", &preprocess, LAYOUT_ANY, 1},
-    {LOOKUP_OP_TYPE, 0, 2, 2, 1, NULL, "", &lookup, LAYOUT_ROW_MAJOR, 1},
-    {QUANTA_ADD_OP_TYPE, 0, 8, 8, 1, NULL, "", &quanta_zip, LAYOUT_ROW_MAJOR, 1},
-    {QUANTA_MUL_OP_TYPE, 0, 8, 8, 1, NULL, "", &quanta_zip, LAYOUT_ROW_MAJOR, 1},
-    {QUANTA_MEAN_OP_TYPE, 0, 5, 5, 1, NULL, "axes", &quanta_mean, LAYOUT_ROW_MAJOR, 1},
+    {LOOKUP_OP_TYPE, 0, 2, 2, 1, NULL, "", &lookup, LAYOUT_SAME, 1},
+    {QUANTA_ADD_OP_TYPE, 0, 8, 8, 1, NULL, "", &quanta_zip, LAYOUT_QUANTA, 1},
+    {QUANTA_MUL_OP_TYPE, 0, 8, 8, 1, NULL, "", &quanta_zip, LAYOUT_QUANTA, 1},
+    {QUANTA_MEAN_OP_TYPE, 0, 5, 5, 1, NULL, "axes", &quanta_mean, LAYOUT_QUANTA, 1},
 };
 
 /* Operators of other people's libraries. */

@@ -143,13 +143,14 @@ bool layout_passes_through(const struct node *node)
 
 static int add_node(struct layout_job *job, const struct node *node)
 {
+    enum layout_need need = call_layout_need(node);
     int rc = 0;
 
     if (!node_output(node, 0) || shape_elements(&node->outputs[0]->shape) <= 0)
         return 0;
     if (is_conv(node))
         rc = try_node(job, node, true);
-    else if (call_layout_need(node) != LAYOUT_ROW_MAJOR && !layout_passes_through(node))
+    else if (need != LAYOUT_ROW_MAJOR && need != LAYOUT_QUANTA && !layout_passes_through(node))
         rc = try_node(job, node, false);
     return rc < 0 ? rc : 0;
 }

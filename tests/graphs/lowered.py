@@ -140,6 +140,35 @@ def quantised():
     return g
 
 
+def depthwise():
+    """Convolutions with a filter for each channel, which like images channels-last, and what stands around them."""
+    g = Group()
+    x, y, unit = ([g.constant(scale), g.constant(zero, np.uint8)] for scale, zero in ((1 / 64, 120), (1 / 32, 100), (1 / 256, 0)))
+    image, last = g.feed(g.quanta(2, 20, 9, 11)), g.feed(g.quanta(2, 9, 11, 20))
+
+    def weights(*shape, zero=0, dtype=np.int8):
+        channels = shape[0] if zero is not None else 1
+        numbers = g.random.normal(0 if dtype is np.int8 else 131, 30, shape).clip(*((-128, 127) if dtype is np.int8 else (0, 255)))
+        return [g.constant(numbers.astype(dtype), dtype), g.constant(g.random.random(channels) / 100 + 0.003), g.constant(np.full(channels, zero or 0), dtype)]
+
+    around = {"group": 20, "pads": [1] * 4}
+    g.add("QLinearConv", [last, *x, *weights(20, 1, 3, 3), *y], (2,), channels_last=1, **around)
+    g.add("QLinearConv", [last, *x, *weights(20, 1, 3, 3, zero=131, dtype=np.uint8), *y], (2,), channels_last=1, strides=[2, 2], **around)
+    g.add("QLinearConv", [last, *x, *weights(7, 20, 1, 1), *y], (2,), channels_last=1)
+    g.add("QLinearConv", [last, *x, *weights(70, 20, 3, 3), *y, g.constant(g.random.integers(-999, 999, 70), np.int32)], (2,), channels_last=1, pads=[1, 0, 1, 2])
+    wide = g.chain("QLinearConv", [image, *x, *weights(20, 20, 1, 1), *x])
+    deep = g.chain("QLinearConv", [wide, *x, *weights(20, 1, 5, 5), *x, g.constant(g.random.integers(-999, 999, 20), np.int32)], group=20, pads=[2] * 4)
+    both = g.chain("QLinearAdd", [wide, *x, deep, *x, *y], domain=MICROSOFT)
+    gate = g.chain("QLinearSigmoid", [g.chain("QLinearConv", [g.chain("QLinearGlobalAveragePool", [both, *y, *y], domain=MICROSOFT, channels_last=0),
+                                                             *y, *weights(20, 20, 1, 1), *y]), *y, *unit], domain=MICROSOFT)
+    gated = g.chain("QLinearMul", [both, *y, gate, *unit, *y], domain=MICROSOFT)
+    g.add("QLinearConv", [gated, *y, *weights(20, 1, 3, 3), *y], (2,), "", strides=[2, 2], **around)
+    g.add("MaxPool", [gated], (2,), "", kernel_shape=[2, 2])
+    g.add("QLinearLeakyRelu", [gated, *y, *x], (2,), alpha=0.2)
+    g.add("DequantizeLinear", [both, *y], (1,), "")
+    return g
+
+
 def blocks():
     """Weights in blocks of a few bits."""
     g = Group()
@@ -687,7 +716,7 @@ def kept():
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    makers = (layers, attention, masked, quantised, blocks, last, channels, pictures, packed, linear, grouped, sequences, scans, learning,
+    makers = (layers, attention, masked, quantised, depthwise, blocks, last, channels, pictures, packed, linear, grouped, sequences, scans, learning,
               trees, ensembles, wide, wide_ensembles, drawn, labels, mappers, carried, boosted, alone, words, texts, tokens, ports, encoders, batched,
               decided, heard, kept, worded, repeated, tried, without_cpu, gated, experts, small_experts, gated_experts, turned, sunk, embedded, normed,
               held, scored, uneven, cropped, hidden, steps, sparse, hashed, lettered, elsewhere, elsewhere_old, two, streams, delta)

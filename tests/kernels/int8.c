@@ -231,6 +231,8 @@ static void check_convolve(struct test *test, const struct kernel_table *table)
         make_winograd(test, &s);
     else
         random_window(test, &s.window);
+    s.channels_last = test_chance(test, 2);
+    s.channels_last = s.channels_last && kernel_convolve_int8_fits(&s, true, is_quantised);
     filters = s.filters;
     depth = s.channels / groups * s.window.kernel[0] * s.window.kernel[1] * s.window.kernel[2];
     in = s.window.in[0] * s.window.in[1] * s.window.in[2];

@@ -129,6 +129,8 @@ enum layout_need {
     LAYOUT_IMAGE,     /* input 0 and output 0 share one of the two layouts of images */
     LAYOUT_SAME,      /* input 0 and output 0 share any layout */
     LAYOUT_ANY,       /* every tensor may have its own */
+    LAYOUT_QUANTA, /* operands and output 0 share one of the two layouts of images; of means that of
+                         input 0 alone */
 };
 
 enum layout_need call_layout_need(const struct node *node);
@@ -136,6 +138,15 @@ enum layout_need call_layout_need(const struct node *node);
 /** Output 0 may be written over this input when nobody needs that any more; -1: over none. Of the
  *  two operands of an addition it is the first that has the output's shape. */
 int call_in_place_input(const struct node *node);
+
+enum call_conv_last {
+    CONV_NEVER_LAST,
+    CONV_TAKES_LAST, /* where it comes so, or is wanted so */
+    CONV_LIKES_LAST, /* wherever it comes from */
+};
+
+/** Whether a quantised convolution computes images that lie channels-last: its input and its output. */
+enum call_conv_last call_conv_last(const struct graph *graph, const struct node *node);
 
 /**
  * Bind a Conv or ConvTranspose to a kernel that prepares its weights: input 0, output 0 and the

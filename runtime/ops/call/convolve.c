@@ -140,6 +140,7 @@ static int bind_convolve(const struct call_request *request, struct call *call,
     p = call->params;
     p->roles = *roles;
     s = &p->shape;
+    s->channels_last = call_is_channels_last(request);
     rc = take_geometry(request, roles, s);
     if (rc == 0)
         rc = check_quantities(request, roles, s);
@@ -172,6 +173,44 @@ int call_bind_conv_any(const struct call_request *request, struct call *call)
         return call_refuse(request, -ENOTSUP, "no kernel fuses anything into %s",
                            dtype_name(request->outputs[0].dtype));
     return bind_convolve(request, call, &roles);
+}
+
+/* Whether these are images of bytes, filters of bytes that are known, and all scales float32. */
+static bool has_byte_images(const struct node *node)
+{
+    if (strcmp(node->op_type, "QLinearConv") != 0 || node->domain[0] != '\0' ||
+        node->input_count < 8 || node->output_count != 1)
+        return false;
+    for (uint32_t i = 0; i < 8; i++)
+        if (!node->inputs[i])
+            return false;
+    return node->inputs[0]->shape.rank == 4 && node->inputs[3]->data &&
+           node->inputs[1]->dtype == DTYPE_F32 && node->inputs[4]->dtype == DTYPE_F32 &&
+           node->inputs[6]->dtype == DTYPE_F32;
+}
+
+enum call_conv_last call_conv_last(const struct graph *graph, const struct node *node)
+{
+    struct roles roles = {0, 3, node_input(node, 8) ? 8 : -1, 2, 5, 7, 1, 4, 6};
+    struct tensor_view views[9] = {{0}}, output;
+    struct call_request request = {
+        .graph = graph, .node = node, .inputs = views, .outputs = &output};
+    struct kernel_convolve s = {.channels_last = true, .scale_type = KERNEL_F32};
+
+    if (!has_byte_images(node))
+        return CONV_NEVER_LAST;
+    for (uint32_t i = 0; i < 9 && i < node->input_count; i++)
+        if (node->inputs[i])
+            views[i] = (struct tensor_view){.dtype = node->inputs[i]->dtype,
+                                            .shape = node->inputs[i]->shape};
+    output =
+        (struct tensor_view){.dtype = node->outputs[0]->dtype, .shape = node->outputs[0]->shape};
+    if (take_geometry(&request, &roles, &s) < 0 || !call_dtype(views[0].dtype, &s.x_type) ||
+        !call_dtype(views[3].dtype, &s.w_type) || !call_dtype(output.dtype, &s.y_type) ||
+        take_type(&request, roles.bias, &s.bias_type) < 0 ||
+        !kernel_convolve_int8_fits(&s, roles.bias >= 0, true))
+        return CONV_NEVER_LAST;
+    return kernel_convolve_int8_likes_last(&s) ? CONV_LIKES_LAST : CONV_TAKES_LAST;
 }
 
 /* ConvInteger, QLinearConv */

@@ -201,19 +201,27 @@ static int run_quanta_zip(const struct call *call)
     return 0;
 }
 
+/* Under the axes of y's memory. */
 static int operand_strides(const struct call_request *request, uint32_t i, int64_t *out_strides)
 {
     const struct shape *x = &request->inputs[i].shape;
     int64_t own[SHAPE_MAX_RANK];
 
+    int64_t strides[KERNEL_MAX_RANK];
+    struct layout layout = call_output_layout(request);
+    int rc;
+
     call_input_strides(request, i, own);
-    return call_broadcast_strides(request, x, own, request->outputs[0].shape.rank - x->rank,
-                                  out_strides);
+    rc = call_broadcast_strides(request, x, own, request->outputs[0].shape.rank - x->rank, strides);
+    for (int axis = 0; rc == 0 && axis < layout.rank; axis++)
+        out_strides[axis] = strides[layout.order[axis]];
+    return rc;
 }
 
 int call_bind_quanta_zip(const struct call_request *request, struct call *call)
 {
     const struct shape *y = &request->outputs[0].shape;
+    struct layout layout = call_output_layout(request);
     struct quanta_zip_params *p;
     int rc = call_params(request, call, sizeof(*p));
 
@@ -225,7 +233,8 @@ int call_bind_quanta_zip(const struct call_request *request, struct call *call)
     p->args.b.is_signed = request->inputs[3].dtype == DTYPE_I8;
     p->args.y.is_signed = request->outputs[0].dtype == DTYPE_I8;
     p->args.shape.rank = y->rank;
-    memcpy(p->args.shape.dims, y->dims, (size_t)y->rank * sizeof(y->dims[0]));
+    for (int i = 0; i < y->rank; i++)
+        p->args.shape.dims[i] = y->dims[layout.order[i]];
     rc = operand_strides(request, 0, p->args.shape.a_stride);
     if (rc == 0)
         rc = operand_strides(request, 3, p->args.shape.b_stride);
@@ -269,6 +278,10 @@ int call_bind_quanta_mean(const struct call_request *request, struct call *call)
                         : &p->args.inner) *= x->dims[i];
     if (p->args.count == 0)
         return call_refuse(request, -ENOTSUP, "no kernel for a mean of nothing");
+    if (call_is_channels_last(request)) { /* means of all places: channels lie behind these */
+        p->args.outer = x->dims[0];
+        p->args.inner = x->dims[1];
+    }
     p->args.x.is_signed = request->inputs[0].dtype == DTYPE_I8;
     p->args.y.is_signed = request->outputs[0].dtype == DTYPE_I8;
     p->fn = request->kernels->mean_quanta.fn;
