@@ -113,6 +113,10 @@ int pass_fold_batch_norm(struct graph *graph, struct diag *diag);
  *  Parameters must be constant, float32. After pass_fold_batch_norm(), before pass_fuse(). */
 int pass_join_convs(struct graph *graph, struct diag *diag);
 
+/** A Conv of one image whose window covers it, by a million constant weights or more that nobody else reads, float32,
+ *  becomes a Gemm between two Reshapes. After pass_fold_batch_norm(). */
+int pass_multiply_places(struct graph *graph, struct diag *diag);
+
 /** Casts to float32, transpositions, a pad by a constant, and sums and products with constants that
  *  stand right behind an input of the graph become one node (PREPROCESS_OP_TYPE), where it is two
  * of them at least. Returns how many nodes went into those. */
