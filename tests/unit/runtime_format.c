@@ -174,11 +174,83 @@ static void damaged_text_is_refused(void **state)
     }
 }
 
+static struct value *add_constant(enum dtype dtype, const struct shape *shape, const void *number)
+{
+    struct value *value = graph_add_value(graph, NULL, dtype, shape, NULL);
+    size_t bytes = dtype_bytes(dtype), count = (size_t)shape_elements(shape);
+    char *data = graph_alloc_data(count * bytes);
+
+    assert_non_null(data);
+    for (size_t i = 0; i < count; i++)
+        memcpy(data + i * bytes, number, bytes);
+    value_set_data(value, data);
+    return value;
+}
+
+/* A quantised convolution of 16 channels; of one each where it is deep. */
+static struct value *add_quantised(struct value *x, bool is_deep)
+{
+    const struct shape one = {.rank = 0}, weight = {4, {16, is_deep ? 1 : 16, 1, 1}};
+    struct value *scale = add_constant(DTYPE_F32, &one, &(float){0.5f});
+    struct value *zero = add_constant(DTYPE_U8, &one, &(uint8_t){3});
+    struct value *w_zero = add_constant(DTYPE_I8, &one, &(int8_t){0});
+    struct value *w = add_constant(DTYPE_I8, &weight, &(int8_t){5});
+    struct value *inputs[] = {x, scale, zero, w, scale, w_zero, scale, zero};
+    struct value *y = graph_add_value(graph, NULL, DTYPE_U8, &x->shape, NULL);
+    struct node *node = graph_add_node(graph, "QLinearConv", "", NULL, inputs, 8, &y, 1);
+
+    assert_non_null(node);
+    CHECK_OK(node_set_int(node, "group", is_deep ? 16 : 1));
+    return y;
+}
+
+/* What stands around a convolution that likes images channels-last has them so; without such a one they are row-major. */
+static void images_of_bytes_go_with_depthwise_filters(void **state)
+{
+    for (int deep = 0; deep < 2; deep++) {
+        struct exec_options options = {.threads = 1};
+        struct exec *exec = NULL;
+        struct diag diag = {0};
+        struct value *x;
+        uint32_t turned = 0, last = 0;
+
+        graph = graph_create();
+        CHECK_OK(graph_add_opset(graph, "", 13));
+        x = graph_add_value(graph, NULL, DTYPE_U8, &(struct shape){4, {1, 16, 6, 6}}, NULL);
+        CHECK_OK(graph_add_input(graph, x));
+        x = add_quantised(add_quantised(add_quantised(x, false), deep != 0), false);
+        CHECK_OK(graph_add_output(graph, x));
+        CHECK_OK(exec_create(graph, &options, &exec, &diag));
+        for (uint32_t i = 0; i < exec_step_count(exec); i++) {
+            struct exec_operand y;
+
+            if (strcmp(exec_step(exec, i)->type, "Reorder") == 0) {
+                turned++;
+                continue;
+            }
+            assert_true(exec_step_output(exec, i, 0, &y));
+            last += !layout_is_row_major(&y.layout, &y.value->shape);
+        }
+        assert_int_equal(turned, last > 0 ? 2 : 0); /* at the beginning and at the end */
+        if (deep == 0)
+            assert_int_equal(last, 0);
+#if defined(__x86_64__)
+        else if (__builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vnni"))
+            assert_int_equal(last, 3);
+#endif
+        exec_destroy(&exec);
+        graph_destroy(&graph);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_choice_computes_the_same), cmocka_unit_test(what_is_chosen_is_done),
-        cmocka_unit_test(a_choice_is_made_once),          cmocka_unit_test(text_names_nodes),
+        cmocka_unit_test(every_choice_computes_the_same),
+        cmocka_unit_test(what_is_chosen_is_done),
+        cmocka_unit_test(images_of_bytes_go_with_depthwise_filters),
+        cmocka_unit_test(a_choice_is_made_once),
+        cmocka_unit_test(text_names_nodes),
         cmocka_unit_test(damaged_text_is_refused),
     };
 
