@@ -11,12 +11,12 @@ def segments(name, size=96, opset=18, old=False, batch=1):
     return lambda: exported(make, [image(size, batch)], opset, lambda m, x: m(x)["out"], old)
 
 
-def lively(model):
+def lively(model, gain):
     """Scores of a network with random weights are so near to each other that rounding would order them: batches are normed by what
-    comes, and the last layers have large weights."""
+    comes, and the last layers have large weights. Too large ones have scores of nearly 1, which rounding orders as well."""
     for name, weight in model.named_parameters():
         if weight.dim() > 1 and any(part in name for part in ("cls_logits", "cls_score", "classification_head")):
-            torch.nn.init.normal_(weight, std=2.0 / weight[0].numel() ** 0.5)
+            torch.nn.init.normal_(weight, std=gain / weight[0].numel() ** 0.5)
     norms = [m for m in model.modules() if isinstance(m, torch.nn.BatchNorm2d)]
     for norm in norms:
         norm.train().momentum = 1.0
@@ -30,9 +30,9 @@ def found(m, x):
     return tuple(y[key] for key in sorted(y))
 
 
-def boxes(make, size=96, opset=18):
+def boxes(make, size=96, opset=18, gain=2.0):
     """By the exporter that traces: the other one stops at sizes that depend on data."""
-    return lambda: exported(lambda: lively(make().eval()), [image(size)], opset, found, True)
+    return lambda: exported(lambda: lively(make().eval(), gain), [image(size)], opset, found, True)
 
 
 def single_shot():
@@ -62,7 +62,7 @@ def with_backbone(kind, **options):
 MODELS = {
     "deeplab": segments("deeplabv3_mobilenet_v3_large"), "deeplab-traced": segments("deeplabv3_mobilenet_v3_large", opset=13, old=True),
     "deeplab-8": segments("deeplabv3_mobilenet_v3_large", 64, opset=20, batch=8), "lraspp": segments("lraspp_mobilenet_v3_large"),
-    "ssdlite": boxes(single_shot()),
+    "ssdlite": boxes(single_shot(), gain=0.7),
     "faster-rcnn": boxes(with_backbone("FasterRCNN")), "mask-rcnn": boxes(with_backbone("MaskRCNN")),
     "retinanet": boxes(with_backbone("RetinaNet")),
 }
