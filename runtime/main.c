@@ -100,6 +100,7 @@ static struct pass_options passes_of(const struct run_options *options)
         .half_where_large = !options->cuda,
         .widens = !options->cuda,
         .no_lookups = options->cuda,
+        .no_places = options->cuda,
         .folds_scales = options->cuda,
         .joins_gelu = options->cuda,
         .joins_half_attention = options->cuda,

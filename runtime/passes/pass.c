@@ -57,7 +57,7 @@ int graph_optimise(struct graph *graph, const struct pass_options *asked, eval_f
         rc = pass_fold_batch_norm(graph, diag);
     if (rc >= 0 && !options->no_inference)
         rc = pass_join_convs(graph, diag);
-    if (rc >= 0 && !options->no_inference && options->half == DTYPE_NONE)
+    if (rc >= 0 && !options->no_inference && !options->no_places && options->half == DTYPE_NONE)
         rc = pass_multiply_places(graph, diag);
     if (rc >= 0 && options->half != DTYPE_NONE)
         pass_mark_wide(graph);

@@ -37,6 +37,7 @@ struct pass_options {
     /* What a table or sums of bytes would compute between quantised tensors stays, as a device computes it, and what
      * weights of 4 bits are made real by. */
     bool no_lookups;
+    bool no_places;    /* convolutions of one place stay, as a device's library has them */
     bool folds_scales; /* products with a number go into matrix products, as a device has them */
     bool joins_gelu;   /* GELUs by tanh go into matrix products, as a device's library has them */
     /* Attention in smaller operators becomes one, for a device's kernel: of float32, and of what is
