@@ -143,10 +143,10 @@ static int take_pieces(const struct sealing *sealing, const struct cover_lane *l
         return -ENOMEM;
     for (size_t i = 0; i < lane->segments.count; i++) {
         const size_t first = lane->segments.items[i].first[part];
+        const size_t count = end_of(lane, i, part) - first;
 
-        if (counts(sealing->session, &lane->segments.items[i]))
-            take_segment(sealing, list, pieces->items + first, end_of(lane, i, part) - first,
-                         !lane->is_unsorted);
+        if (count > 0 && counts(sealing->session, &lane->segments.items[i]))
+            take_segment(sealing, list, pieces->items + first, count, !lane->is_unsorted);
     }
     if (lane->is_unsorted)
         store_cover_join(list, false);
