@@ -230,6 +230,14 @@ const int64_t *node_ints(const struct node *node, const char *name, size_t *out_
     return a && a->type == ATTRIBUTE_INTS ? a->ints : NULL;
 }
 
+int64_t node_int_at(const struct node *node, const char *name, size_t i, int64_t fallback)
+{
+    size_t count;
+    const int64_t *list = node_ints(node, name, &count);
+
+    return i < count ? list[i] : fallback;
+}
+
 struct graph *node_graph(const struct node *node, const char *name)
 {
     const struct attribute *a = node_attribute(node, name);

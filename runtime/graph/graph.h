@@ -393,6 +393,9 @@ int node_capture(struct node *node, struct graph *body, struct value *outside);
 /** The list, or NULL with *out_count 0 when absent. */
 const int64_t *node_ints(const struct node *node, const char *name, size_t *out_count);
 
+/** Element i of the list, or `fallback` when it has fewer. */
+int64_t node_int_at(const struct node *node, const char *name, size_t i, int64_t fallback);
+
 /** inputs[i] or NULL when the node has fewer or leaves it out; the same for outputs. */
 struct value *node_input(const struct node *node, uint32_t i);
 struct value *node_output(const struct node *node, uint32_t i);

@@ -24,14 +24,6 @@ static bool is_constant_f32(const struct value *value)
     return value && value->data && value->dtype == DTYPE_F32;
 }
 
-static int64_t number(const struct node *node, const char *name, size_t i, int64_t fallback)
-{
-    size_t count;
-    const int64_t *list = node_ints(node, name, &count);
-
-    return i < count ? list[i] : fallback;
-}
-
 static size_t axes_of(const struct branch *branch)
 {
     return (size_t)branch->node->inputs[0]->shape.rank - 2;
@@ -87,13 +79,13 @@ static int64_t window(const struct branch *branch, size_t axis)
 static bool lies_within(const struct branch *small, const struct branch *large, size_t axis,
                         int64_t *out_first)
 {
-    int64_t dilation = number(large->node, "dilations", axis, 1);
-    int64_t lead = number(large->node, "pads", axis, 0) -
-                   (small->is_norm ? 0 : number(small->node, "pads", axis, 0));
+    int64_t dilation = node_int_at(large->node, "dilations", axis, 1);
+    int64_t lead = node_int_at(large->node, "pads", axis, 0) -
+                   (small->is_norm ? 0 : node_int_at(small->node, "pads", axis, 0));
 
-    if (number(large->node, "strides", axis, 1) !=
-            (small->is_norm ? 1 : number(small->node, "strides", axis, 1)) ||
-        (window(small, axis) > 1 && number(small->node, "dilations", axis, 1) != dilation) ||
+    if (node_int_at(large->node, "strides", axis, 1) !=
+            (small->is_norm ? 1 : node_int_at(small->node, "strides", axis, 1)) ||
+        (window(small, axis) > 1 && node_int_at(small->node, "dilations", axis, 1) != dilation) ||
         lead < 0 || lead % dilation != 0)
         return false;
     *out_first = lead / dilation;

@@ -92,15 +92,6 @@ static int make_plain(struct graph *graph, struct node *fused)
 
 enum { SPATIAL = 3 };
 
-/* Element i of a list of whole numbers, `fallback` where there is none. */
-static int64_t nth(const struct node *node, const char *name, size_t i, int64_t fallback)
-{
-    size_t count;
-    const int64_t *list = node_ints(node, name, &count);
-
-    return i < count ? list[i] : fallback;
-}
-
 /* The pads of the convolution that reads the window from its end. False where they would be below 0, or
  * the window steps further than to the next place. */
 static bool turned_pads(const struct node *node, int64_t *pads)
@@ -109,11 +100,12 @@ static bool turned_pads(const struct node *node, int64_t *pads)
     size_t axes = (size_t)w->shape.rank - 2;
 
     for (size_t i = 0; i < axes; i++) {
-        int64_t reach = (w->shape.dims[2 + i] - 1) * nth(node, "dilations", i, 1);
+        int64_t reach = (w->shape.dims[2 + i] - 1) * node_int_at(node, "dilations", i, 1);
 
-        pads[i] = reach - nth(node, "pads", i, 0);
-        pads[axes + i] = reach - nth(node, "pads", axes + i, 0) + nth(node, "output_padding", i, 0);
-        if (nth(node, "strides", i, 1) != 1 || pads[i] < 0 || pads[axes + i] < 0)
+        pads[i] = reach - node_int_at(node, "pads", i, 0);
+        pads[axes + i] = reach - node_int_at(node, "pads", axes + i, 0) +
+                         node_int_at(node, "output_padding", i, 0);
+        if (node_int_at(node, "strides", i, 1) != 1 || pads[i] < 0 || pads[axes + i] < 0)
             return false;
     }
     return true;
@@ -169,7 +161,7 @@ static int set_window(struct node *conv, const struct node *transposed, const in
     int64_t dilations[SPATIAL];
 
     for (size_t i = 0; i < axes; i++)
-        dilations[i] = nth(transposed, "dilations", i, 1);
+        dilations[i] = node_int_at(transposed, "dilations", i, 1);
     if (node_set_ints(conv, "pads", pads, 2 * axes) < 0 ||
         node_set_ints(conv, "dilations", dilations, axes) < 0 ||
         node_set_ints(conv, "kernel_shape", w->shape.dims + 2, axes) < 0)

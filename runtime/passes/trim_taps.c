@@ -17,14 +17,6 @@ struct along {
     int64_t image, positions, stride, dilation, begin, end;
 };
 
-static int64_t number(const struct node *node, const char *name, size_t i, int64_t fallback)
-{
-    size_t count;
-    const int64_t *list = node_ints(node, name, &count);
-
-    return i < count ? list[i] : fallback;
-}
-
 /* Some position of the window has the tap on the image. */
 static bool meets_image(const struct along *a, int64_t tap)
 {
@@ -70,9 +62,12 @@ static bool find_spans(const struct node *node, struct span *spans, int64_t *pad
     bool any = false;
 
     for (size_t i = 0; i < count; i++) {
-        struct along a = {x->shape.dims[2 + i],          y->shape.dims[2 + i],
-                          number(node, "strides", i, 1), number(node, "dilations", i, 1),
-                          number(node, "pads", i, 0),    number(node, "pads", count + i, 0)};
+        struct along a = {x->shape.dims[2 + i],
+                          y->shape.dims[2 + i],
+                          node_int_at(node, "strides", i, 1),
+                          node_int_at(node, "dilations", i, 1),
+                          node_int_at(node, "pads", i, 0),
+                          node_int_at(node, "pads", count + i, 0)};
         struct span span = keep(&a, w->shape.dims[2 + i]);
 
         pads[i] = a.begin - span.first * a.dilation;

@@ -14,15 +14,6 @@ struct scan {
     struct value *inputs[MANY];         /* without what is captured */
 };
 
-/* The number i of a list of whole numbers, `fallback` where there is no list. */
-static int64_t nth(const struct lower *l, const char *name, uint32_t i, int64_t fallback)
-{
-    size_t count;
-    const int64_t *ints = node_ints(l->node, name, &count);
-
-    return ints && i < count ? ints[i] : fallback;
-}
-
 /* Operator set 8 had it over a batch: [batch, turn, ...]. One of 1 is left out. */
 static bool is_batched(const struct lower *l)
 {
@@ -31,12 +22,12 @@ static bool is_batched(const struct lower *l)
 
 static int64_t input_axis(const struct lower *l, uint32_t i)
 {
-    return is_batched(l) ? 0 : nth(l, "scan_input_axes", i, 0);
+    return is_batched(l) ? 0 : node_int_at(l->node, "scan_input_axes", i, 0);
 }
 
 static bool is_backward(const struct lower *l, uint32_t i)
 {
-    return nth(l, is_batched(l) ? "directions" : "scan_input_directions", i, 0) != 0;
+    return node_int_at(l->node, is_batched(l) ? "directions" : "scan_input_directions", i, 0) != 0;
 }
 
 static void check_attributes(struct lower *l)
@@ -295,7 +286,7 @@ static struct value *order_turns(struct lower *l, struct value *y, uint32_t i)
     int64_t first = -1, end = INT64_MIN, axis = 0;
     struct value *inputs[5];
 
-    if (nth(l, "scan_output_directions", i, 0) == 0)
+    if (node_int_at(l->node, "scan_output_directions", i, 0) == 0)
         return y;
     if (graph_opset(l->graph, "") < 10)
         lower_refuse(l, "its results are collected backward");
@@ -310,7 +301,7 @@ static struct value *order_turns(struct lower *l, struct value *y, uint32_t i)
 /* What the turns gave as result i of those that are collected, from the outputs of the Loop. */
 static struct value *collected(struct lower *l, struct value *y, uint32_t i)
 {
-    return move_turns(l, order_turns(l, y, i), nth(l, "scan_output_axes", i, 0));
+    return move_turns(l, order_turns(l, y, i), node_int_at(l->node, "scan_output_axes", i, 0));
 }
 
 static const struct node *made_by(const struct value *value, const char *type)
@@ -390,9 +381,10 @@ static const char *metric_of(const struct lower *l, const struct scan *s)
     const struct value *state, *row, *a, *b;
 
     if (is_batched(l) || s->states != 1 || s->scanned != 1 || s->captured != 0 ||
-        body->output_count != 2 || nth(l, "scan_input_axes", 0, 0) != 0 ||
-        nth(l, "scan_input_directions", 0, 0) != 0 || nth(l, "scan_output_axes", 0, 0) != 0 ||
-        nth(l, "scan_output_directions", 0, 0) != 0)
+        body->output_count != 2 || node_int_at(l->node, "scan_input_axes", 0, 0) != 0 ||
+        node_int_at(l->node, "scan_input_directions", 0, 0) != 0 ||
+        node_int_at(l->node, "scan_output_axes", 0, 0) != 0 ||
+        node_int_at(l->node, "scan_output_directions", 0, 0) != 0)
         return NULL;
     state = body->inputs[0];
     row = body->inputs[1];
