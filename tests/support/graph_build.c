@@ -301,3 +301,35 @@ float *build_evaluate(const struct graph *graph, uint32_t index, uint32_t seed)
     free(views);
     return result;
 }
+
+void build_infer(struct graph *graph)
+{
+    struct diag diag = {0};
+
+    if (shape_infer(graph, eval_node, &diag) < 0)
+        fail_msg("%s", diag.text);
+}
+
+int build_apply(struct graph *graph, int (*pass)(struct graph *graph, struct diag *diag),
+                double tolerance)
+{
+    struct diag diag = {0};
+    struct shape shape;
+    float *before, *after;
+    int rc;
+
+    build_infer(graph);
+    shape = graph->outputs[0]->shape;
+    before = build_evaluate(graph, 0, 7);
+    rc = pass(graph, &diag);
+    if (rc < 0 || graph_check(graph, &diag) < 0)
+        fail_msg("%s", diag.text);
+    build_infer(graph);
+    assert_true(shape_equal(&shape, &graph->outputs[0]->shape));
+    after = build_evaluate(graph, 0, 7);
+    for (int64_t i = 0; i < shape_elements(&shape); i++)
+        CHECK_NEAR(after[i], before[i], tolerance);
+    free(before);
+    free(after);
+    return rc;
+}

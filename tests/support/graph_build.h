@@ -32,4 +32,12 @@ const char *build_type_text(const struct value *value, char *out);
  *  kernels, and return a copy of output `index`'s elements; the caller frees it. float32 graphs. */
 float *build_evaluate(const struct graph *graph, uint32_t index, uint32_t seed);
 
+/** All shapes and types. */
+void build_infer(struct graph *graph);
+
+/** What a pass returns, which is not negative; output 0 keeps its shape, and its elements to within `tolerance`. Shapes
+ *  are inferred before and after. */
+int build_apply(struct graph *graph, int (*pass)(struct graph *graph, struct diag *diag),
+                double tolerance);
+
 #endif

@@ -322,14 +322,6 @@ static struct graph *build(void)
     return graph;
 }
 
-static void infer(struct graph *graph)
-{
-    struct diag diag = {0};
-
-    if (shape_infer(graph, eval_node, &diag) < 0)
-        fail_msg("%s", diag.text);
-}
-
 static void expect_same(const struct graph *got, const struct graph *wanted)
 {
     assert_int_equal(got->value_count, wanted->value_count);
@@ -359,8 +351,8 @@ static void they_become_the_same_numbers(void **state)
 
             for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
                 defer(deferred, names[i]);
-            infer(plain);
-            infer(deferred);
+            build_infer(plain);
+            build_infer(deferred);
             CHECK_OK(graph_optimise(plain, &options, eval_node, &diag));
             CHECK_OK(graph_optimise(deferred, &options, eval_node, &diag));
             assert_int_equal(graph_find_value(deferred, "m")->dtype, halves[h]);
@@ -383,8 +375,8 @@ static void a_batch_norm_leaves_them_in_the_file(void **state)
     defer(graph, "w");
     defer(graph, "v");
     defer(graph, "tied");
-    infer(graph);
-    infer(plain);
+    build_infer(graph);
+    build_infer(plain);
     assert_int_equal(pass_fold_batch_norm(graph, &diag), 4);
     assert_int_equal(pass_fold_batch_norm(plain, &diag), 4);
     w = graph_find_value(graph, "w");

@@ -8,14 +8,6 @@
 #include "tests/support/exec_check.h"
 #include "tests/support/graph_build.h"
 
-static void infer(struct graph *graph)
-{
-    struct diag diag = {0};
-
-    if (shape_infer(graph, eval_node, &diag) < 0)
-        fail_msg("%s", diag.text);
-}
-
 /* Runs the pass, checks the graph, and compares output 0 before and after with the reference
  * kernels. Returns how many nodes were fused. */
 static int fuse(struct graph *graph)
@@ -55,7 +47,7 @@ static void a_chain_becomes_one_node(void **state)
     build_node(graph, "LeakyRelu", "a", "alpha=0.25", "l");
     build_node(graph, "Mul", "l; h:f32 =0.5", "", "y");
     build_output(graph, "y");
-    infer(graph);
+    build_infer(graph);
     assert_int_equal(fuse(graph), 3);
     assert_int_equal(graph->node_count, 2);
     node = graph->nodes[1];
@@ -80,7 +72,7 @@ static void a_tree_with_shared_parts_becomes_one_node(void **state)
     build_node(graph, "Mul", "d; d", "", "q");
     build_node(graph, "Max", "q; x", "", "y");
     build_output(graph, "y");
-    infer(graph);
+    build_infer(graph);
     assert_int_equal(fuse(graph), 5);
     assert_int_equal(graph->node_count, 1);
     CHECK_U64(graph->nodes[0]->input_count, 2);
@@ -95,14 +87,14 @@ static void bounds_of_a_clip_go_along(void **state)
     build_node(graph, "Exp", "c", "", "e");
     build_node(graph, "Clip", "e; -; most:f32 =1.1", "", "y");
     build_output(graph, "y");
-    infer(graph);
+    build_infer(graph);
     assert_int_equal(fuse(graph), 3);
     CHECK_U64(node_attribute(graph->nodes[0], "steps")->count, 4);
     graph_destroy(&graph);
     build_node(old, "Neg", "x:f32 9", "", "n");
     build_node(old, "Clip", "n", "min=-0.5 max=0.25", "y");
     build_output(old, "y");
-    infer(old);
+    build_infer(old);
     assert_int_equal(fuse(old), 2);
     CHECK_U64(node_attribute(old->nodes[0], "steps")->count, 3);
     graph_destroy(&old);
@@ -130,7 +122,7 @@ static void what_does_not_fit_stays(void **state)
         build_node(graph, cases[i].first, cases[i].first_inputs, "", "m");
         build_node(graph, cases[i].second, cases[i].second_inputs, cases[i].attributes, "y");
         build_output(graph, "y");
-        infer(graph);
+        build_infer(graph);
         rc = pass_fuse_chains(graph, &diag);
         if (rc != 0)
             fail_msg("%s, %s: %d", cases[i].first, cases[i].second, rc);
@@ -151,7 +143,7 @@ static void what_others_read_is_no_part(void **state)
     build_output(graph, "y");
     build_output(graph, "other");
     build_output(graph, "shown");
-    infer(graph);
+    build_infer(graph);
     assert_int_equal(fuse(graph), 2); /* Neg and Exp */
     CHECK_U64(graph->node_count, 4);
     assert_non_null(graph_find_value(graph, "shown")->producer);
@@ -169,7 +161,7 @@ static void long_chains_are_cut(void **state)
         memcpy(name, next, sizeof(name));
     }
     build_output(graph, "v39");
-    infer(graph);
+    build_infer(graph);
     assert_int_equal(fuse(graph), 40);
     CHECK_U64(graph->node_count, 3);
     graph_destroy(&graph);
@@ -187,7 +179,7 @@ static void wide_sums_are_cut(void **state)
         snprintf(inputs, sizeof(inputs), "s%d; i%d:f32 3", i, i);
     }
     build_output(graph, sum);
-    infer(graph);
+    build_infer(graph);
     assert_int_equal(fuse(graph), 29);
     for (uint32_t i = 0; i < graph->node_count; i++)
         assert_true(graph->nodes[i]->input_count <= 16);
@@ -220,7 +212,7 @@ static void images_keep_their_layout(void **state)
         build_node(graph, "Add", "h; z:f32 2,6,1,1", "", "a");
         build_node(graph, "Sub", "a; row:f32=1,2,3", "", "y");
         build_output(graph, "y");
-        infer(graph);
+        build_infer(graph);
         assert_int_equal(fused ? pass_fuse_chains(graph, &diag) : 4, 4);
         shape = graph->outputs[0]->shape;
         outs[fused] = run(graph);
@@ -251,7 +243,7 @@ static struct graph *build_half(const char *dtype, int to)
     build_node(graph, "Mul", "h; o", "", "z");
     build_node(graph, "Cast", "z", "to=1", "y");
     build_output(graph, "y");
-    infer(graph);
+    build_infer(graph);
     return graph;
 }
 

@@ -22,14 +22,6 @@ static float *run(const struct graph *graph)
     return out;
 }
 
-static void infer(struct graph *graph)
-{
-    struct diag diag = {0};
-
-    if (shape_infer(graph, eval_node, &diag) < 0)
-        fail_msg("%s", diag.text);
-}
-
 /* "NAME:f32 DIMS=0.5,..." */
 static const char *weights(const char *name_and_dims, int count)
 {
@@ -60,7 +52,7 @@ static struct graph *build_network(void)
     build_node(graph, "MatMul", "f; m", "", "d");
     build_node(graph, "Softmax", "d", "axis=-1", "y");
     build_output(graph, "y");
-    infer(graph);
+    build_infer(graph);
     return graph;
 }
 
@@ -108,7 +100,7 @@ static void each_tensor_is_rounded_once(void **state)
         build_node(graph, "Reshape", "e; s:i64=-1", "", "flat");
         build_node(graph, "Neg", "flat", "", "y");
         build_output(graph, "y");
-        infer(graph);
+        build_infer(graph);
         assert_int_equal(pass_half(graph, &(struct pass_options){.half = halves[h]}, &diag), 5);
         got = run(graph);
         for (int k = 0; k < 77; k++) {
@@ -214,7 +206,7 @@ static void what_cannot_be_half_stays(void **state)
         build_node(graph, "Exp", "x:f32 2,3", "", "a");
         build_node(graph, cases[i].op_type, cases[i].inputs, "", "y");
         build_output(graph, "y");
-        infer(graph);
+        build_infer(graph);
         assert_int_equal(pass_half(graph, &(struct pass_options){.half = DTYPE_F16}, &diag), 0);
         assert_int_equal(graph_find_value(graph, "a")->dtype, DTYPE_F32);
         graph_destroy(&graph);
@@ -230,7 +222,7 @@ static void numbers_that_do_not_fit_stay(void **state)
     build_node(graph, "MatMul", "x:f32 2,2; w:f32 2,2=1,2,70000,4", "", "a");
     build_node(graph, "Flatten", "a", "", "y");
     build_output(graph, "y");
-    infer(graph);
+    build_infer(graph);
     assert_int_equal(pass_half(graph, &(struct pass_options){.half = DTYPE_F16}, &diag), 0);
     assert_int_equal(pass_half(graph, &(struct pass_options){.half = DTYPE_BF16}, &diag),
                      1); /* the MatMul, for its weights */
@@ -253,7 +245,7 @@ static void what_is_added_is_half_where_it_is_asked_for(void **state)
         build_node(graph, "Gemm", "l; v:f32 2,2=1,2,3,4; large:f32 2=1,70000", "", "g");
         build_node(graph, "Add", "g; none:f32 2=1,2", "", "y");
         build_output(graph, "y");
-        infer(graph);
+        build_infer(graph);
         assert_true(pass_half(graph,
                               &(struct pass_options){.half = DTYPE_F16, .half_sums = half_sums},
                               &diag) >= 4);
@@ -282,7 +274,7 @@ static struct graph *build_heavy(int size)
     build_node(graph, "Relu", "a", "", "b");
     build_node(graph, "MatMul", "b; v", "", "y");
     build_output(graph, "y");
-    infer(graph);
+    build_infer(graph);
     return graph;
 }
 
@@ -333,7 +325,7 @@ static void a_shared_table_is_turned_as_half(void **state)
     build_node(graph, "Transpose", "t", "perm=[1,0]", "turned");
     build_node(graph, "MatMul", "m; turned", "", "y");
     build_output(graph, "y");
-    infer(graph);
+    build_infer(graph);
     CHECK_OK(graph_optimise(graph,
                             &(struct pass_options){.half = DTYPE_F16, .half_where_large = true},
                             eval_node, &diag));
@@ -364,7 +356,7 @@ static void one_row_is_multiplied(void **state)
         build_node(graph, "Gemm", "a; v; c:f32 3=1,2,3", "transB=1", "g");
         build_node(graph, "Relu", "g", "", "y");
         build_output(graph, "y");
-        infer(graph);
+        build_infer(graph);
         want = run(graph);
         CHECK_OK(
             graph_optimise(graph, &(struct pass_options){.half = halves[h]}, eval_node, &diag));

@@ -4,14 +4,6 @@
 #include "tests/support/check.h"
 #include "tests/support/graph_build.h"
 
-static void infer(struct graph *graph)
-{
-    struct diag diag = {0};
-
-    if (shape_infer(graph, eval_node, &diag) < 0)
-        fail_msg("%s", diag.text);
-}
-
 static void add_weights(struct graph *graph, int64_t filters, int64_t channels, int64_t side)
 {
     struct shape shape = {.rank = 4, .dims = {filters, channels, side, side}};
@@ -54,14 +46,14 @@ static void large_weights_at_one_place_are_multiplied(void **state)
         snprintf(text, sizeof(text), "%s; w", cases[i].x);
         build_node(graph, "Conv", text, cases[i].attributes, "y");
         build_output(graph, "y");
-        infer(graph);
+        build_infer(graph);
         before = build_evaluate(graph, 0, 7);
         rc = pass_multiply_places(graph, &diag);
         if (rc != cases[i].is_product)
             fail_msg("case %zu: %d %s", i, rc, diag.text);
         assert_int_equal(graph->node_count, rc ? 3 : 1);
         CHECK_OK(graph_check(graph, &diag));
-        infer(graph);
+        build_infer(graph);
         after = build_evaluate(graph, 0, 7);
         for (int64_t k = 0; k < shape_elements(&graph->outputs[0]->shape); k++)
             CHECK_NEAR(after[k], before[k], 1e-2);
@@ -81,7 +73,7 @@ static void shared_weights_stay(void **state)
     build_node(graph, "Conv", "x:f32 1,1024,1,1; w", "", "a");
     build_node(graph, "Conv", "a; w", "", "y");
     build_output(graph, "y");
-    infer(graph);
+    build_infer(graph);
     assert_int_equal(pass_multiply_places(graph, &diag), 0);
     graph_destroy(&graph);
 }

@@ -21,14 +21,6 @@ static int fuse_all(struct graph *graph, struct diag *diag)
     return pass_fuse(graph, &(struct pass_options){0}, diag);
 }
 
-static void infer(struct graph *graph)
-{
-    struct diag diag = {0};
-
-    if (shape_infer(graph, eval_node, &diag) < 0)
-        fail_msg("%s", diag.text);
-}
-
 /* Runs the pass, checks the graph, and compares output 0 before and after. Returns what the pass
  * returned. */
 static int apply(struct graph *graph, pass_fn *pass, double tolerance)
@@ -58,7 +50,7 @@ static void constants_are_computed_once(void **state)
     build_node(graph, "Split", "long; n:i64=2,4", "", "few;many");
     build_node(graph, "MatMul", "x:f32 3,2; few", "", "y");
     build_output(graph, "y");
-    infer(graph);
+    build_infer(graph);
     assert_int_equal(apply(graph, fold_constants, 0), 2);
     assert_int_equal(graph->node_count, 1);
     assert_non_null(graph_find_value(graph, "few")->data);
@@ -75,7 +67,7 @@ static void shapes_and_constants_fold_without_kernels(void **state)
     build_node(graph, "Mul", "x;half", "", "p");
     build_node(graph, "Reshape", "p;s", "", "y");
     build_output(graph, "y");
-    infer(graph);
+    build_infer(graph);
     assert_int_equal(apply(graph, fold_constants, 0), 2);
     assert_int_equal(graph->node_count, 2);
     graph_destroy(&graph);
@@ -87,7 +79,7 @@ static void an_output_may_become_a_constant(void **state)
 
     build_node(graph, "Constant", "", "value_float=0.5", "y");
     build_output(graph, "y");
-    infer(graph);
+    build_infer(graph);
     assert_int_equal(apply(graph, fold_constants, 0), 1);
     assert_int_equal(graph->node_count, 0);
     graph_destroy(&graph);
@@ -130,7 +122,7 @@ static void what_does_nothing_is_dropped(void **state)
         build_node(graph, cases[i].op_type, cases[i].inputs, cases[i].attributes, "m");
         build_node(graph, "Sigmoid", "m", "", "y");
         build_output(graph, "y");
-        infer(graph);
+        build_infer(graph);
         dropped = apply(graph, pass_drop_identities, 0);
         if (dropped != cases[i].dropped)
             fail_msg("%s(%s) drops %d", cases[i].op_type, cases[i].inputs, dropped);
@@ -147,7 +139,7 @@ static void a_mask_that_is_read_keeps_its_dropout(void **state)
     build_node(graph, "Dropout", "x:f32 2", "", "y;mask");
     build_output(graph, "y");
     build_output(graph, "mask");
-    infer(graph);
+    build_infer(graph);
     assert_int_equal(pass_drop_identities(graph, &diag), 0);
     graph_destroy(&graph);
 }
@@ -167,7 +159,7 @@ static void batch_norm_goes_into_the_conv(void **state)
         build_node(graph, "Conv", convs[i], "", "r");
         build_node(graph, "BatchNormalization", "r;" NORM, "epsilon=0.001", "y");
         build_output(graph, "y");
-        infer(graph);
+        build_infer(graph);
         assert_int_equal(apply(graph, pass_fold_batch_norm, 1e-5), 1);
         assert_int_equal(graph->node_count, 1);
         assert_int_equal(graph->nodes[0]->origin_count, 2);
@@ -186,7 +178,7 @@ static void batch_norm_stays_where_it_must(void **state)
     build_node(graph, "BatchNormalization", "r;" NORM, "", "n");
     build_node(graph, "Add", "r;n", "", "y");
     build_output(graph, "y");
-    infer(graph);
+    build_infer(graph);
     assert_int_equal(apply(graph, pass_fold_batch_norm, 0), 0);
     graph_destroy(&graph);
 
@@ -194,7 +186,7 @@ static void batch_norm_stays_where_it_must(void **state)
     build_node(graph, "Conv", "x:f32 1,2,4,4; w:f32 2,2,1,1", "", "r");
     build_node(graph, "BatchNormalization", "r;" NORM, "", "y");
     build_output(graph, "y");
-    infer(graph);
+    build_infer(graph);
     assert_int_equal(apply(graph, pass_fold_batch_norm, 0), 0);
     graph_destroy(&graph);
 }
@@ -208,7 +200,7 @@ static void shared_weights_are_copied(void **state)
     build_node(graph, "BatchNormalization", "r;" NORM, "", "n");
     build_node(graph, "Conv", "n;w", "", "y");
     build_output(graph, "y");
-    infer(graph);
+    build_infer(graph);
     assert_int_equal(apply(graph, pass_fold_batch_norm, 1e-4), 1);
     CHECK_NEAR(((float *)graph_find_value(graph, "w")->data)[3], 4, 0);
     graph_destroy(&graph);
@@ -236,7 +228,7 @@ static void activations_are_fused(void **state)
         build_node(graph, "Conv", "x:f32 1,2,4,4; w:f32 2,2,3,3", "", "c");
         build_node(graph, cases[i].op_type, cases[i].inputs, cases[i].attributes, "y");
         build_output(graph, "y");
-        infer(graph);
+        build_infer(graph);
         assert_int_equal(apply(graph, fuse_all, 2e-6), 1);
         assert_int_equal(graph->node_count, 1);
         assert_int_equal(graph->nodes[0]->fused.activation, cases[i].activation);
@@ -257,7 +249,7 @@ static void what_is_switched_off_is_left_alone(void **state)
     build_node(graph, "Add", "c; i", "", "s");
     build_node(graph, "Relu", "s", "", "y");
     build_output(graph, "y");
-    infer(graph);
+    build_infer(graph);
     assert_int_equal(pass_fuse(graph, &no_z, &diag), 0); /* the sum stands before the Relu */
     assert_int_equal(pass_fuse(graph, &no_nonlinearity, &diag), 1);
     CHECK_U64(graph->node_count, 3);
@@ -281,7 +273,7 @@ static void constants_are_always_taken_in(void **state)
     build_node(graph, "Neg", "c", "", "n");
     build_node(graph, "Add", "x:f32 2; n", "", "y");
     build_output(graph, "y");
-    infer(graph);
+    build_infer(graph);
     CHECK_OK(graph_optimise(graph, &no_inference, eval_node, &diag));
     CHECK_U64(graph->node_count, 2); /* what is computed from it stays */
     assert_non_null(graph_find_value(graph, "c")->data);
@@ -304,7 +296,7 @@ static void squares_become_products(void **state)
 
         build_node(graph, "Pow", cases[i].inputs, "", "y");
         build_output(graph, "y");
-        infer(graph);
+        build_infer(graph);
         assert_int_equal(apply(graph, pass_simplify, 0), cases[i].changes);
         assert_int_equal(graph->node_count, 1);
         assert_string_equal(graph->nodes[0]->op_type, cases[i].changes ? "Mul" : "Pow");
@@ -320,7 +312,7 @@ static void gemm_takes_an_activation(void **state)
     build_node(graph, "Gemm", "a:f32 2,3; b:f32 3,4; d:f32 4", "", "c");
     build_node(graph, "Relu", "c", "", "y");
     build_output(graph, "y");
-    infer(graph);
+    build_infer(graph);
     assert_int_equal(apply(graph, fuse_all, 1e-6), 1);
     graph_destroy(&graph);
 }
@@ -346,7 +338,7 @@ static void a_constant_per_channel_becomes_the_bias(void **state)
         build_node(graph, "Add", inputs, "", "s");
         build_node(graph, "Relu", "s", "", "y");
         build_output(graph, "y");
-        infer(graph);
+        build_infer(graph);
         if ((apply(graph, fuse_all, 1e-6) == 2) != cases[i].fuses)
             fail_msg("%s", cases[i].constant);
         graph_destroy(&graph);
@@ -372,7 +364,7 @@ static void a_constant_per_column_becomes_the_bias(void **state)
         build_node(graph, "Add", cases[i].inputs, "", "s");
         build_node(graph, "Relu", "s", "", "y");
         build_output(graph, "y");
-        infer(graph);
+        build_infer(graph);
         fused = apply(graph, fuse_all, 1e-5);
         if (fused != 2 * cases[i].fused)
             fail_msg("%s: %d", cases[i].inputs, fused);
@@ -390,7 +382,7 @@ static void a_residual_is_fused_into_the_later_conv(void **state)
     build_node(graph, "Sum", "left;right", "", "s");
     build_node(graph, "Relu", "s", "", "y");
     build_output(graph, "y");
-    infer(graph);
+    build_infer(graph);
     assert_int_equal(apply(graph, fuse_all, 1e-6), 2);
     assert_int_equal(graph->node_count, 2);
     last = graph->nodes[1];
@@ -410,7 +402,7 @@ static void a_residual_that_comes_later_moves_the_conv(void **state)
     build_node(graph, "Tanh", "x", "", "late");
     build_node(graph, "Add", "c;late", "", "y");
     build_output(graph, "y");
-    infer(graph);
+    build_infer(graph);
     assert_int_equal(apply(graph, fuse_all, 1e-6), 1);
     assert_string_equal(graph->nodes[1]->op_type, "Conv");
     graph_destroy(&graph);
@@ -424,7 +416,7 @@ static void what_is_read_elsewhere_is_not_fused(void **state)
     build_node(graph, "Relu", "c", "", "r");
     build_node(graph, "Add", "c;r", "", "y");
     build_output(graph, "y");
-    infer(graph);
+    build_infer(graph);
     assert_int_equal(apply(graph, fuse_all, 0), 0);
     graph_destroy(&graph);
 
@@ -432,7 +424,7 @@ static void what_is_read_elsewhere_is_not_fused(void **state)
     build_node(graph, "Conv", "x:f32 1,2,4,4; w:f32 2,2,1,1", "", "c");
     build_node(graph, "Add", "c;c", "", "y");
     build_output(graph, "y");
-    infer(graph);
+    build_infer(graph);
     assert_int_equal(apply(graph, fuse_all, 0), 0);
     graph_destroy(&graph);
 
@@ -443,7 +435,7 @@ static void what_is_read_elsewhere_is_not_fused(void **state)
     build_node(graph, "Relu", "y", "", "r");
     build_output(graph, "r");
     build_output(graph, "y");
-    infer(graph);
+    build_infer(graph);
     assert_int_equal(apply(graph, fuse_all, 0), 0);
     graph_destroy(&graph);
 }
@@ -489,7 +481,7 @@ static struct graph *spell(const struct spelling *s)
     snprintf(text, sizeof(text), "w; %s", s->v);
     build_node(graph, "MatMul", text, "", "y");
     build_output(graph, "y");
-    infer(graph);
+    build_infer(graph);
     return graph;
 }
 
@@ -605,7 +597,7 @@ static int join_half(const char *type, int channels, pass_fn *pass, float *out_s
     snprintf(text, sizeof(text), "w; v:%s 2,3,5,4", type);
     build_node(graph, "MatMul", text, "", "y");
     build_output(graph, "y");
-    infer(graph);
+    build_infer(graph);
     joined = pass(graph, &diag);
     *out_scale = joined == 1 ? node_float(node_of(graph, "Attention"), "scale", 0.0f) : 0.0f;
     assert_int_equal(graph_check(graph, &diag), 0);
@@ -686,7 +678,7 @@ static struct graph *scale_all(const struct scaling *s)
     if (s->y_op[0] != '\0')
         build_node(graph, s->y_op, text, "", "y");
     build_output(graph, "y");
-    infer(graph);
+    build_infer(graph);
     return graph;
 }
 
@@ -732,7 +724,7 @@ static void numbers_stay_where_they_are_read(void **state)
     build_node(graph, "Mul", "t; d:f32=3", "", "u");
     build_node(graph, "Relu", "u", "", "y");
     build_output(graph, "y");
-    infer(graph);
+    build_infer(graph);
     assert_int_equal(apply(graph, pass_fold_scales, 1e-5), 1);
     assert_true(apply(graph, fuse_all, 1e-5) >= 1); /* the bias is added to what is scaled */
     assert_int_equal(node_of(graph, "MatMul")->input_count, 3);
@@ -755,7 +747,7 @@ static void all_passes_together(void **state)
     build_node(graph, "Relu", "sum", "", "r");
     build_node(graph, "Identity", "r", "", "y");
     build_output(graph, "y");
-    infer(graph);
+    build_infer(graph);
     assert_int_equal(apply(graph, optimise, 1e-4), 0);
     assert_int_equal(graph->node_count, 2);
     node = graph->nodes[1];

@@ -4,37 +4,9 @@
 #include "tests/support/check.h"
 #include "tests/support/graph_build.h"
 
-static void infer(struct graph *graph)
-{
-    struct diag diag = {0};
-
-    if (shape_infer(graph, eval_node, &diag) < 0)
-        fail_msg("%s", diag.text);
-}
-
-/* How many nodes a pass changed; output 0 is as it was. */
-static int apply(struct graph *graph, int (*pass)(struct graph *graph, struct diag *diag))
-{
-    struct diag diag = {0};
-    struct shape shape = graph->outputs[0]->shape;
-    float *before = build_evaluate(graph, 0, 7), *after;
-    int rc = pass(graph, &diag);
-
-    if (rc < 0 || graph_check(graph, &diag) < 0)
-        fail_msg("%s", diag.text);
-    infer(graph);
-    assert_true(shape_equal(&shape, &graph->outputs[0]->shape));
-    after = build_evaluate(graph, 0, 7);
-    for (int64_t i = 0; i < shape_elements(&shape); i++)
-        CHECK_NEAR(after[i], before[i], 0);
-    free(before);
-    free(after);
-    return rc;
-}
-
 static int trim(struct graph *graph)
 {
-    return apply(graph, pass_trim_taps);
+    return build_apply(graph, pass_trim_taps, 0);
 }
 
 #define NINE "1,2,3,4,5,6,7,8,9"
@@ -70,7 +42,7 @@ static void taps_that_meet_padding_alone_go(void **state)
         snprintf(text, sizeof(text), "x:f32 2,1,%s; w:f32 1,1,%s", cases[i].x, cases[i].weights);
         build_node(graph, "Conv", text, cases[i].attributes, "y");
         build_output(graph, "y");
-        infer(graph);
+        build_infer(graph);
         assert_int_equal(trim(graph), first > 0);
         list = node_ints(graph->nodes[0], "pads", &count);
         for (size_t k = 0; first && k < count; k++)
@@ -90,7 +62,7 @@ static void others_keep_the_weights(void **state)
                "group=2 dilations=[2,2] pads=[2,2,2,2]", "c");
     build_node(graph, "Conv", "c; w", "group=2 pads=[1,1,1,1]", "y");
     build_output(graph, "y");
-    infer(graph);
+    build_infer(graph);
     assert_int_equal(trim(graph), 1);
     assert_int_equal(graph_find_value(graph, "w")->shape.dims[3], 3);
     graph_destroy(&graph);
@@ -103,7 +75,7 @@ static void weights_that_are_no_constants_stay(void **state)
     build_node(graph, "Conv", "x:f32 1,1,2,2; w:f32 1,1,3,3", "dilations=[2,2] pads=[2,2,2,2]",
                "y");
     build_output(graph, "y");
-    infer(graph);
+    build_infer(graph);
     assert_int_equal(trim(graph), 0);
     graph_destroy(&graph);
 }
@@ -133,8 +105,8 @@ static void transposed_convolutions_by_one_are_turned(void **state)
         snprintf(text, sizeof(text), "x:f32 2,%s; w:f32 %s", cases[i].x, cases[i].weights);
         build_node(graph, "ConvTranspose", text, cases[i].attributes, "y");
         build_output(graph, "y");
-        infer(graph);
-        assert_int_equal(apply(graph, pass_simplify), cases[i].is_turned);
+        build_infer(graph);
+        assert_int_equal(build_apply(graph, pass_simplify, 0), cases[i].is_turned);
         assert_string_equal(graph->nodes[0]->op_type,
                             cases[i].is_turned ? "Conv" : "ConvTranspose");
         graph_destroy(&graph);

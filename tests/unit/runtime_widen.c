@@ -19,14 +19,6 @@ static const struct {
     double unit; /* the largest relative error of one rounding */
 } halves[] = {{DTYPE_F16, "f16", "to=10", 0x1p-11}, {DTYPE_BF16, "bf16", "to=16", 0x1p-8}};
 
-static void infer(struct graph *graph)
-{
-    struct diag diag = {0};
-
-    if (shape_infer(graph, eval_node, &diag) < 0)
-        fail_msg("%s", diag.text);
-}
-
 static void optimise(struct graph *graph)
 {
     struct diag diag = {0};
@@ -122,7 +114,7 @@ static struct graph *build_norm_between_casts(size_t h)
     build_node(graph, "Cast", "r", "to=1", "y");
     build_output(graph, "y");
     add_heavy(graph, h);
-    infer(graph);
+    build_infer(graph);
     return graph;
 }
 
@@ -166,7 +158,7 @@ static void weights_stay_as_they_are(void **state)
         build_node(graph, "MatMul", "f; v", "", "y");
         build_output(graph, "y");
         add_heavy(graph, h);
-        infer(graph);
+        build_infer(graph);
         optimise(graph);
         CHECK_U64(count_of(graph, "BatchNormalization"), 0);
         assert_int_equal(dtype_of(graph, "y"), halves[h].dtype);
@@ -198,7 +190,7 @@ static void what_decides_is_rounded(void **state)
     build_output(graph, "y");
     build_output(graph, "u");
     add_heavy(graph, 0);
-    infer(graph);
+    build_infer(graph);
     optimise(graph);
     assert_int_equal(dtype_of(graph, "a"), DTYPE_F16);
     assert_int_equal(dtype_of(graph, "b"), DTYPE_F16);
@@ -222,7 +214,7 @@ static void a_rounding_is_done(void **state)
     build_node(graph, "Cast", "e", "to=1", "y");
     build_output(graph, "y");
     add_heavy(graph, 0);
-    infer(graph);
+    build_infer(graph);
     optimise(graph);
     assert_int_equal(dtype_of(graph, "rounded"), DTYPE_F16);
     got = run(graph);
@@ -253,7 +245,7 @@ static void infinity_stays(void **state)
     build_node(graph, "Mul", "d; two:f16 =2", "", "y");
     build_output(graph, "y");
     add_heavy(graph, 0);
-    infer(graph);
+    build_infer(graph);
     optimise(graph);
     assert_int_equal(dtype_of(graph, "c"), DTYPE_F32);
     exec = exec_check_create(graph, 1);
@@ -288,7 +280,7 @@ static void few_weights_change_nothing(void **state)
             build_node(graph, "MatMul", "z:f32 1,512; others", "", "u");
             build_output(graph, "u");
         }
-        infer(graph);
+        build_infer(graph);
         optimise(graph);
         assert_int_equal(dtype_of(graph, "b"), DTYPE_F16);
         CHECK_U64(count_of(graph, "Relu"), 1);
