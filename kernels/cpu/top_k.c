@@ -220,35 +220,39 @@ static int64_t place_in(uint64_t entry)
     return UINT32_MAX - (uint32_t)entry;
 }
 
-/* Entries so that the largest come first, by the eight bits of their ranks, the lowest ones first; those of equal ranks
- * stay in order. */
-static void sort_entries(uint64_t *entries, int64_t count)
-{
-    enum { DIGITS = 256, DIGIT_BITS = 8 };
-    uint64_t room[GATHERED], *from = entries, *to = room;
-
-    for (int shift = 32; shift < 64; shift += DIGIT_BITS) {
-        int64_t starts[DIGITS] = {0}, sum = 0;
-        uint64_t *next = from;
-
-        for (int64_t i = 0; i < count; i++)
-            starts[from[i] >> shift & (DIGITS - 1)]++;
-        if (starts[from[0] >> shift & (DIGITS - 1)] == count)
-            continue;
-        for (int digit = DIGITS - 1; digit >= 0; digit--) {
-            int64_t here = starts[digit];
-
-            starts[digit] = sum;
-            sum += here;
-        }
-        for (int64_t i = 0; i < count; i++)
-            to[starts[from[i] >> shift & (DIGITS - 1)]++] = from[i];
-        from = to;
-        to = next;
+/* Entries so that the largest come first, by eight bits of their ranks at a time, the lowest ones first; those of equal
+ * ranks stay in order. RANK is that of an entry, above its bit `first`. */
+#define SORT_BY_DIGITS(name, type, RANK, first)                                                    \
+    static void name(type *entries, int64_t count)                                                 \
+    {                                                                                              \
+        enum { DIGITS = 256, DIGIT_BITS = 8 };                                                     \
+        type room[GATHERED], *from = entries, *to = room;                                          \
+                                                                                                   \
+        for (int shift = first; shift < 64; shift += DIGIT_BITS) {                                 \
+            int64_t starts[DIGITS] = {0}, sum = 0;                                                 \
+            type *next = from;                                                                     \
+                                                                                                   \
+            for (int64_t i = 0; i < count; i++)                                                    \
+                starts[RANK(from[i]) >> shift & (DIGITS - 1)]++;                                   \
+            if (starts[RANK(from[0]) >> shift & (DIGITS - 1)] == count)                            \
+                continue;                                                                          \
+            for (int digit = DIGITS - 1; digit >= 0; digit--) {                                    \
+                int64_t here = starts[digit];                                                      \
+                                                                                                   \
+                starts[digit] = sum;                                                               \
+                sum += here;                                                                       \
+            }                                                                                      \
+            for (int64_t i = 0; i < count; i++)                                                    \
+                to[starts[RANK(from[i]) >> shift & (DIGITS - 1)]++] = from[i];                     \
+            from = to;                                                                             \
+            to = next;                                                                             \
+        }                                                                                          \
+        for (int64_t i = 0; from != entries && i < count; i++)                                     \
+            entries[i] = from[i];                                                                  \
     }
-    for (int64_t i = 0; from != entries && i < count; i++)
-        entries[i] = from[i];
-}
+
+#define RANK_OF_ENTRY(entry) (entry)
+SORT_BY_DIGITS(sort_entries, uint64_t, RANK_OF_ENTRY, 32)
 
 /* Elements that lie apart are gathered first. */
 #define FEW_OF(name, type, key, beats)                                                             \
@@ -319,34 +323,8 @@ struct entry {
     int64_t place;
 };
 
-/* As sort_entries(). */
-static void sort_wide(struct entry *entries, int64_t count)
-{
-    enum { DIGITS = 256, DIGIT_BITS = 8 };
-    struct entry room[GATHERED], *from = entries, *to = room;
-
-    for (int shift = 0; shift < 64; shift += DIGIT_BITS) {
-        int64_t starts[DIGITS] = {0}, sum = 0;
-        struct entry *next = from;
-
-        for (int64_t i = 0; i < count; i++)
-            starts[from[i].rank >> shift & (DIGITS - 1)]++;
-        if (starts[from[0].rank >> shift & (DIGITS - 1)] == count)
-            continue;
-        for (int digit = DIGITS - 1; digit >= 0; digit--) {
-            int64_t here = starts[digit];
-
-            starts[digit] = sum;
-            sum += here;
-        }
-        for (int64_t i = 0; i < count; i++)
-            to[starts[from[i].rank >> shift & (DIGITS - 1)]++] = from[i];
-        from = to;
-        to = next;
-    }
-    for (int64_t i = 0; from != entries && i < count; i++)
-        entries[i] = from[i];
-}
+#define RANK_OF_WIDE(entry) ((entry).rank)
+SORT_BY_DIGITS(sort_wide, struct entry, RANK_OF_WIDE, 0)
 
 /* Few are kept in order, so that each that beats the last one is put in where it belongs. */
 #define WIDE_OF(name, type, key)                                                                   \
