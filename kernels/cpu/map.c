@@ -11,6 +11,10 @@
 
 #include <string.h>
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 struct map {
     float *y;
     const float *x;
@@ -178,6 +182,53 @@ static struct map begin_map(void *y, const void *x, const struct kernel_map_args
     return m;
 }
 
+/* --- Exp where an instruction multiplies by 2^n: it gives what overflows and what is next to nothing, too. --- */
+
+#define scaled_exp_portable NULL
+#define scaled_exp_avx2     NULL
+
+#if defined(__x86_64__)
+/* e^x = 2^n * e^r with n in sixteenths: what they are powers of is chosen by the lowest bits of n, out of a register. A NaN
+ * is neither of the limits. */
+ISA_TARGET_avx512 static inline __m512 scaled_exp(__m512 x, __m512 powers)
+{
+    const __m512 limit = _mm512_set1_ps(128.0f), magic = _mm512_set1_ps(0x1.8p19f);
+    __m512 z, n, r, p, q;
+
+    x = _mm512_max_ps(-limit, _mm512_min_ps(limit, x));
+    z = _mm512_fmadd_ps(x, _mm512_set1_ps(0x1.715476p+0f), magic); /* log2(e) */
+    n = z - magic;
+    r = _mm512_fnmadd_ps(n, _mm512_set1_ps(0x1.62e4p-1f), x); /* ln(2), in two parts */
+    r = _mm512_fnmadd_ps(n, _mm512_set1_ps(0x1.7f7d1cp-20f), r);
+    q = _mm512_fmadd_ps(r, _mm512_set1_ps(1.0f / 6.0f), _mm512_set1_ps(0.5f));
+    q = _mm512_fmadd_ps(r, q, _mm512_set1_ps(1.0f));
+    p = _mm512_permutexvar_ps(_mm512_castps_si512(z), powers);
+    return _mm512_scalef_ps(_mm512_fmadd_ps(p * r, q, p), n);
+}
+
+ISA_TARGET_avx512 static void scaled_exp_avx512(void *argument, int64_t begin, int64_t end)
+{
+    enum { LANES = 16 };
+    static const float powers[LANES] = {
+        0x1.000000p+0f, 0x1.0b5586p+0f, 0x1.172b84p+0f, 0x1.2387a6p+0f,
+        0x1.306fe0p+0f, 0x1.3dea64p+0f, 0x1.4bfdaep+0f, 0x1.5ab07ep+0f,
+        0x1.6a09e6p+0f, 0x1.7a1148p+0f, 0x1.8ace54p+0f, 0x1.9c4918p+0f,
+        0x1.ae89fap+0f, 0x1.c199bep+0f, 0x1.d5818ep+0f, 0x1.ea4afap+0f,
+    };
+    const struct map *m = argument;
+    __m512 p = _mm512_loadu_ps(powers);
+
+    for (; begin + LANES <= end; begin += LANES)
+        _mm512_storeu_ps(m->y + begin, scaled_exp(_mm512_loadu_ps(m->x + begin), p));
+    if (begin < end) {
+        __mmask16 mask = (__mmask16)((1U << (end - begin)) - 1);
+
+        _mm512_mask_storeu_ps(m->y + begin, mask,
+                              scaled_exp(_mm512_maskz_loadu_ps(mask, m->x + begin), p));
+    }
+}
+#endif
+
 /* What becomes of each byte, of functions of integers that take one. */
 static bool fill_table(uint8_t *table, size_t count, const struct kernel_map_args *args)
 {
@@ -274,7 +325,10 @@ static bool fill_table(uint8_t *table, size_t count, const struct kernel_map_arg
             [KERNEL_I64] = {[MAP_SHRINK] = i64_shrink_part_##isa},                                 \
             [KERNEL_BOOL] = {[MAP_NOT] = not_part_##isa},                                          \
         };                                                                                         \
+        team_fn *scaled = scaled_exp_##isa;                                                        \
                                                                                                    \
+        if (scaled && args->dtype == KERNEL_F32 && args->op == MAP_EXP)                            \
+            return scaled;                                                                         \
         return any[args->dtype][args->op];                                                         \
     }                                                                                              \
                                                                                                    \
