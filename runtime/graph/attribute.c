@@ -192,6 +192,41 @@ int node_set_graph(struct node *node, const char *name, struct graph *body)
     return store(node, name, &made);
 }
 
+static int copy_tensor(struct node *node, const char *name, const struct tensor_view *from)
+{
+    struct tensor_view copy = *from;
+    size_t bytes = (size_t)shape_bytes(&from->shape, from->dtype);
+
+    copy.data = graph_alloc_data(bytes);
+    if (!copy.data)
+        return -ENOMEM;
+    memcpy(copy.data, from->data, bytes);
+    return node_set_tensor(node, name, &copy);
+}
+
+int node_copy_attribute(struct node *node, const char *name, const struct attribute *from)
+{
+    switch (from->type) {
+    case ATTRIBUTE_INT:
+        return node_set_int(node, name, from->i);
+    case ATTRIBUTE_INTS:
+        return node_set_ints(node, name, from->ints, from->count);
+    case ATTRIBUTE_FLOAT:
+        return node_set_float(node, name, from->f);
+    case ATTRIBUTE_FLOATS:
+        return node_set_floats(node, name, from->floats, from->count);
+    case ATTRIBUTE_STRING:
+        return node_set_string(node, name, from->s, from->s_bytes);
+    case ATTRIBUTE_STRINGS:
+        return node_set_strings(node, name, (const char *const *)from->strings, from->count);
+    case ATTRIBUTE_TENSOR:
+        return copy_tensor(node, name, &from->tensor);
+    case ATTRIBUTE_GRAPH:
+        break;
+    }
+    return 0;
+}
+
 const struct attribute *node_attribute(const struct node *node, const char *name)
 {
     for (uint32_t i = 0; i < node->attribute_count; i++) {

@@ -375,6 +375,9 @@ int node_set_tensor(struct node *node, const char *name, const struct tensor_vie
 /** Takes ownership of the body, also after failure. */
 int node_set_graph(struct node *node, const char *name, struct graph *body);
 
+/** Set an attribute to a copy of another; a body is left out. */
+int node_copy_attribute(struct node *node, const char *name, const struct attribute *from);
+
 /** NULL when the node has no such attribute. */
 const struct attribute *node_attribute(const struct node *node, const char *name);
 

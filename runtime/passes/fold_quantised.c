@@ -146,19 +146,8 @@ static int copy_attributes(struct node *to, const struct node *from)
 {
     int rc = 0;
 
-    for (uint32_t i = 0; rc == 0 && i < from->attribute_count; i++) {
-        const struct attribute *a = &from->attributes[i];
-
-        if (a->type == ATTRIBUTE_INT)
-            rc = node_set_int(to, a->name, a->i);
-        else if (a->type == ATTRIBUTE_INTS)
-            rc = node_set_ints(to, a->name, a->ints, a->count);
-        else if (a->type == ATTRIBUTE_STRING)
-            rc = node_set_string(to, a->name, node_string(from, a->name, ""),
-                                 strlen(node_string(from, a->name, "")));
-        else if (a->type == ATTRIBUTE_FLOAT)
-            rc = node_set_float(to, a->name, node_float(from, a->name, 0.0f));
-    }
+    for (uint32_t i = 0; rc == 0 && i < from->attribute_count; i++)
+        rc = node_copy_attribute(to, from->attributes[i].name, &from->attributes[i]);
     return rc;
 }
 

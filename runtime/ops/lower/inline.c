@@ -55,7 +55,7 @@ static int copy_attributes(struct node *to, const struct node *from, int depth)
 
             rc = body ? node_set_graph(to, a->name, body) : -ENOMEM;
         } else {
-            rc = lower_copy_attribute(to, a->name, a);
+            rc = node_copy_attribute(to, a->name, a);
         }
     }
     return rc;

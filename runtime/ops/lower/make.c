@@ -123,7 +123,7 @@ void lower_doubles(struct lower *l, const char *name, const double *doubles, siz
     a.tensor = (struct tensor_view){
         .dtype = DTYPE_F64, .shape = {1, {(int64_t)count}}, .data = (void *)(uintptr_t)doubles};
     if (l->rc == 0)
-        check(l, lower_copy_attribute(l->made, name, &a));
+        check(l, node_copy_attribute(l->made, name, &a));
 }
 
 void lower_strings(struct lower *l, const char *name, const char *const *strings, size_t count)
@@ -142,48 +142,13 @@ bool lower_is_listed(const char *list, const char *word)
     return false;
 }
 
-static int copy_tensor(struct node *node, const char *name, const struct tensor_view *from)
-{
-    struct tensor_view copy = *from;
-    size_t bytes = (size_t)shape_bytes(&from->shape, from->dtype);
-
-    copy.data = graph_alloc_data(bytes);
-    if (!copy.data)
-        return -ENOMEM;
-    memcpy(copy.data, from->data, bytes);
-    return node_set_tensor(node, name, &copy);
-}
-
-int lower_copy_attribute(struct node *node, const char *name, const struct attribute *a)
-{
-    switch (a->type) {
-    case ATTRIBUTE_INT:
-        return node_set_int(node, name, a->i);
-    case ATTRIBUTE_INTS:
-        return node_set_ints(node, name, a->ints, a->count);
-    case ATTRIBUTE_FLOAT:
-        return node_set_float(node, name, a->f);
-    case ATTRIBUTE_FLOATS:
-        return node_set_floats(node, name, a->floats, a->count);
-    case ATTRIBUTE_STRING:
-        return node_set_string(node, name, a->s, a->s_bytes);
-    case ATTRIBUTE_STRINGS:
-        return node_set_strings(node, name, (const char *const *)a->strings, a->count);
-    case ATTRIBUTE_TENSOR:
-        return copy_tensor(node, name, &a->tensor);
-    case ATTRIBUTE_GRAPH:
-        break;
-    }
-    return 0;
-}
-
 void lower_copy(struct lower *l, const char *names)
 {
     for (uint32_t i = 0; l->rc == 0 && i < l->node->attribute_count; i++) {
         const struct attribute *a = &l->node->attributes[i];
 
         if (lower_is_listed(names, a->name))
-            check(l, lower_copy_attribute(l->made, a->name, a));
+            check(l, node_copy_attribute(l->made, a->name, a));
     }
 }
 
@@ -192,7 +157,7 @@ void lower_copy_as(struct lower *l, const char *from, const char *to)
     const struct attribute *a = node_attribute(l->node, from);
 
     if (l->rc == 0 && a)
-        check(l, lower_copy_attribute(l->made, to, a));
+        check(l, node_copy_attribute(l->made, to, a));
 }
 
 void *lower_data(struct lower *l, enum dtype dtype, const struct shape *shape,

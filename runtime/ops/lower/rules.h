@@ -73,8 +73,6 @@ void lower_string(struct lower *l, const char *name, const char *s);
 void lower_strings(struct lower *l, const char *name, const char *const *strings, size_t count);
 /** Those of the old node, of these names, with spaces between them. */
 void lower_copy(struct lower *l, const char *names);
-/** Set an attribute to a copy of another, which is no body. */
-int lower_copy_attribute(struct node *node, const char *name, const struct attribute *from);
 /** One of them under another name. */
 void lower_copy_as(struct lower *l, const char *from, const char *to);
 /** Scores of classes or targets, a row each, as the attribute post_transform wants them; of ai.onnx.ml. */
