@@ -68,6 +68,13 @@ static int64_t by_definition(const struct node *node, const char *type)
     return op_flop(&call);
 }
 
+int64_t op_cost_computation(const struct node *node)
+{
+    char text[NODE_TYPE_BYTES];
+
+    return by_definition(node, node_full_type(node, text));
+}
+
 static int64_t fused_computation(const struct node *node)
 {
     return elements(node->outputs[0]) *
@@ -77,7 +84,6 @@ static int64_t fused_computation(const struct node *node)
 static int64_t computation_of(const struct exec_step *step)
 {
     const struct node *node = step->node;
-    char text[NODE_TYPE_BYTES];
     int64_t computation;
 
     /* A reorder works for a node, but does not do its work. */
@@ -86,7 +92,7 @@ static int64_t computation_of(const struct exec_step *step)
     if (strcmp(step->type, CHAIN_OP_TYPE) == 0 || strcmp(step->type, PREPROCESS_OP_TYPE) == 0)
         computation = chain(node);
     else
-        computation = by_definition(node, node_full_type(node, text));
+        computation = op_cost_computation(node);
     return computation < 0 ? -1 : computation + fused_computation(node);
 }
 

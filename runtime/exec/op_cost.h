@@ -20,6 +20,9 @@ struct op_cost {
     int64_t memory_bytes; /* -1: not known */
 };
 
+/** Operations of a node whose shapes are known, by the definition; -1: not known. */
+int64_t op_cost_computation(const struct node *node);
+
 struct op_cost op_cost_of(const struct exec_step *step);
 
 #endif

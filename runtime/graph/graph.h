@@ -302,7 +302,7 @@ size_t value_release_data(struct value *value);
  *  the bytes. The graph can be destroyed and its values looked at, no more. */
 size_t graph_release_details(struct graph *graph);
 
-/** Make a value a constant whose data lies in memory that the graph has mapped. */
+/** Make a value a constant whose data lies in memory that the graph has mapped, or that outlives it. */
 void value_share_data(struct value *value, const void *data);
 
 /** Make a float32 value a constant of which nothing is copied yet: `data` lies in memory that the graph has mapped,
@@ -406,6 +406,22 @@ struct value *node_output(const struct node *node, uint32_t i);
 /** Whether shapes were inferred from what it computes, to the last bit that the kernel gives which computes it
  *  by default. */
 bool node_decides_sizes(const struct node *node);
+
+enum { GRAPH_PART_CONSTANT_MAX = 1024 };
+
+/**
+ * Some nodes of a sorted graph as a graph of its own, whose outputs are values that they make. What else they read is
+ * a constant or known; of more than GRAPH_PART_CONSTANT_MAX elements, what is known is an input, else a constant. All
+ * have their names.
+ *
+ * nodes     by node->index; without bodies
+ * out_part  reads the graph's constants and what is known where they are: the graph is to stay as it is until the
+ *           part is destroyed
+ *
+ * Returns 0, -ENOMEM, or -EINVAL where something is read that is neither.
+ */
+int graph_copy_part(const struct graph *graph, const bool *nodes, struct value *const *outputs,
+                    uint32_t output_count, struct graph **out_part);
 
 /* Editing */
 

@@ -10,6 +10,7 @@
 #include "runtime/onnx/model.h"
 #include "runtime/ops/lower/lower.h"
 #include "runtime/passes/pass.h"
+#include "runtime/session/part.h"
 #include "runtime/session/session.h"
 
 static int keep_text(const struct session_config *config, const struct session *session,
@@ -52,6 +53,8 @@ static int set_inputs(struct session *session, const struct session_config *conf
 static int infer_shapes(struct graph *graph, const struct session_config *config, struct diag *diag)
 {
     struct tensor_view *contents = calloc(graph->input_count + 1, sizeof(*contents));
+    struct part_config parts = {&config->passes, config->exec.threads};
+    struct shape_sources sources = {contents, eval_node_as_run, part_compute, &parts};
     int rc = contents ? 0 : diag_set(diag, -ENOMEM, "no memory for the inputs");
 
     for (uint32_t i = 0; rc == 0 && i < graph->input_count; i++) {
@@ -61,12 +64,12 @@ static int infer_shapes(struct graph *graph, const struct session_config *config
             rc = input_tensor(graph, config->inputs, i, config->seed, &contents[i], diag);
     }
     if (rc == 0)
-        rc = shape_infer_for(graph, contents, eval_node_as_run, diag);
+        rc = shape_infer_from(graph, &sources, diag);
     while (rc == 0 && (rc = lower_decided(graph, diag)) > 0) /* whose branches may decide others */
-        rc = shape_infer_for(graph, contents, eval_node_as_run, diag);
+        rc = shape_infer_from(graph, &sources, diag);
     if (rc == 0 &&
         (rc = lower_for_device(graph, config->exec.device, config->passes.half, diag)) > 0)
-        rc = shape_infer_for(graph, contents, eval_node_as_run, diag);
+        rc = shape_infer_from(graph, &sources, diag);
     for (uint32_t i = 0; contents && i < graph->input_count; i++)
         free(contents[i].data);
     free(contents);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/ops/extern_library.h"
 #include "runtime/ops/shape/infer.h"
 #include "runtime/ops/shape/shape.h"
 
@@ -166,22 +167,103 @@ static void let_go(struct infer *infer, const struct node *node, uint32_t *reade
     }
 }
 
-/* readers: or NULL, where everything is kept. */
-static int compute_marked(struct infer *infer, const struct value *value, const bool *needed,
-                          uint32_t *readers)
+/* Whether it may be computed with others, apart from the graph. */
+static bool is_of_part(const struct node *node, const bool *made)
 {
-    struct diag reason = {0};
+    for (uint32_t i = 0; i < node->attribute_count; i++)
+        if (node->attributes[i].type == ATTRIBUTE_GRAPH)
+            return false;
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        const struct value *value = node->inputs[i];
+
+        if (value && !is_known(value) && !made[value->index])
+            return false;
+    }
+    return !extern_op_is(node);
+}
+
+/* The nodes that can be computed at once, and by value->index what they make. */
+static void choose_part(const struct infer *infer, const bool *needed, bool *nodes, bool *made)
+{
+    for (uint32_t n = 0; n < infer->node->index; n++) {
+        const struct node *node = infer->graph->nodes[n];
+
+        nodes[n] = is_to_run(node, needed) && is_of_part(node, made);
+        for (uint32_t i = 0; nodes[n] && i < node->output_count; i++)
+            if (node->outputs[i])
+                made[node->outputs[i]->index] = true;
+    }
+}
+
+/* Whether somebody else reads it than the part, now or later. */
+static bool is_wanted(const struct infer *infer, const struct value *value, const bool *nodes)
+{
+    for (uint32_t i = 0; i < value->consumer_count; i++) {
+        const struct node *reader = value->consumers[i];
+
+        if (!is_known(value) && !nodes[reader->index] && !infer->done[reader->index] &&
+            reads_content(reader))
+            return true;
+    }
+    return false;
+}
+
+/* Computes what can be at once: nodes. Returns as shape_part_fn. */
+static int compute_part(struct infer *infer, const bool *needed, bool *nodes, struct diag *reason)
+{
+    const struct graph *graph = infer->graph;
+    bool *made = calloc((size_t)graph->value_count + 1, sizeof(*made));
+    struct value **wanted = calloc((size_t)graph->value_count + 1, sizeof(*wanted));
+    struct shape_part part = {.nodes = nodes, .wanted = wanted};
+    int rc = made && wanted ? 0 : -ENOMEM;
+
+    if (rc == 0)
+        choose_part(infer, needed, nodes, made);
+    for (uint32_t i = 0; rc == 0 && i < graph->value_count; i++)
+        if (made[i] && is_wanted(infer, graph->values[i], nodes))
+            wanted[part.wanted_count++] = graph->values[i];
+    if (part.wanted_count > 0)
+        rc = infer->sources->compute_part(infer->sources->user, graph, &part, reason);
+    free(made);
+    free(wanted);
+    return rc;
+}
+
+static int compute_each(struct infer *infer, const bool *needed, const bool *is_done,
+                        uint32_t *readers, struct diag *reason)
+{
     int rc = 0;
 
     for (uint32_t n = 0; rc == 0 && n < infer->node->index; n++) {
         const struct node *node = infer->graph->nodes[n];
 
-        if (!is_to_run(node, needed))
+        if (is_done[n] || !is_to_run(node, needed))
             continue;
-        rc = infer_compute(infer, node, &reason);
+        rc = infer_compute(infer, node, reason);
         if (rc == 0 && readers)
             let_go(infer, node, readers);
     }
+    return rc;
+}
+
+/* readers: or NULL, where everything is kept. */
+static int compute_marked(struct infer *infer, const struct value *value, const bool *needed,
+                          uint32_t *readers)
+{
+    bool *part = calloc((size_t)infer->graph->node_count + 1, sizeof(*part));
+    struct diag reason = {0};
+    int rc = part ? 0 : -ENOMEM;
+
+    if (rc == 0 && readers && infer->sources && infer->sources->compute_part)
+        rc = compute_part(infer, needed, part, &reason);
+    for (uint32_t n = 0; rc >= 0 && part && n < infer->node->index; n++) {
+        part[n] = part[n] && rc == 1;
+        if (part[n])
+            let_go(infer, infer->graph->nodes[n], readers);
+    }
+    if (rc >= 0)
+        rc = compute_each(infer, needed, part, readers, &reason);
+    free(part);
     if (rc < 0 && rc != -ENOMEM && rc != -ETIME)
         return infer_unsupported(infer, "its shape depends on the data of '%s'%s%s", value->name,
                                  reason.text[0] != '\0' ? ", which cannot be computed: " : "",

@@ -227,10 +227,17 @@ int shape_infer(struct graph *graph, eval_fn *eval, struct diag *diag)
 int shape_infer_for(struct graph *graph, const struct tensor_view *contents, eval_fn *eval,
                     struct diag *diag)
 {
+    return shape_infer_from(graph, &(struct shape_sources){.contents = contents, .eval = eval},
+                            diag);
+}
+
+int shape_infer_from(struct graph *graph, const struct shape_sources *sources, struct diag *diag)
+{
     struct infer infer = {.graph = graph,
                           .opset = graph_opset(graph, ""),
-                          .contents = contents,
-                          .eval = eval,
+                          .contents = sources->contents,
+                          .eval = sources->eval,
+                          .sources = sources,
                           .asked = calloc(graph->value_count + 1, sizeof(*infer.asked)),
                           .done = calloc(graph->node_count + 1, sizeof(*infer.done)),
                           .diag = diag};

@@ -13,9 +13,10 @@ struct infer {
     const struct graph *graph;
     const struct node *node;
     int64_t opset;
-    const struct tensor_view *contents; /* of the graph's inputs, or NULL */
-    eval_fn *eval;                      /* or NULL */
-    bool *asked;                        /* by value->index: shapes depend on its content */
+    const struct tensor_view *contents;  /* of the graph's inputs, or NULL */
+    eval_fn *eval;                       /* or NULL */
+    const struct shape_sources *sources; /* who computes parts; or NULL */
+    bool *asked;                         /* by value->index: shapes depend on its content */
     bool *done; /* by node->index: computed on the way to a content; or NULL */
     struct diag *diag;
 };

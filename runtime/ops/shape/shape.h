@@ -36,9 +36,31 @@ int shape_infer(struct graph *graph, eval_fn *eval, struct diag *diag);
  * contents  by position in graph->inputs: as they are bound, with the data where it is given, else
  *           with data NULL. Read only where a shape needs it: the graph is then right for that
  *           content alone, which the input keeps a copy of (value->known)
+ * For tests.
  */
 int shape_infer_for(struct graph *graph, const struct tensor_view *contents, eval_fn *eval,
                     struct diag *diag);
+
+/** What a content is computed of: nodes without bodies and texts whose other inputs are known. */
+struct shape_part {
+    const bool *nodes;           /* by node->index */
+    struct value *const *wanted; /* of what they make: to be `known` */
+    uint32_t wanted_count;
+};
+
+/** Compute it all, faster than node by node. Returns 1; 0 where it does not pay, or did not work out: nothing has changed then; -ETIME. */
+typedef int shape_part_fn(void *user, const struct graph *graph, const struct shape_part *part,
+                          struct diag *diag);
+
+struct shape_sources {
+    const struct tensor_view *contents;
+    eval_fn *eval;
+    shape_part_fn *compute_part; /* or NULL */
+    void *user;                  /* of compute_part */
+};
+
+/** shape_infer_for() with somebody who computes much at once. Errors as that and compute_part. */
+int shape_infer_from(struct graph *graph, const struct shape_sources *sources, struct diag *diag);
 
 /** One node whose inputs are inferred, and whose inputs' content is in `known` where it matters. */
 int shape_infer_node(const struct graph *graph, const struct node *node, eval_fn *eval,
