@@ -147,7 +147,7 @@ static bool recall(const struct layout_job *job, const char *task, struct layout
                             : 0;
     int found = 0;
 
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count && i < SEARCH_LAYOUTS; i++)
         for (int k = 0; k < SEARCH_LAYOUTS; k++)
             if (strcmp(ways[i].name, format_name(layout_format_of(k))) == 0) {
                 trial->times_ns[k] = ways[i].time_ns;

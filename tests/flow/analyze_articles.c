@@ -347,7 +347,7 @@ static double number(const cJSON *json, const char *table, const char *key, cons
             return value->valuedouble;
         }
     }
-    fail_msg("no row %s in %s", text, table);
+    fail_msg("no row %s in %s", key ? text : "", table);
     return NAN;
 }
 

@@ -409,7 +409,7 @@ static void be_cut_off(const struct optraced *daemon, uid_t uid)
 static void nobody_is_told_of_others(void **state)
 {
     struct raw_client visitors[USERS], root;
-    struct ot_wire_status status;
+    struct ot_wire_status status = {0};
     struct optraced daemon;
 
     session_count = 0;

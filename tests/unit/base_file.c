@@ -23,7 +23,7 @@ static int remove_dir(void **state)
 /* Write `size` bytes, read them with a limit; returns what file_read() returned. */
 static int read_back(const char *dir, size_t size, size_t limit)
 {
-    char *written = malloc(size + 1);
+    char *written = calloc(1, size + 1);
     char *bytes = NULL;
     size_t got = 0;
     char *path;

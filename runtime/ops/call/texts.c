@@ -44,6 +44,7 @@ static int make_params(const struct call_request *request, struct call *call, si
 {
     int rc;
 
+    *out_params = NULL;
     if (request->on_device)
         return call_refuse(request, -ENOTSUP, "no kernel of a device for texts");
     rc = call_params(request, call, sizeof(struct texts_params) + more);

@@ -63,6 +63,7 @@ static int number_type(struct infer *infer, const char *name, int64_t fallback, 
 {
     int64_t to = node_int(infer->node, name, fallback);
 
+    *out_dtype = DTYPE_F32;
     if (to <= 0 || to > DTYPE_BF16 || dtype_bytes((enum dtype)to) == 0 ||
         (is_real && !element_is_float((enum dtype)to)))
         return infer_unsupported(infer, "its output is of type %" PRId64, to);
