@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first k of a line: a heap of the best so far, whose worst most elements are compared with and
- * no more. The heap lies where the indices go, and is sorted there. Whole lines are sorted at once,
- * and of lines side by side the first few kept in order, many lines at a time. */
+/* The first k of a line. A few are kept in order. More are sorted by digits, some at a time, and merged where the indices
+ * go: of those that come not later than the k-th of the first ones of groups of elements, since as many do at least. Of
+ * very many there is a heap of the best so far, which is sorted there. Of lines side by side the first few are kept in
+ * order, many lines at a time. */
+#include <string.h>
+
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/order_key.h"
 #include "kernels/cpu/team.h"
@@ -9,69 +12,84 @@
 
 enum { GRAIN = 1 << 14 }; /* elements that are worth a second thread */
 
+/* By instruction set and type. */
+struct passes {
+    team_fn *keep; /* blocks of columns of lines side by side */
+    /* The next place from i on of which an element may come before one of value `limit` or, with `or_equal`, beside it:
+     * the beginning of a block, or of what is too short for one. */
+    int64_t (*skip)(const void *x, int64_t i, int64_t axis, const void *limit, bool or_equal,
+                    bool is_smallest);
+    /* The first one of each group of elements: those that lie `groups` apart. NaN may be left out. */
+    void (*find_bests)(void *bests, const void *x, int64_t groups, int64_t axis, bool is_smallest);
+};
+
 struct line {
     const void *x; /* the first element */
     int64_t x_step;
     int64_t *heap; /* places along the axis, heap_step apart; the worst one comes first */
     int64_t heap_step;
     bool is_smallest;
+    const struct passes *passes;
 };
 
 enum {
     BLOCK = 16,      /* elements that are held against the worst one together */
-    FEW = 512,       /* that are wanted, and lie in a heap of their own */
-    GATHERED = 1024, /* elements of a line that lie apart */
+    STRETCH = 64,    /* and first of all */
+    FEW = 32,        /* that are wanted, and kept in order */
+    MANY = 1 << 16,  /* that are wanted, and merged */
+    GATHERED = 4096, /* elements that are sorted together */
     KEPT = 16,       /* that are wanted, of lines side by side */
-    FEW_WIDE = 128,  /* that are wanted, of 64 bits, and kept in order */
 };
 
-/* Whether one of a block may come before the limit. What is not comparable may. */
-#define MAY_BEAT(name, type)                                                                       \
-    static bool may_beat_##name(const type *x, type limit, bool is_smallest)                       \
+/* any_TYPE(): whether one of `count` elements may come before the limit. What is not comparable may. */
+#define PASSES(name, type, bits)                                                                   \
+    ISA_BODY bool any_##name(const type *x, int count, type limit, bits or_equal,                  \
+                             bool is_smallest)                                                     \
     {                                                                                              \
-        int any = 0;                                                                               \
+        bits any = 0;                                                                              \
                                                                                                    \
         if (is_smallest)                                                                           \
-            for (int i = 0; i < BLOCK; i++)                                                        \
-                any |= !(x[i] >= limit);                                                           \
+            _Pragma("omp simd reduction(| : any)") for (int i = 0; i < count; i++)                 \
+            {                                                                                      \
+                any |= (!(x[i] >= limit)) | (or_equal & (x[i] == limit));                          \
+            }                                                                                      \
         else                                                                                       \
-            for (int i = 0; i < BLOCK; i++)                                                        \
-                any |= !(x[i] <= limit);                                                           \
-        return any;                                                                                \
-    }
-
-MAY_BEAT(f32, float)
-MAY_BEAT(f64, double)
-MAY_BEAT(i32, int32_t)
-MAY_BEAT(i64, int64_t)
-MAY_BEAT(u8, uint8_t)
-MAY_BEAT(i8, int8_t)
-
-/* The next place from i on that may be better than the worst one: the beginning of a block, or the
- * end. */
-#define SKIP(name, type)                                                                           \
-    static int64_t skip_##name(const struct line *line, int64_t i, int64_t axis, int64_t worst)    \
-    {                                                                                              \
-        const type *x = line->x;                                                                   \
+            _Pragma("omp simd reduction(| : any)") for (int i = 0; i < count; i++)                 \
+            {                                                                                      \
+                any |= (!(x[i] <= limit)) | (or_equal & (x[i] == limit));                          \
+            }                                                                                      \
+        return any != 0;                                                                           \
+    }                                                                                              \
                                                                                                    \
-        if (line->x_step != 1)                                                                     \
-            return i;                                                                              \
-        while (i + BLOCK <= axis && !may_beat_##name(x + i, x[worst], line->is_smallest))          \
+    ISA_BODY int64_t skip_##name(const type *x, int64_t i, int64_t axis, type limit,               \
+                                 bool or_equal, bool is_smallest)                                  \
+    {                                                                                              \
+        while (i + STRETCH <= axis && !any_##name(x + i, STRETCH, limit, or_equal, is_smallest))   \
+            i += STRETCH;                                                                          \
+        while (i + BLOCK <= axis && !any_##name(x + i, BLOCK, limit, or_equal, is_smallest))       \
             i += BLOCK;                                                                            \
         return i;                                                                                  \
+    }                                                                                              \
+                                                                                                   \
+    ISA_BODY void find_bests_##name(type *restrict bests, const type *restrict x, int64_t groups,  \
+                                    int64_t axis, bool is_smallest)                                \
+    {                                                                                              \
+        memcpy(bests, x, (size_t)groups * sizeof(type));                                           \
+        for (x += groups; (axis -= groups) >= groups; x += groups)                                 \
+            if (is_smallest)                                                                       \
+                for (int64_t j = 0; j < groups; j++)                                               \
+                    bests[j] = x[j] < bests[j] ? x[j] : bests[j];                                  \
+            else                                                                                   \
+                for (int64_t j = 0; j < groups; j++)                                               \
+                    bests[j] = x[j] > bests[j] ? x[j] : bests[j];                                  \
     }
 
-SKIP(f32, float)
-SKIP(f64, double)
-SKIP(i64, int64_t)
-
-static int64_t skip_none(const struct line *line, int64_t i, int64_t axis, int64_t worst)
-{
-    (void)line;
-    (void)axis;
-    (void)worst;
-    return i;
-}
+PASSES(f32, float, int32_t)
+PASSES(f64, double, int64_t)
+PASSES(i32, int32_t, int32_t)
+PASSES(i64, int64_t, int64_t)
+PASSES(u8, uint8_t, uint8_t)
+PASSES(i8, int8_t, int8_t)
 
 /* The larger, the earlier it comes. */
 #define RANK(key, place)                                                                           \
@@ -84,7 +102,7 @@ enum {
     DEPTH = 64, /* of parts within parts, beyond which a heap takes over */
 };
 
-#define LINES(name, key, skip)                                                                     \
+#define LINES(name, type, key)                                                                     \
     static bool comes_later_##name(const struct line *line, int64_t a, int64_t b)                  \
     {                                                                                              \
         int64_t rank_a = RANK(key, a), rank_b = RANK(key, b);                                      \
@@ -167,15 +185,17 @@ enum {
         for (int64_t i = k / 2 - 1; i >= 0; i--)                                                   \
             sink_##name(line, i, k);                                                               \
         worst = RANK(key, AT(0));                                                                  \
-        for (int64_t i = k; i < axis; i++) {                                                       \
-            i = skip(line, i, axis, AT(0));                                                        \
-            if (i == axis)                                                                         \
-                break;                                                                             \
-            if (RANK(key, i) <= worst) /* an equal one that comes later is worse */                \
-                continue;                                                                          \
-            AT(0) = i;                                                                             \
-            sink_##name(line, 0, k);                                                               \
-            worst = RANK(key, AT(0));                                                              \
+        for (int64_t i = k; i < axis;) {                                                           \
+            if (line->x_step == 1)                                                                 \
+                i = line->passes->skip(line->x, i, axis, (const type *)line->x + AT(0), false,     \
+                                       line->is_smallest);                                         \
+            for (int64_t end = i + BLOCK < axis ? i + BLOCK : axis; i < end; i++) {                \
+                if (RANK(key, i) <= worst) /* an equal one that comes later is worse */            \
+                    continue;                                                                      \
+                AT(0) = i;                                                                         \
+                sink_##name(line, 0, k);                                                           \
+                worst = RANK(key, AT(0));                                                          \
+            }                                                                                      \
         }                                                                                          \
         for (int64_t i = k - 1; i > 0; i--) {                                                      \
             int64_t last = AT(i);                                                                  \
@@ -186,38 +206,42 @@ enum {
         }                                                                                          \
     }
 
-LINES(f32, order_key_f32, skip_f32)
-LINES(f64, order_key_f64, skip_f64)
-LINES(i32, order_key_i32, skip_none)
-LINES(i64, order_key_i64, skip_i64)
-LINES(u8, order_key_u8, skip_none)
-LINES(i8, order_key_i8, skip_none)
+LINES(f32, float, order_key_f32)
+LINES(f64, double, order_key_f64)
+LINES(i32, int32_t, order_key_i32)
+LINES(i64, int64_t, order_key_i64)
+LINES(u8, uint8_t, order_key_u8)
+LINES(i8, int8_t, order_key_i8)
 
-/* Lines of types of up to 32 bits of which not too many are wanted: elements and their places as one number
- * each, the larger the earlier it comes. */
+/* --- Entries: ranks and places, of types of up to 32 bits as one number each. --- */
 
-/* The smallest one of the heap comes first. */
-static void sink_entry(uint64_t *heap, int64_t i, int64_t count)
+typedef uint64_t thin;
+
+struct wide {
+    uint64_t rank;
+    int64_t place;
+};
+
+static thin thin_of(int64_t rank, int64_t place)
 {
-    uint64_t entry = heap[i];
+    int32_t bits = (int32_t)(rank > INT32_MAX ? INT32_MAX : rank < INT32_MIN ? INT32_MIN : rank);
 
-    for (;;) {
-        int64_t child = 2 * i + 1;
-
-        if (child >= count)
-            break;
-        child += child + 1 < count && heap[child + 1] < heap[child];
-        if (heap[child] >= entry)
-            break;
-        heap[i] = heap[child];
-        i = child;
-    }
-    heap[i] = entry;
+    return (uint64_t)((uint32_t)bits ^ 0x80000000U) << 32 | (uint32_t)place;
 }
 
-static int64_t place_in(uint64_t entry)
+static int64_t place_in_thin(thin entry)
 {
-    return UINT32_MAX - (uint32_t)entry;
+    return (uint32_t)entry;
+}
+
+static struct wide wide_of(int64_t rank, int64_t place)
+{
+    return (struct wide){(uint64_t)rank ^ (uint64_t)INT64_MIN, place};
+}
+
+static int64_t place_in_wide(struct wide entry)
+{
+    return entry.place;
 }
 
 /* Entries so that the largest come first, by eight bits of their ranks at a time, the lowest ones first; those of equal
@@ -251,125 +275,123 @@ static int64_t place_in(uint64_t entry)
             entries[i] = from[i];                                                                  \
     }
 
-#define RANK_OF_ENTRY(entry) (entry)
-SORT_BY_DIGITS(sort_entries, uint64_t, RANK_OF_ENTRY, 32)
-
-/* Elements that lie apart are gathered first. */
-#define FEW_OF(name, type, key, beats)                                                             \
-    static uint64_t entry_##name(const type *x, int64_t i, uint32_t flip)                          \
-    {                                                                                              \
-        int64_t number = key(x, i);                                                                \
-        uint32_t rank =                                                                            \
-            (uint32_t)(int32_t)(number > INT32_MAX ? INT32_MAX : number) ^ 0x80000000U ^ flip;     \
-                                                                                                   \
-        return (uint64_t)rank << 32 | (UINT32_MAX - (uint32_t)i);                                  \
-    }                                                                                              \
-                                                                                                   \
-    static void whole_##name(const struct line *line, int64_t axis, int64_t k)                     \
-    {                                                                                              \
-        uint64_t entries[GATHERED];                                                                \
-                                                                                                   \
-        for (int64_t i = 0; i < axis; i++)                                                         \
-            entries[i] = entry_##name(line->x, i, line->is_smallest ? UINT32_MAX : 0);             \
-        sort_entries(entries, axis);                                                               \
-        for (int64_t i = 0; i < k; i++)                                                            \
-            AT(i) = place_in(entries[i]);                                                          \
-    }                                                                                              \
-                                                                                                   \
-    static void few_##name(const struct line *line, int64_t axis, int64_t k)                       \
-    {                                                                                              \
-        const type *x = line->x;                                                                   \
-        uint32_t flip = line->is_smallest ? UINT32_MAX : 0;                                        \
-        uint64_t heap[FEW];                                                                        \
-        type room[GATHERED];                                                                       \
-                                                                                                   \
-        for (int64_t i = 0; line->x_step != 1 && i < axis; i++)                                    \
-            room[i] = x[i * line->x_step];                                                         \
-        x = line->x_step != 1 ? room : x;                                                          \
-        for (int64_t i = 0; i < k; i++)                                                            \
-            heap[i] = entry_##name(x, i, flip);                                                    \
-        for (int64_t i = k / 2 - 1; i >= 0; i--)                                                   \
-            sink_entry(heap, i, k);                                                                \
-        for (int64_t i = k; i < axis; i += BLOCK) {                                                \
-            int64_t end = i + BLOCK < axis ? i + BLOCK : axis;                                     \
-                                                                                                   \
-            if (end - i == BLOCK && !beats(x + i, x[place_in(heap[0])], line->is_smallest))        \
-                continue;                                                                          \
-            for (int64_t j = i; j < end; j++) {                                                    \
-                uint64_t entry = entry_##name(x, j, flip);                                         \
-                                                                                                   \
-                if (entry <= heap[0])                                                              \
-                    continue;                                                                      \
-                heap[0] = entry;                                                                   \
-                sink_entry(heap, 0, k);                                                            \
-            }                                                                                      \
-        }                                                                                          \
-        for (int64_t i = k - 1; i >= 0; i--) {                                                     \
-            AT(i) = place_in(heap[0]);                                                             \
-            heap[0] = heap[i];                                                                     \
-            sink_entry(heap, 0, i);                                                                \
-        }                                                                                          \
-    }
-
-FEW_OF(f32, float, order_key_f32, may_beat_f32)
-FEW_OF(i32, int32_t, order_key_i32, may_beat_i32)
-FEW_OF(u8, uint8_t, order_key_u8, may_beat_u8)
-FEW_OF(i8, int8_t, order_key_i8, may_beat_i8)
-
-/* --- Ranks of 64 bits, which leave no room for a place. --- */
-
-struct entry {
-    uint64_t rank;
-    int64_t place;
-};
-
+#define RANK_OF_THIN(entry) (entry)
 #define RANK_OF_WIDE(entry) ((entry).rank)
-SORT_BY_DIGITS(sort_wide, struct entry, RANK_OF_WIDE, 0)
+SORT_BY_DIGITS(sort_thin, thin, RANK_OF_THIN, 32)
+SORT_BY_DIGITS(sort_wide, struct wide, RANK_OF_WIDE, 0)
 
-/* Few are kept in order, so that each that beats the last one is put in where it belongs. */
-#define WIDE_OF(name, type, key)                                                                   \
-    static void whole_##name(const struct line *line, int64_t axis, int64_t k)                     \
-    {                                                                                              \
-        struct entry entries[GATHERED];                                                            \
-                                                                                                   \
-        for (int64_t i = 0; i < axis; i++)                                                         \
-            entries[i] = (struct entry){(uint64_t)RANK(key, i) ^ (uint64_t)INT64_MIN, i};          \
-        sort_wide(entries, axis);                                                                  \
-        for (int64_t i = 0; i < k; i++)                                                            \
-            AT(i) = entries[i].place;                                                              \
-    }                                                                                              \
-                                                                                                   \
-    static void few_##name(const struct line *line, int64_t axis, int64_t k)                       \
-    {                                                                                              \
-        int64_t ranks[FEW_WIDE], places[FEW_WIDE], kept = 0;                                       \
-        const type *x = line->x;                                                                   \
-                                                                                                   \
-        for (int64_t i = 0; i < axis; i += BLOCK) {                                                \
-            int64_t end = i + BLOCK < axis ? i + BLOCK : axis;                                     \
-                                                                                                   \
-            if (kept == k && end - i == BLOCK && line->x_step == 1 &&                              \
-                !may_beat_##name(x + i, x[places[k - 1]], line->is_smallest))                      \
-                continue;                                                                          \
-            for (int64_t j = i; j < end; j++) {                                                    \
-                int64_t rank = RANK(key, j), at;                                                   \
-                                                                                                   \
-                if (kept == k && rank <= ranks[k - 1])                                             \
-                    continue;                                                                      \
-                at = kept < k ? kept++ : k - 1;                                                    \
-                for (; at > 0 && ranks[at - 1] < rank; at--) {                                     \
-                    ranks[at] = ranks[at - 1];                                                     \
-                    places[at] = places[at - 1];                                                   \
-                }                                                                                  \
-                ranks[at] = rank;                                                                  \
-                places[at] = j;                                                                    \
-            }                                                                                      \
-        }                                                                                          \
-        for (int64_t i = 0; i < k; i++)                                                            \
-            AT(i) = places[i];                                                                     \
+#define FIRST_OF(name, type, key, entry, kind)                                                         \
+    static void whole_##name(const struct line *line, int64_t axis, int64_t k)                         \
+    {                                                                                                  \
+        entry entries[GATHERED];                                                                       \
+                                                                                                       \
+        for (int64_t i = 0; i < axis; i++)                                                             \
+            entries[i] = kind##_of(RANK(key, i), i);                                                   \
+        sort_##kind(entries, axis);                                                                    \
+        for (int64_t i = 0; i < k; i++)                                                                \
+            AT(i) = place_in_##kind(entries[i]);                                                       \
+    }                                                                                                  \
+                                                                                                       \
+    static void few_##name(const struct line *line, int64_t axis, int64_t k)                           \
+    {                                                                                                  \
+        int64_t ranks[FEW], places[FEW], kept = 0;                                                     \
+                                                                                                       \
+        for (int64_t i = 0; i < axis;) {                                                               \
+            if (kept == k && line->x_step == 1)                                                        \
+                i = line->passes->skip(line->x, i, axis, (const type *)line->x + places[k - 1],        \
+                                       false, line->is_smallest);                                      \
+            for (int64_t end = i + BLOCK < axis ? i + BLOCK : axis; i < end; i++) {                    \
+                int64_t rank = RANK(key, i), at;                                                       \
+                                                                                                       \
+                if (kept == k && rank <= ranks[k - 1])                                                 \
+                    continue;                                                                          \
+                at = kept < k ? kept++ : k - 1;                                                        \
+                for (; at > 0 && ranks[at - 1] < rank; at--) {                                         \
+                    ranks[at] = ranks[at - 1];                                                         \
+                    places[at] = places[at - 1];                                                       \
+                }                                                                                      \
+                ranks[at] = rank;                                                                      \
+                places[at] = i;                                                                        \
+            }                                                                                          \
+        }                                                                                              \
+        for (int64_t i = 0; i < k; i++)                                                                \
+            AT(i) = places[i];                                                                         \
+    }                                                                                                  \
+                                                                                                       \
+    /* What k elements come not later than, by the first ones of twice as many groups. */              \
+    static type floor_##name(const struct line *line, int64_t axis, int64_t k)                         \
+    {                                                                                                  \
+        struct line found = *line;                                                                     \
+        type bests[GATHERED];                                                                          \
+                                                                                                       \
+        line->passes->find_bests(bests, line->x, 2 * k, axis, line->is_smallest);                      \
+        found.x = bests;                                                                               \
+        whole_##name(&found, 2 * k, k);                                                                \
+        return bests[AT(k - 1)];                                                                       \
+    }                                                                                                  \
+                                                                                                       \
+    /* Of `kept` places in order and entries that come later along the axis, the first k; how many. */ \
+    static int64_t merge_##name(const struct line *line, int64_t kept, entry *entries,                 \
+                                int64_t count, int64_t k)                                              \
+    {                                                                                                  \
+        int64_t i = 0, j = 0, most = kept + count < k ? kept + count : k;                              \
+                                                                                                       \
+        sort_##kind(entries, count);                                                                   \
+        while (i + j < most)                                                                           \
+            if (i == kept ||                                                                           \
+                (j < count && RANK(key, AT(i)) < RANK(key, place_in_##kind(entries[j]))))              \
+                j++;                                                                                   \
+            else                                                                                       \
+                i++;                                                                                   \
+        for (int64_t at = most; at-- > 0;)                                                             \
+            if (j == 0 ||                                                                              \
+                (i > 0 && RANK(key, AT(i - 1)) < RANK(key, place_in_##kind(entries[j - 1])))) {        \
+                i--;                                                                                   \
+                AT(at) = AT(i);                                                                        \
+            } else {                                                                                   \
+                j--;                                                                                   \
+                AT(at) = place_in_##kind(entries[j]);                                                  \
+            }                                                                                          \
+        return most;                                                                                   \
+    }                                                                                                  \
+                                                                                                       \
+    static void select_##name(const struct line *line, int64_t axis, int64_t k)                        \
+    {                                                                                                  \
+        bool has_limit = line->x_step == 1 && axis / 8 >= k && 2 * k <= GATHERED;                      \
+        type limit = has_limit ? floor_##name(line, axis, k) : 0;                                      \
+        int64_t worst = !has_limit          ? INT64_MIN                                                \
+                        : line->is_smallest ? ~key(&limit, 0)                                          \
+                                            : key(&limit, 0);                                          \
+        int64_t kept = 0, count = 0;                                                                   \
+        entry entries[GATHERED];                                                                       \
+                                                                                                       \
+        for (int64_t i = 0; i < axis;) {                                                               \
+            if (has_limit)                                                                             \
+                i = line->passes->skip(line->x, i, axis, &limit, kept + count < k,                     \
+                                       line->is_smallest);                                             \
+            for (int64_t end = i + BLOCK < axis ? i + BLOCK : axis; i < end; i++) {                    \
+                int64_t rank = RANK(key, i);                                                           \
+                                                                                                       \
+                if (rank > worst || (rank == worst && kept + count < k))                               \
+                    entries[count++] = kind##_of(rank, i);                                             \
+            }                                                                                          \
+            if (count + BLOCK <= GATHERED && i < axis)                                                 \
+                continue;                                                                              \
+            kept = merge_##name(line, kept, entries, count, k);                                        \
+            count = 0;                                                                                 \
+            worst = kept == k ? RANK(key, AT(k - 1)) : worst;                                          \
+            has_limit = has_limit || (kept == k && line->x_step == 1);                                 \
+            if (kept == k && has_limit)                                                                \
+                limit = ((const type *)line->x)[AT(k - 1)];                                            \
+        }                                                                                              \
     }
 
-WIDE_OF(f64, double, order_key_f64)
-WIDE_OF(i64, int64_t, order_key_i64)
+FIRST_OF(f32, float, order_key_f32, thin, thin)
+FIRST_OF(f64, double, order_key_f64, struct wide, wide)
+FIRST_OF(i32, int32_t, order_key_i32, thin, thin)
+FIRST_OF(i64, int64_t, order_key_i64, struct wide, wide)
+FIRST_OF(u8, uint8_t, order_key_u8, thin, thin)
+FIRST_OF(i8, int8_t, order_key_i8, thin, thin)
 
 typedef void order_fn(const struct line *line, int64_t axis, int64_t k);
 
@@ -379,6 +401,7 @@ struct selection {
     const char *x;
     const struct kernel_top_k *shape;
     order_fn *order;
+    const struct passes *passes;
 };
 
 static void move(char *y, int64_t to, const char *x, int64_t from, size_t bytes)
@@ -395,8 +418,12 @@ static void do_lines(void *argument, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) {
         int64_t outer = i / s->inner, inner = i % s->inner;
         int64_t from = outer * s->axis * s->inner + inner, to = outer * s->k * s->inner + inner;
-        struct line line = {p->x + from * (int64_t)bytes, s->inner, p->indices + to, s->inner,
-                            s->is_smallest};
+        struct line line = {p->x + from * (int64_t)bytes,
+                            s->inner,
+                            p->indices + to,
+                            s->inner,
+                            s->is_smallest,
+                            p->passes};
 
         p->order(&line, s->axis, s->k);
         for (int64_t k = 0; p->values && k < s->k; k++)
@@ -481,8 +508,20 @@ KEEP_FIRST(i64, int64_t, int64_t, ORDER_OF)
 KEEP_FIRST(u8, uint8_t, int32_t, ORDER_OF)
 KEEP_FIRST(i8, int8_t, int32_t, ORDER_OF)
 
-/* Blocks of columns [begin, end). */
-#define KEEP_PART(name, isa)                                                                       \
+#define PASSES_OF(name, type, isa)                                                                 \
+    ISA_TARGET_##isa static int64_t skip_##name##_##isa(const void *x, int64_t i, int64_t axis,    \
+                                                        const void *limit, bool or_equal,          \
+                                                        bool is_smallest)                          \
+    {                                                                                              \
+        return skip_##name(x, i, axis, *(const type *)limit, or_equal, is_smallest);               \
+    }                                                                                              \
+                                                                                                   \
+    ISA_TARGET_##isa static void find_bests_##name##_##isa(                                        \
+        void *bests, const void *x, int64_t groups, int64_t axis, bool is_smallest)                \
+    {                                                                                              \
+        find_bests_##name(bests, x, groups, axis, is_smallest);                                    \
+    }                                                                                              \
+                                                                                                   \
     ISA_TARGET_##isa static void keep_part_##name##_##isa(void *argument, int64_t begin,           \
                                                           int64_t end)                             \
     {                                                                                              \
@@ -500,7 +539,7 @@ KEEP_FIRST(i8, int8_t, int32_t, ORDER_OF)
     }
 
 static void top_k_by(void *values, int64_t *indices, const void *x,
-                     const struct kernel_top_k *shape, team_fn *const *keep)
+                     const struct kernel_top_k *shape, const struct passes *passes)
 {
     enum { SIDE_BY_SIDE = 8 }; /* lines that are worth it */
     static order_fn *const orders[KERNEL_DTYPES] = {
@@ -509,47 +548,54 @@ static void top_k_by(void *values, int64_t *indices, const void *x,
     static order_fn *const few[KERNEL_DTYPES] = {
         [KERNEL_F32] = few_f32, [KERNEL_F64] = few_f64, [KERNEL_I32] = few_i32,
         [KERNEL_I64] = few_i64, [KERNEL_U8] = few_u8,   [KERNEL_I8] = few_i8};
+    static order_fn *const select[KERNEL_DTYPES] = {
+        [KERNEL_F32] = select_f32, [KERNEL_F64] = select_f64, [KERNEL_I32] = select_i32,
+        [KERNEL_I64] = select_i64, [KERNEL_U8] = select_u8,   [KERNEL_I8] = select_i8};
     static order_fn *const whole[KERNEL_DTYPES] = {
         [KERNEL_F32] = whole_f32, [KERNEL_F64] = whole_f64, [KERNEL_I32] = whole_i32,
         [KERNEL_I64] = whole_i64, [KERNEL_U8] = whole_u8,   [KERNEL_I8] = whole_i8};
-    int64_t most = kernel_dtype_bytes(shape->dtype) == sizeof(int64_t) ? FEW_WIDE : FEW;
-    struct selection p = {values, indices, x, shape, orders[shape->dtype]};
+    struct selection p = {values, indices, x, shape, orders[shape->dtype], passes};
 
-    if (few[shape->dtype] && shape->k <= most &&
-        shape->axis <= (shape->inner == 1 ? (int64_t)UINT32_MAX : GATHERED))
-        p.order = few[shape->dtype];
-    if (whole[shape->dtype] && shape->inner == 1 && shape->axis <= GATHERED &&
-        shape->k > shape->axis / 4 && shape->axis > BLOCK)
+    if (shape->axis <= GATHERED && shape->k > shape->axis / 4 && shape->axis > BLOCK)
         p.order = whole[shape->dtype];
+    else if (shape->k <= FEW)
+        p.order = few[shape->dtype];
+    else if (shape->k <= MANY && shape->axis <= (int64_t)UINT32_MAX)
+        p.order = select[shape->dtype];
     if (shape->k == 0)
         return;
-    if (keep[shape->dtype] && indices && shape->inner >= SIDE_BY_SIDE && shape->k <= KEPT &&
+    if (passes->keep && indices && shape->inner >= SIDE_BY_SIDE && shape->k <= KEPT &&
         shape->axis <= INT32_MAX)
         team_for(shape->outer * ((shape->inner + COLUMNS - 1) / COLUMNS),
-                 GRAIN / (shape->axis * COLUMNS) + 1, keep[shape->dtype], &p);
+                 GRAIN / (shape->axis * COLUMNS) + 1, passes->keep, &p);
     else if (p.order && indices)
         team_for(shape->outer * shape->inner, GRAIN / shape->axis + 1, do_lines, &p);
     else
         top_k_ref(values, indices, x, shape);
 }
 
+#define OF_TYPE(name, isa)                                                                         \
+    {                                                                                              \
+        keep_part_##name##_##isa, skip_##name##_##isa, find_bests_##name##_##isa                   \
+    }
+
 #define TOP_K(isa)                                                                                 \
-    KEEP_PART(f32, isa)                                                                            \
-    KEEP_PART(f64, isa)                                                                            \
-    KEEP_PART(i32, isa)                                                                            \
-    KEEP_PART(i64, isa)                                                                            \
-    KEEP_PART(u8, isa)                                                                             \
-    KEEP_PART(i8, isa)                                                                             \
+    PASSES_OF(f32, float, isa)                                                                     \
+    PASSES_OF(f64, double, isa)                                                                    \
+    PASSES_OF(i32, int32_t, isa)                                                                   \
+    PASSES_OF(i64, int64_t, isa)                                                                   \
+    PASSES_OF(u8, uint8_t, isa)                                                                    \
+    PASSES_OF(i8, int8_t, isa)                                                                     \
                                                                                                    \
     void top_k_##isa(void *values, int64_t *indices, const void *x,                                \
                      const struct kernel_top_k *shape)                                             \
     {                                                                                              \
-        static team_fn *const keep[KERNEL_DTYPES] = {                                              \
-            [KERNEL_F32] = keep_part_f32_##isa, [KERNEL_F64] = keep_part_f64_##isa,                \
-            [KERNEL_I32] = keep_part_i32_##isa, [KERNEL_I64] = keep_part_i64_##isa,                \
-            [KERNEL_U8] = keep_part_u8_##isa,   [KERNEL_I8] = keep_part_i8_##isa};                 \
+        static const struct passes passes[KERNEL_DTYPES] = {                                       \
+            [KERNEL_F32] = OF_TYPE(f32, isa), [KERNEL_F64] = OF_TYPE(f64, isa),                    \
+            [KERNEL_I32] = OF_TYPE(i32, isa), [KERNEL_I64] = OF_TYPE(i64, isa),                    \
+            [KERNEL_U8] = OF_TYPE(u8, isa),   [KERNEL_I8] = OF_TYPE(i8, isa)};                     \
                                                                                                    \
-        top_k_by(values, indices, x, shape, keep);                                                 \
+        top_k_by(values, indices, x, shape, &passes[shape->dtype]);                                \
     }
 
 ISA_VERSIONS(TOP_K)

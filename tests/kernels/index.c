@@ -467,11 +467,19 @@ static void check_top_k_long(struct test *test, const struct kernel_table *table
                              .inner = test_chance(test, 2) ? test_range(test, 1, 3)
                                                            : test_range(test, 8, 140),
                              .is_smallest = test_chance(test, 2)};
-    size_t count = (size_t)(s.outer * s.axis * s.inner), bytes = kernel_dtype_bytes(s.dtype), made;
-    char *x = test_input_bytes(test, count * bytes), *want, *got;
+    size_t count, bytes = kernel_dtype_bytes(s.dtype), made;
+    char *x, *want, *got;
     int64_t *want_indices, *got_indices;
 
+    if (test_chance(test, 16)) { /* of which more are chosen than are sorted together */
+        s.inner = test_range(test, 1, 2);
+        s.axis = test_range(test, 300, 12000);
+    }
+    count = (size_t)(s.outer * s.axis * s.inner);
+    x = test_input_bytes(test, count * bytes);
     s.k = test_range(test, 0, test_chance(test, 2) || s.axis < 16 ? s.axis : 16);
+    if (s.axis > 300)
+        s.k = test_range(test, 1, test_chance(test, 2) ? 100 : 2500) % s.axis;
     test_describe(test, "%lld of %lldx%lldx%lld of type %d", (long long)s.k, (long long)s.outer,
                   (long long)s.axis, (long long)s.inner, (int)s.dtype);
     made = (size_t)(s.outer * s.k * s.inner);
@@ -491,6 +499,36 @@ static void check_top_k_long(struct test *test, const struct kernel_table *table
     TEST_RUN(test, TEST_NEW, table->top_k.fn(got, got_indices, x, &s));
     test_compare_bytes(test, got_indices, want_indices, made * sizeof(*got_indices));
     test_compare_bytes(test, got, want, made * bytes);
+}
+
+/* More than the reference would be done with: each comes before the next one, and nothing else before the last. */
+static void check_top_k_many(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_top_k s = {.dtype = KERNEL_F32,
+                             .outer = 1,
+                             .axis = test_range(test, 66000, 70000),
+                             .inner = 1,
+                             .is_smallest = test_chance(test, 2)};
+    float *x = test_input(test, (size_t)s.axis), sign = s.is_smallest ? -1.0f : 1.0f;
+    int64_t *indices, last = -1, found = 0;
+
+    s.k = test_chance(test, 2) ? s.axis : test_range(test, 65600, 66000);
+    indices = test_output(test, (size_t)s.k * sizeof(*indices));
+    test_describe(test, "%lld of %lld", (long long)s.k, (long long)s.axis);
+    for (int64_t i = 0; i < s.axis; i++)
+        x[i] = truncf(x[i] * 1000.0f);
+    TEST_RUN(test, TEST_NEW, table->top_k.fn(NULL, indices, x, &s));
+    for (int64_t k = 0; k < s.k; last = indices[k++])
+        if (indices[k] < 0 || indices[k] >= s.axis ||
+            (k > 0 && !(sign * x[last] > sign * x[indices[k]] ||
+                        (x[last] == x[indices[k]] && last < indices[k])))) {
+            test_fail(test, "the wrong element at place %lld", (long long)k);
+            return;
+        }
+    for (int64_t i = 0; i < s.axis; i++)
+        found += sign * x[i] > sign * x[last] || (x[i] == x[last] && i <= last);
+    if (found != s.k)
+        test_fail(test, "%lld come before the last", (long long)found);
 }
 
 /* Whole numbers of any type, few or many of them equal, zeros of both signs and NaN among reals. */
@@ -750,6 +788,7 @@ const struct test_op test_ops_index[] = {
     {"scatter_nd", check_scatter_nd, offsetof(struct kernel_table, scatter_nd)},
     {"top_k", check_top_k, offsetof(struct kernel_table, top_k)},
     {"top_k_long", check_top_k_long, offsetof(struct kernel_table, top_k)},
+    {"top_k_many", check_top_k_many, offsetof(struct kernel_table, top_k)},
     {"triangle", check_triangle, offsetof(struct kernel_table, triangle)},
 };
 const size_t test_ops_index_count = sizeof(test_ops_index) / sizeof(test_ops_index[0]);
