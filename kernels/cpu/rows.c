@@ -4,12 +4,14 @@
 #include "kernels/cpu/extreme.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/math.h"
+#include "kernels/cpu/math_f64.h"
 #include "kernels/cpu/norm_rows.h"
 #include "kernels/cpu/norms_f64.h"
 #include "kernels/cpu/reduce_any.h"
 #include "kernels/cpu/team.h"
 #include "kernels/kernels.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 #if defined(__x86_64__)
@@ -83,6 +85,36 @@ ISA_BODY float end_sum(double sum, int64_t count, enum kernel_reduce_op op)
     }
 }
 
+/* What is no normal number above 0 is the library's. */
+ISA_BODY void end_logarithms(float *y, const double *sums, int64_t columns)
+{
+    int any = 0;
+
+#pragma omp simd reduction(| : any)
+    for (int64_t i = 0; i < columns; i++) {
+        int odd = !(sums[i] >= DBL_MIN) | !(sums[i] <= DBL_MAX);
+
+        any |= odd;
+        y[i] = (float)math_f64_log(odd ? 1.0 : sums[i]);
+    }
+    for (int64_t i = 0; any && i < columns; i++)
+        if (!(sums[i] >= DBL_MIN) || !(sums[i] <= DBL_MAX))
+            y[i] = (float)log(sums[i]);
+}
+
+/* Of many at once: a mean by a product, as a register of divisions takes as long as the sums of four rows. */
+ISA_BODY void end_sums(float *restrict y, const double *restrict sums, int64_t columns,
+                       int64_t count, enum kernel_reduce_op op)
+{
+    double share = 1.0 / (double)count;
+
+    if (op == REDUCE_LOG_SUM)
+        end_logarithms(y, sums, columns);
+    else
+        for (int64_t i = 0; i < columns; i++)
+            y[i] = op == REDUCE_MEAN ? (float)(sums[i] * share) : end_sum(sums[i], count, op);
+}
+
 /* Element i of `columns`, which lie `step` apart, is added to sums[i]. */
 ISA_BODY void add_columns(double *sums, const float *x, int64_t step, int64_t columns,
                           enum kernel_reduce_op op)
@@ -139,8 +171,7 @@ ISA_BODY void sum_short(float *y, const float *x, int64_t rows, int64_t count,
         sums[i] = op == REDUCE_PROD ? 1.0 : 0.0;
     for (int64_t k = 0; k < count; k++)
         add_columns(sums, x + k, count, rows, op);
-    for (int64_t i = 0; i < rows; i++)
-        y[i] = end_sum(sums[i], count, op);
+    end_sums(y, sums, rows, count, op);
 }
 
 ISA_BODY double whole_row(const float *x, int64_t count, enum kernel_reduce_op op)
@@ -227,7 +258,7 @@ ISA_BODY double sum_lanes(const double *a, int count)
     ISA_TARGET_##isa static void medium_part_##isa(void *argument, int64_t begin, int64_t end)     \
     {                                                                                              \
         const struct reduction *p = argument;                                                      \
-        double lanes[SHORT_ROWS * each_##isa];                                                     \
+        double lanes[SHORT_ROWS * each_##isa], sums[SHORT_ROWS];                                   \
                                                                                                    \
         for (; begin < end; begin += SHORT_ROWS) {                                                 \
             int64_t rows = end - begin < SHORT_ROWS ? end - begin : SHORT_ROWS;                    \
@@ -240,8 +271,8 @@ ISA_BODY double sum_lanes(const double *a, int count)
             else                                                                                   \
                 fold_##isa(lanes, x, rows, p->count, NUMBERS);                                     \
             for (int64_t r = 0; r < rows; r++)                                                     \
-                p->y[begin + r] =                                                                  \
-                    end_sum(sum_lanes(lanes + r * each_##isa, each_##isa), p->count, p->op);       \
+                sums[r] = sum_lanes(lanes + r * each_##isa, each_##isa);                           \
+            end_sums(p->y + begin, sums, rows, p->count, p->op);                                   \
         }                                                                                          \
     }
 
@@ -290,8 +321,7 @@ ISA_BODY void sum_columns(float *y, const float *x, int64_t columns, const struc
     for (int64_t i = 0; i < columns; i++)
         sums[i] = r->op == REDUCE_PROD ? 1.0 : 0.0;
     add_rows(sums, x, r->count, r->inner, columns, r->op);
-    for (int64_t i = 0; i < columns; i++)
-        y[i] = end_sum(sums[i], r->count, r->op);
+    end_sums(y, sums, columns, r->count, r->op);
 }
 
 ISA_BODY void extreme_columns(float *restrict y, const float *restrict x, int64_t columns,
@@ -444,8 +474,7 @@ ISA_BODY void reduce_apart(const struct spread_reduction *r, float *y, const flo
         sums[i] = r->op == REDUCE_PROD ? 1.0 : 0.0;
     for (int64_t row = 0; row < s->rows; row++)
         add_columns(sums, x + place_of(row, s->dims, s->stride, s->reduced), 1, columns, r->op);
-    for (int64_t i = 0; i < columns; i++)
-        y[i] = end_sum(sums[i], s->rows, r->op);
+    end_sums(y, sums, columns, s->rows, r->op);
 }
 
 /* Groups, or blocks of columns of them, [begin, end). */
