@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Einsum of one or two operands that is no matrix product: what sums nothing up is a copy or a product of elements;
- * else an axis that lies side by side is the innermost loop, be it one of y's or one that is summed. */
+/* Einsum of one or two operands that is no matrix product: what sums nothing up is a copy or a product of elements,
+ * what multiplies nothing a reduction; else an axis that lies side by side is the innermost loop, be it one of y's or one
+ * that is summed. */
 #include "kernels/cpu/einsum_loops.h"
 
 #include "kernels/cpu/isa.h"
@@ -178,6 +179,43 @@ static bool as_zip(const struct kernel_einsum *s, struct kernel_zip_args *zip)
     return s->operands == 2 && s->kept <= KERNEL_MAX_RANK;
 }
 
+/* The axis of one operand that is left and has this stride; -1: none. */
+static int next_axis(const struct kernel_einsum *s, const bool *taken, int64_t stride)
+{
+    for (int i = 0; i < s->kept + s->summed; i++)
+        if (!taken[i] && s->dims[i] > 1 && s->strides[0][i] == stride)
+            return i;
+    return -1;
+}
+
+/* The sums of one dense operand over some axes, where those of y have their order. */
+static bool as_sums(const struct kernel_einsum *s, struct kernel_reduce *reduce)
+{
+    bool taken[KERNEL_EINSUM_AXES] = {false};
+    int last = s->kept, rank = 0;
+    int64_t stride = 1;
+
+    *reduce = (struct kernel_reduce){.op = REDUCE_SUM, .dtype = s->dtype};
+    for (int i = 0; i < s->kept + s->summed; i++)
+        rank += s->dims[i] > 1;
+    reduce->rank = rank;
+    if (s->operands != 1 || product(s, 0, s->kept) == 0 || rank == 0 || rank > KERNEL_MAX_RANK ||
+        (s->dtype != KERNEL_F32 && s->dtype != KERNEL_F64))
+        return false;
+    while (rank-- > 0) {
+        int axis = next_axis(s, taken, stride);
+
+        if (axis < 0 || (axis < s->kept && axis > last))
+            return false;
+        taken[axis] = true;
+        last = axis < s->kept ? axis : last;
+        stride *= s->dims[axis];
+        reduce->dims[rank] = s->dims[axis];
+        reduce->is_reduced[rank] = axis >= s->kept;
+    }
+    return true;
+}
+
 #define PART(name, isa)                                                                            \
     ISA_TARGET_##isa static void name##_##isa(void *argument, int64_t begin, int64_t end)          \
     {                                                                                              \
@@ -199,6 +237,7 @@ static bool as_zip(const struct kernel_einsum *s, struct kernel_zip_args *zip)
         struct sums p = {                                                                          \
             .y = y, .x = {operands[0], s->operands == 2 ? operands[1] : NULL}, .s = s};            \
         int64_t turns = product(s, s->kept, s->kept + s->summed);                                  \
+        struct kernel_reduce reduce;                                                               \
         struct kernel_copy copy;                                                                   \
         struct kernel_zip_args zip;                                                                \
                                                                                                    \
@@ -206,6 +245,8 @@ static bool as_zip(const struct kernel_einsum *s, struct kernel_zip_args *zip)
             copy_##isa(y, operands[0], &copy);                                                     \
         else if (turns == 1 && as_zip(s, &zip))                                                    \
             zip_##isa(y, operands[0], operands[1], &zip);                                          \
+        else if (turns > 1 && as_sums(s, &reduce))                                                 \
+            reduce_##isa(y, operands[0], &reduce);                                                 \
         else if (!parts[s->dtype] || !plan(s, &p))                                                 \
             einsum_ref(y, operands, s);                                                            \
         else                                                                                       \

@@ -283,11 +283,11 @@ static void check_einsum_types(struct test *test, const struct kernel_table *tab
     void *want, *got;
 
     for (int i = 0; i < axes; i++) {
-        s.dims[i] = test_range(test, 1, i == wide ? 600 : 5);
+        s.dims[i] = test_chance(test, 20) ? 0 : test_range(test, 1, i == wide ? 600 : 5);
         count *= i < s.kept ? s.dims[i] : 1;
     }
     for (int k = 0; k < s.operands; k++) {
-        bool is_reversed = test_chance(test, 3);
+        bool is_reversed = test_chance(test, 3), is_dense = test_chance(test, 2);
         int64_t size = 1, room = 1;
         float *numbers;
         void *data;
@@ -295,11 +295,11 @@ static void check_einsum_types(struct test *test, const struct kernel_table *tab
         for (int i = 0; i < axes; i++) {
             int axis = is_reversed ? i : axes - 1 - i;
 
-            if (test_chance(test, 4))
+            if (!is_dense && test_chance(test, 4))
                 continue; /* not its axis */
-            s.strides[k][axis] = size + test_chance(test, 6);
-            room += (s.dims[axis] - 1) * s.strides[k][axis];
-            size *= s.dims[axis] + 1;
+            s.strides[k][axis] = size + (!is_dense && test_chance(test, 6));
+            room += s.dims[axis] > 0 ? (s.dims[axis] - 1) * s.strides[k][axis] : 0;
+            size *= s.dims[axis] + !is_dense;
         }
         numbers = test_input(test, (size_t)room);
         for (int64_t i = 0; i < room; i++)
