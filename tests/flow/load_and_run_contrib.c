@@ -5,45 +5,10 @@
 
 #include "base/exit_status.h"
 #include "tests/support/check.h"
-#include "tests/support/child.h"
-#include "tests/support/onnx_text.h"
-#include "tests/support/place.h"
+#include "tests/support/model_scene.h"
 #include "tests/support/temp.h"
 
-static char *program, *folder;
-
-enum { WORDS_MAX = 12 };
-
-static struct child_result run(const char *const words[WORDS_MAX])
-{
-    const char *const environment[] = {"OPTRACE_DISABLE=1", NULL};
-    struct child_options options = {
-        .environment = environment, .directory = folder, .timeout_ms = 300000};
-    const char *argv[WORDS_MAX + 3] = {program, "model.onnx"};
-
-    for (int i = 0; i < WORDS_MAX && words[i]; i++)
-        argv[2 + i] = words[i];
-    return child_run(argv, &options);
-}
-
-#define RUN(...) run((const char *const[WORDS_MAX]){__VA_ARGS__})
-
-static void expect(struct child_result result, int status, const char *err)
-{
-    if (result.status != status)
-        fail_msg("status %d: %s%s", result.status, result.out, result.err);
-    CHECK_CONTAINS(result.err, err);
-    child_result_deinit(&result);
-}
-
-static void write_model(const char *text)
-{
-    size_t size;
-    uint8_t *bytes = onnx_text_pack(text, &size);
-
-    free(temp_write(folder, "model.onnx", bytes, size));
-    free(bytes);
-}
+#define RUN(...) model_scene_run(NULL, MODEL_WORDS("model.onnx", __VA_ARGS__))
 
 /* A model that computes y and z; ok is 1 where they are the same, and not all 0. */
 static void expect_same(const char *lines)
@@ -62,19 +27,19 @@ static void expect_same(const char *lines)
 
     assert_true(
         asprintf(&text, "opset 13\nopset 1 com.microsoft\nopset 1 my\n%s%s", lines, compare) > 0);
-    write_model(text);
+    model_scene_write("model.onnx", text);
     result = RUN("--iter", "1", "--warmup-iter", "0", "--bin-out-dump", ".", "--io-dump", "dump");
     if (result.status != EXIT_OK)
         fail_msg("%s\n%s", lines, result.err);
     child_result_deinit(&result);
-    path = temp_path(folder, "dump");
+    path = temp_path(model_scene.folder, "dump");
     bytes = temp_read(path, NULL);
     name = strstr(bytes, "name=ok ");
     assert_non_null(name);
     while (name > bytes && name[-1] != '\n')
         name--;
     free(path);
-    assert_true(asprintf(&path, "%s/run0-var%d", folder, atoi(name + 3)) > 0);
+    assert_true(asprintf(&path, "%s/run0-var%d", model_scene.folder, atoi(name + 3)) > 0);
     free(bytes);
     bytes = temp_read(path, &size);
     memcpy(&ok, bytes + size - sizeof(ok), sizeof(ok));
@@ -83,7 +48,7 @@ static void expect_same(const char *lines)
     unlink(path);
     free(bytes);
     free(path);
-    expect(RUN("--verify-against", "ref"), EXIT_OK, "");
+    model_scene_expect(RUN("--verify-against", "ref"), EXIT_OK, "", "");
     free(text);
 }
 
@@ -165,22 +130,27 @@ static void fused_products_are_products(void **state)
 
 static void what_does_not_fit_is_refused(void **state)
 {
-    write_model("opset 13\nopset 1 com.microsoft\ninput a f32 3,4\ninput b f32 5,6\n"
-                "node com.microsoft.FusedMatMul a,b -> y transB=1\noutput y\n");
-    expect(RUN("--iter", "1"), EXIT_INPUT, "share a dimension of 4 and 6");
-    write_model("opset 13\nopset 1 com.microsoft\ninput a i32 3,4\ninput b i32 4,6\n"
-                "node com.microsoft.FusedMatMul a,b -> y\noutput y\n");
-    expect(RUN("--iter", "1"), EXIT_INPUT, "FusedMatMul");
-    write_model("opset 13\nopset 1 com.microsoft\ninput a f32 3,4\ninput b f32 4,6\n"
-                "node com.microsoft.FusedMatMul a,b -> y scale=1.5\noutput y\n");
-    expect(RUN("--iter", "1"), EXIT_INPUT, "attribute 'scale' is not known");
-    write_model("opset 13\nopset 1 com.microsoft\ninput a f64 3,2,4\ninput b f64 2,4,6\n"
-                "node com.microsoft.FusedMatMul a,b -> y transBatchA=1\noutput y\n");
-    expect(RUN("--iter", "1"), EXIT_INPUT, "no kernel for float64 with a transposed batch");
+    model_scene_write("model.onnx",
+                      "opset 13\nopset 1 com.microsoft\ninput a f32 3,4\ninput b f32 5,6\n"
+                      "node com.microsoft.FusedMatMul a,b -> y transB=1\noutput y\n");
+    model_scene_expect(RUN("--iter", "1"), EXIT_INPUT, "", "share a dimension of 4 and 6");
+    model_scene_write("model.onnx",
+                      "opset 13\nopset 1 com.microsoft\ninput a i32 3,4\ninput b i32 4,6\n"
+                      "node com.microsoft.FusedMatMul a,b -> y\noutput y\n");
+    model_scene_expect(RUN("--iter", "1"), EXIT_INPUT, "", "FusedMatMul");
+    model_scene_write("model.onnx",
+                      "opset 13\nopset 1 com.microsoft\ninput a f32 3,4\ninput b f32 4,6\n"
+                      "node com.microsoft.FusedMatMul a,b -> y scale=1.5\noutput y\n");
+    model_scene_expect(RUN("--iter", "1"), EXIT_INPUT, "", "attribute 'scale' is not known");
+    model_scene_write("model.onnx",
+                      "opset 13\nopset 1 com.microsoft\ninput a f64 3,2,4\ninput b f64 2,4,6\n"
+                      "node com.microsoft.FusedMatMul a,b -> y transBatchA=1\noutput y\n");
+    model_scene_expect(RUN("--iter", "1"), EXIT_INPUT, "",
+                       "no kernel for float64 with a transposed batch");
     /* Another domain's, and one that is called as if it were of it. */
-    write_model("opset 13\nopset 1 other\ninput a f32 3,4\ninput b f32 4,6\n"
-                "node other.FusedMatMul a,b -> y\noutput y\n");
-    expect(RUN("--iter", "1"), EXIT_INPUT, "operator other.FusedMatMul (opset 1)");
+    model_scene_write("model.onnx", "opset 13\nopset 1 other\ninput a f32 3,4\ninput b f32 4,6\n"
+                                    "node other.FusedMatMul a,b -> y\noutput y\n");
+    model_scene_expect(RUN("--iter", "1"), EXIT_INPUT, "", "operator other.FusedMatMul (opset 1)");
 }
 
 /* Sizes that do not go together, and blocks that lie outside. */
@@ -241,8 +211,8 @@ static void hostile_blocks_are_refused(void **state)
                              "opset 21\nopset 1 com.microsoft\nopset 1 com.microsoft.nchwc\n"
                              "%soutput y\n",
                              cases[i].lines) > 0);
-        write_model(text);
-        expect(RUN("--iter", "1"), EXIT_INPUT, cases[i].sentence);
+        model_scene_write("model.onnx", text);
+        model_scene_expect(RUN("--iter", "1"), EXIT_INPUT, "", cases[i].sentence);
         free(text);
     }
 }
@@ -350,8 +320,8 @@ static void hostile_functions_are_refused(void **state)
         char *text = NULL;
 
         assert_true(asprintf(&text, HEAD "%s", cases[i].text) > 0);
-        write_model(text);
-        expect(RUN("--iter", "1"), EXIT_INPUT, cases[i].sentence);
+        model_scene_write("model.onnx", text);
+        model_scene_expect(RUN("--iter", "1"), EXIT_INPUT, "", cases[i].sentence);
         free(text);
     }
 }
@@ -370,23 +340,10 @@ static void functions_that_grow_without_end_are_refused(void **state)
     fputs("input x f32 2\nnode my.F0 x -> y\noutput y\n", out);
     fputs("function my.F30 a -> b\nend\n", out);
     fclose(out);
-    write_model(text);
-    expect(RUN("--iter", "1"), EXIT_INPUT, "the model's functions make more than 262144 calls");
+    model_scene_write("model.onnx", text);
+    model_scene_expect(RUN("--iter", "1"), EXIT_INPUT, "",
+                       "the model's functions make more than 262144 calls");
     free(text);
-}
-
-static int begin(void **state)
-{
-    program = place_program("runtime/load_and_run");
-    folder = temp_create();
-    return program && folder ? 0 : -1;
-}
-
-static int end(void **state)
-{
-    temp_destroy(&folder);
-    free(program);
-    return 0;
 }
 
 int main(void)
@@ -400,5 +357,5 @@ int main(void)
         cmocka_unit_test(functions_that_grow_without_end_are_refused),
     };
 
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, model_scene_begin, model_scene_end);
 }

@@ -6,26 +6,11 @@
 
 #include "base/exit_status.h"
 #include "tests/support/check.h"
-#include "tests/support/child.h"
+#include "tests/support/model_scene.h"
 #include "tests/support/onnx_sample.h"
-#include "tests/support/place.h"
 #include "tests/support/temp.h"
 
-static char *program;
-static char *folder;
-
-enum { WORDS_MAX = 8 };
-
-static struct child_result run(const char *const words[WORDS_MAX])
-{
-    const char *argv[WORDS_MAX + 2] = {program};
-    const char *environment[] = {"OPTRACE_SOCKET=/nonexistent/collector.sock", NULL};
-    struct child_options options = {.environment = environment, .directory = folder};
-
-    for (int i = 0; i < WORDS_MAX && words[i]; i++)
-        argv[i + 1] = words[i];
-    return child_run(argv, &options);
-}
+static const char *const no_daemon[] = {"OPTRACE_SOCKET=/nonexistent/collector.sock", NULL};
 
 static unsigned count_lines(const char *text)
 {
@@ -37,9 +22,9 @@ static unsigned count_lines(const char *text)
 }
 
 /* usage mistakes also get the line "Try ...". */
-static void expect(const char *const words[WORDS_MAX], int status, const char *sentence)
+static void expect(const char *const words[MODEL_WORDS_MAX], int status, const char *sentence)
 {
-    struct child_result result = run(words);
+    struct child_result result = model_scene_run(no_daemon, words);
 
     if (result.status != status)
         fail_msg("status %d instead of %d (%s): %s", result.status, status, sentence, result.err);
@@ -50,21 +35,11 @@ static void expect(const char *const words[WORDS_MAX], int status, const char *s
     child_result_deinit(&result);
 }
 
-#define EXPECT(status, sentence, ...)                                                              \
-    expect((const char *const[WORDS_MAX]){__VA_ARGS__}, status, sentence)
-
-static void write_model(const char *name, const struct onnx_sample *sample)
-{
-    size_t size;
-    uint8_t *bytes = onnx_sample_pack(sample, &size);
-
-    free(temp_write(folder, name, bytes, size));
-    free(bytes);
-}
+#define EXPECT(status, sentence, ...) expect(MODEL_WORDS(__VA_ARGS__), status, sentence)
 
 static void write_text(const char *name, const char *text)
 {
-    free(temp_write(folder, name, text, strlen(text)));
+    free(temp_write(model_scene.folder, name, text, strlen(text)));
 }
 
 static void wrong_use(void **state)
@@ -106,12 +81,12 @@ static void models_that_cannot_be_read(void **state)
 
     onnx_sample_init(&sample);
     bytes = onnx_sample_pack(&sample, &size);
-    free(temp_write(folder, "truncated.onnx", bytes, size - 20));
+    free(temp_write(model_scene.folder, "truncated.onnx", bytes, size - 20));
     free(bytes);
     write_text("foreign.onnx", "this is no model\n");
     write_text("empty.onnx", "");
     sample.model.ir_version = 99;
-    write_model("new.onnx", &sample);
+    model_scene_write_sample("new.onnx", &sample);
     EXPECT(EXIT_INPUT, "cannot open 'absent.onnx': No such file", "absent.onnx");
     EXPECT(EXIT_INPUT, "truncated.onnx: the model is truncated", "truncated.onnx");
     EXPECT(EXIT_INPUT, "foreign.onnx: this is not an ONNX model", "foreign.onnx");
@@ -126,7 +101,7 @@ static void a_model_without_permission(void **state)
 
     if (geteuid() == 0)
         CHECK_SKIP("root may read everything");
-    path = temp_path(folder, "good.onnx");
+    path = temp_path(model_scene.folder, "good.onnx");
     CHECK_OK(chmod(path, 0));
     EXPECT(EXIT_SYSTEM, "Permission denied", "good.onnx");
     CHECK_OK(chmod(path, 0600));
@@ -139,10 +114,10 @@ static void operators_that_are_not_supported(void **state)
 
     onnx_sample_init(&sample);
     sample.nodes[0].op_type = "Frobnicate";
-    write_model("unknown.onnx", &sample);
+    model_scene_write_sample("unknown.onnx", &sample);
     sample.nodes[0].op_type = "Add";
     sample.nodes[0].domain = "com.example";
-    write_model("domain.onnx", &sample);
+    model_scene_write_sample("domain.onnx", &sample);
     sample.nodes[0].domain = NULL;
     sample.nodes[1].op_type = "Sigmoid"; /* of uint64, for which there is no kernel */
     sample.tensor_type.elem_type = 13;
@@ -150,7 +125,7 @@ static void operators_that_are_not_supported(void **state)
     sample.weight.n_float_data = 0;
     sample.weight.uint64_data = (uint64_t[6]){0};
     sample.weight.n_uint64_data = 6;
-    write_model("kernel.onnx", &sample);
+    model_scene_write_sample("kernel.onnx", &sample);
     EXPECT(EXIT_INPUT, "operator Frobnicate (opset 13) of node \"sum\" is not supported",
            "unknown.onnx");
     EXPECT(EXIT_INPUT, "operator com.example.Add (opset 0) of node \"sum\"", "domain.onnx");
@@ -186,16 +161,17 @@ static void input_that_does_not_fit(void **state)
 static void what_cannot_be_written(void **state)
 {
     const char *const argv[] = {"/bin/sh", "-c", "\"$0\" good.onnx --json --no-trace >/dev/full",
-                                program, NULL};
-    struct child_options options = {.directory = folder};
+                                model_scene.program, NULL};
+    struct child_options options = {.directory = model_scene.folder};
     struct child_result result = child_run(argv, &options);
 
     assert_int_equal(result.status, EXIT_SYSTEM);
     CHECK_CONTAINS(result.err, "cannot write the result: No space left on device");
     child_result_deinit(&result);
-    result = run((const char *const[WORDS_MAX]){"good.onnx", "--profile", "no/such/folder.json"});
+    result = model_scene_run(
+        no_daemon, MODEL_WORDS("good.onnx", "--profile", "no/such/model_scene.folder.json"));
     assert_int_equal(result.status, EXIT_SYSTEM);
-    CHECK_CONTAINS(result.err, "cannot write 'no/such/folder.json': No such file");
+    CHECK_CONTAINS(result.err, "cannot write 'no/such/model_scene.folder.json': No such file");
     child_result_deinit(&result);
 }
 
@@ -213,13 +189,23 @@ static void several_threads_give_one_sentence(void **state)
 
 static void test_data_that_is_not_there(void **state)
 {
-    char *path = temp_path(folder, "sets");
+    char *path = temp_path(model_scene.folder, "sets");
 
     CHECK_OK(mkdir(path, 0700));
     EXPECT(EXIT_INPUT, "'sets' holds neither output_0.pb nor a test_data_set_0", "good.onnx",
            "--verify", "sets");
     EXPECT(EXIT_INPUT, "cannot read 'absent'", "good.onnx", "--verify", "absent");
     free(path);
+}
+
+static int begin(void **state)
+{
+    const int rc = model_scene_begin(state);
+    struct onnx_sample sample;
+
+    onnx_sample_init(&sample);
+    model_scene_write_sample("good.onnx", &sample);
+    return rc;
 }
 
 int main(void)
@@ -235,15 +221,6 @@ int main(void)
         cmocka_unit_test(several_threads_give_one_sentence),
         cmocka_unit_test(test_data_that_is_not_there),
     };
-    struct onnx_sample sample;
-    int failed;
 
-    program = place_program("runtime/load_and_run");
-    folder = temp_create();
-    onnx_sample_init(&sample);
-    write_model("good.onnx", &sample);
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
-    temp_destroy(&folder);
-    free(program);
-    return failed;
+    return cmocka_run_group_tests(tests, begin, model_scene_end);
 }

@@ -4,27 +4,13 @@
 
 #include "base/exit_status.h"
 #include "tests/support/check.h"
-#include "tests/support/child.h"
+#include "tests/support/model_scene.h"
 #include "tests/support/onnx_sample.h"
-#include "tests/support/onnx_text.h"
-#include "tests/support/place.h"
 #include "tests/support/temp.h"
 
-static char *program, *folder;
+static const char *const no_daemon[] = {"OPTRACE_SOCKET=/nonexistent/collector.sock", NULL};
 
-enum { WORDS_MAX = 16 };
-
-static struct child_result run(const char *const words[WORDS_MAX])
-{
-    const char *const environment[] = {"OPTRACE_SOCKET=/nonexistent/collector.sock", NULL};
-    struct child_options options = {
-        .environment = environment, .directory = folder, .timeout_ms = 300000};
-
-    return child_run(words, &options);
-}
-
-#define RUN(...)                                                                                   \
-    run((const char *const[WORDS_MAX]){program, "good.onnx", "--iter", "2", __VA_ARGS__})
+#define RUN(...) model_scene_run(no_daemon, MODEL_WORDS("good.onnx", "--iter", "2", __VA_ARGS__))
 
 static void expect(struct child_result result, int status, const char *err)
 {
@@ -38,7 +24,7 @@ static void expect(struct child_result result, int status, const char *err)
 
 static char *read_policy(void)
 {
-    char *path = temp_path(folder, "policy"), *text;
+    char *path = temp_path(model_scene.folder, "policy"), *text;
     size_t size;
 
     text = temp_read(path, &size);
@@ -48,7 +34,7 @@ static char *read_policy(void)
 
 static void forget_policy(void)
 {
-    char *path = temp_path(folder, "policy");
+    char *path = temp_path(model_scene.folder, "policy");
 
     unlink(path);
     free(path);
@@ -91,24 +77,19 @@ static void a_policy_is_made_once_and_then_read(void **state)
 /* Where nothing is to be chosen, the file is there all the same, for who asks for it next. */
 static void a_policy_may_be_empty(void **state)
 {
-    size_t size;
-    uint8_t *bytes =
-        onnx_text_pack("opset 13\ninput x f32 2\nnode Identity x -> y\noutput y\n", &size);
     char *text;
 
-    free(temp_write(folder, "plain.onnx", bytes, size));
-    free(bytes);
+    model_scene_write("plain.onnx", "opset 13\ninput x f32 2\nnode Identity x -> y\noutput y\n");
     for (int i = 0; i < 2; i++) {
-        expect(
-            run((const char *const[WORDS_MAX]){program, "plain.onnx", "--iter", "1", "--fast-run",
-                                               "--fast-run-algo-policy", "policy"}),
-            EXIT_OK, "0 of 0 operators with a choice");
+        expect(model_scene_run(no_daemon, MODEL_WORDS("plain.onnx", "--iter", "1", "--fast-run",
+                                                      "--fast-run-algo-policy", "policy")),
+               EXIT_OK, "0 of 0 operators with a choice");
         text = read_policy();
         CHECK_CONTAINS(text, "optrace-policy 2\nchecksum ");
         free(text);
     }
-    expect(run((const char *const[WORDS_MAX]){program, "plain.onnx", "--iter", "1",
-                                              "--fast-run-algo-policy", "policy"}),
+    expect(model_scene_run(no_daemon, MODEL_WORDS("plain.onnx", "--iter", "1",
+                                                  "--fast-run-algo-policy", "policy")),
            EXIT_OK, "; 0 shapes timed, 0 known");
     /* Others add to it. */
     expect(RUN("--fast-run", "--fast-run-algo-policy", "policy"), EXIT_OK, " shapes timed in ");
@@ -118,10 +99,10 @@ static void a_policy_may_be_empty(void **state)
     forget_policy();
     /* What failed leaves none. */
     expect(
-        run((const char *const[WORDS_MAX]){program, "plain.onnx", "--iter", "1", "--input", "z:1",
-                                           "--fast-run", "--fast-run-algo-policy", "policy"}),
+        model_scene_run(no_daemon, MODEL_WORDS("plain.onnx", "--iter", "1", "--input", "z:1",
+                                               "--fast-run", "--fast-run-algo-policy", "policy")),
         EXIT_INPUT, "");
-    text = temp_path(folder, "policy");
+    text = temp_path(model_scene.folder, "policy");
     assert_int_not_equal(access(text, F_OK), 0);
     free(text);
 }
@@ -130,17 +111,17 @@ static void foreign_and_damaged_policies_are_refused(void **state)
 {
     char *text;
 
-    free(temp_write(folder, "policy", "hello\n", 6));
+    free(temp_write(model_scene.folder, "policy", "hello\n", 6));
     expect(RUN("--fast-run-algo-policy", "policy"), EXIT_INPUT,
            "policy is no policy file of load_and_run: it does not begin with \"optrace-policy \"");
     forget_policy();
     expect(RUN("--fast-run", "--fast-run-algo-policy", "policy"), EXIT_OK, "");
     text = read_policy();
-    free(temp_write(folder, "policy", text, strlen(text) - 1));
+    free(temp_write(model_scene.folder, "policy", text, strlen(text) - 1));
     expect(RUN("--fast-run", "--fast-run-algo-policy", "policy"), EXIT_INPUT,
            "policy is truncated: it does not end in a checksum; delete it");
     text[20] = text[20] == 'x' ? 'y' : 'x';
-    free(temp_write(folder, "policy", text, strlen(text)));
+    free(temp_write(model_scene.folder, "policy", text, strlen(text)));
     expect(RUN("--fast-run", "--fast-run-algo-policy", "policy"), EXIT_INPUT,
            "policy is damaged: its checksum does not fit; delete it");
     free(text);
@@ -161,22 +142,18 @@ static void write_model(const char *name, const char *layouts)
     Onnx__StringStringEntryProto entry = ONNX__STRING_STRING_ENTRY_PROTO__INIT;
     Onnx__StringStringEntryProto *entries[] = {&entry};
     struct onnx_sample sample;
-    size_t size;
-    uint8_t *bytes;
 
     onnx_sample_init(&sample);
     entry.key = "optrace.layout";
     entry.value = (char *)layouts;
     sample.model.n_metadata_props = layouts != NULL;
     sample.model.metadata_props = entries;
-    bytes = onnx_sample_pack(&sample, &size);
-    free(temp_write(folder, name, bytes, size));
-    free(bytes);
+    model_scene_write_sample(name, &sample);
 }
 
 static struct child_result run_model(const char *model)
 {
-    return run((const char *const[WORDS_MAX]){program, model, "--iter", "1"});
+    return model_scene_run(no_daemon, MODEL_WORDS(model, "--iter", "1"));
 }
 
 static void layouts_are_chosen_and_kept(void **state)
@@ -188,8 +165,8 @@ static void layouts_are_chosen_and_kept(void **state)
     expect(run_model("planned.onnx"), EXIT_OK,
            "0 operators compute in the layout that the model's metadata says");
     /* Once more, over what it was made from: the last word holds. */
-    expect(run((const char *const[WORDS_MAX]){program, "planned.onnx", "--layout-transform", "cpu",
-                                              "--layout-transform-dump", "planned.onnx"}),
+    expect(model_scene_run(no_daemon, MODEL_WORDS("planned.onnx", "--layout-transform", "cpu",
+                                                  "--layout-transform-dump", "planned.onnx")),
            EXIT_OK, "");
     expect(run_model("planned.onnx"), EXIT_OK, "0 operators compute");
     write_model("told.onnx", "optrace-layout 1\nrow-major sum\n");
@@ -212,23 +189,16 @@ static void combinations_that_say_nothing_are_refused(void **state)
     expect(RUN("--fast-run-shared-batch-size", "8"), EXIT_USAGE,
            "--fast-run-shared-batch-size needs --fast-run, --full-run or --fast-run-algo-policy");
     expect(RUN("--fast-run", "--fast-run-shared-batch-size", "0"), EXIT_USAGE, "");
-    expect(run((const char *const[WORDS_MAX]){program, "--calibrate", "--reproducible"}),
-           EXIT_USAGE, "--calibrate runs no model");
+    expect(model_scene_run(no_daemon, MODEL_WORDS("--calibrate", "--reproducible")), EXIT_USAGE,
+           "--calibrate runs no model");
 }
 
 static int set_up(void **state)
 {
-    program = place_program("runtime/load_and_run");
-    folder = temp_create();
-    write_model("good.onnx", NULL);
-    return 0;
-}
+    const int rc = model_scene_begin(state);
 
-static int tear_down(void **state)
-{
-    temp_destroy(&folder);
-    free(program);
-    return 0;
+    write_model("good.onnx", NULL);
+    return rc;
 }
 
 int main(void)
@@ -243,5 +213,5 @@ int main(void)
         cmocka_unit_test(combinations_that_say_nothing_are_refused),
     };
 
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, set_up, model_scene_end);
 }

@@ -6,47 +6,13 @@
 
 #include "base/exit_status.h"
 #include "tests/support/check.h"
-#include "tests/support/child.h"
-#include "tests/support/onnx_text.h"
-#include "tests/support/place.h"
+#include "tests/support/model_scene.h"
 #include "tests/support/temp.h"
 
-static char *program, *folder;
+/* Memory that nobody wrote holds something. */
+static const char *const environment[] = {"OPTRACE_DISABLE=1", "MALLOC_PERTURB_=85", NULL};
 
-enum { WORDS_MAX = 16 };
-
-static struct child_result run(const char *const words[WORDS_MAX])
-{
-    /* Memory that nobody wrote holds something. */
-    const char *const environment[] = {"OPTRACE_DISABLE=1", "MALLOC_PERTURB_=85", NULL};
-    struct child_options options = {
-        .environment = environment, .directory = folder, .timeout_ms = 300000};
-    const char *argv[WORDS_MAX + 3] = {program, "model.onnx"};
-
-    for (int i = 0; i < WORDS_MAX && words[i]; i++)
-        argv[2 + i] = words[i];
-    return child_run(argv, &options);
-}
-
-#define RUN(...) run((const char *const[WORDS_MAX]){__VA_ARGS__})
-
-static void expect(struct child_result result, int status, const char *out, const char *err)
-{
-    if (result.status != status)
-        fail_msg("status %d: %s%s", result.status, result.out, result.err);
-    CHECK_CONTAINS(result.out, out);
-    CHECK_CONTAINS(result.err, err);
-    child_result_deinit(&result);
-}
-
-static void write_model(const char *text)
-{
-    size_t size;
-    uint8_t *bytes = onnx_text_pack(text, &size);
-
-    free(temp_write(folder, "model.onnx", bytes, size));
-    free(bytes);
-}
+#define RUN(...) model_scene_run(environment, MODEL_WORDS("model.onnx", __VA_ARGS__))
 
 /* Outputs that nobody reads */
 
@@ -76,14 +42,14 @@ static void outputs_that_nobody_reads_are_not_checked(void **state)
     for (size_t i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
         struct child_result result;
 
-        write_model(models[i]);
+        model_scene_write("model.onnx", models[i]);
         result = RUN("--verify-against", "ref");
         if (result.status != EXIT_OK)
             fail_msg("%s\n%s%s", models[i], result.out, result.err);
         CHECK_CONTAINS(result.out, "agree with their reference");
         child_result_deinit(&result);
         /* Nor is what lies there told as a value. */
-        expect(RUN("--range", "1e30", "--iter", "3"), EXIT_OK, "", "");
+        model_scene_expect(RUN("--range", "1e30", "--iter", "3"), EXIT_OK, "", "");
     }
 }
 
@@ -91,41 +57,46 @@ static void outputs_that_nobody_reads_are_not_checked(void **state)
  * round differently. */
 static void what_is_folded_has_the_size_that_was_found(void **state)
 {
-    write_model("opset 13\ninput x f32 40,50\nconst w f32 40,50\nnode Exp w -> e\nnode Log e -> l\n"
-                "node Sub l,w -> d\nnode NonZero d -> z\nnode Add d,x -> y\noutput z\noutput y\n");
-    expect(RUN("--iter", "1"), EXIT_OK, "", "");
+    model_scene_write(
+        "model.onnx",
+        "opset 13\ninput x f32 40,50\nconst w f32 40,50\nnode Exp w -> e\nnode Log e -> l\n"
+        "node Sub l,w -> d\nnode NonZero d -> z\nnode Add d,x -> y\noutput z\noutput y\n");
+    model_scene_expect(RUN("--iter", "1"), EXIT_OK, "", "");
 }
 
 /* A bias of one row is no part of the sample that is computed alone. */
 static void what_all_samples_share_is_not_a_sample(void **state)
 {
-    write_model(
+    model_scene_write(
+        "model.onnx",
         "opset 18\ninput x f32 2,2\ninput b f32 1,2\nconst w f32 2,2\nnode Gemm x,w,b -> y\n"
         "output y\n");
-    expect(RUN("--binary-equal-between-batch"), EXIT_OK, "", "--binary-equal-between-batch: ");
+    model_scene_expect(RUN("--binary-equal-between-batch"), EXIT_OK, "",
+                       "--binary-equal-between-batch: ");
 }
 
 static void what_nobody_wrote_is_not_dumped(void **state)
 {
-    char *path = temp_path(folder, "dump"), *text;
+    char *path = temp_path(model_scene.folder, "dump"), *text;
 
-    write_model("opset 14\ninput x f32 3,2,4\nconst w f32 1,15,4\nconst r f32 1,15,5\n"
-                "node GRU x,w,r -> unread,h hidden_size=5\noutput h f32 1,2,5\n");
-    expect(RUN("--io-dump", "dump", "--iter", "1"), EXIT_OK, "", "");
+    model_scene_write("model.onnx",
+                      "opset 14\ninput x f32 3,2,4\nconst w f32 1,15,4\nconst r f32 1,15,5\n"
+                      "node GRU x,w,r -> unread,h hidden_size=5\noutput h f32 1,2,5\n");
+    model_scene_expect(RUN("--io-dump", "dump", "--iter", "1"), EXIT_OK, "", "");
     text = temp_read(path, NULL);
     CHECK_CONTAINS(text, "name=h ");
     CHECK_LACKS(text, "name=unread ");
     free(text);
     free(path);
-    expect(RUN("--print-graph", "text"), EXIT_OK, "GRU", "");
-    expect(RUN("--trace-eval", "3", "--iter", "1"), EXIT_OK, "GRU", "");
+    model_scene_expect(RUN("--print-graph", "text"), EXIT_OK, "GRU", "");
+    model_scene_expect(RUN("--trace-eval", "3", "--iter", "1"), EXIT_OK, "GRU", "");
 }
 
 /* Outputs that no step makes */
 
 static void expect_file(const char *name, const float *wanted, size_t count)
 {
-    char *path = temp_path(folder, name), *bytes;
+    char *path = temp_path(model_scene.folder, name), *bytes;
     size_t size;
 
     if (access(path, F_OK) != 0)
@@ -174,14 +145,15 @@ static void outputs_that_no_step_makes_are_dumped(void **state)
     static const float wanted[6][4] = {{-3, -4},     {3, 4},           {1, 2, 3, 4},
                                        {1, 2, 3, 4}, {-1, -2, -3, -4}, {-1, -2, -3, -4}};
     static const size_t counts[] = {2, 2, 4, 4, 4, 4};
-    char *path = temp_path(folder, "dump"), *vars = temp_path(folder, "vars"), *text;
+    char *path = temp_path(model_scene.folder, "dump"),
+         *vars = temp_path(model_scene.folder, "vars"), *text;
     unsigned ids[6];
 
-    write_model(ends);
+    model_scene_write("model.onnx", ends);
     CHECK_OK(mkdir(vars, 0700));
-    expect(RUN("--input", "x:[1,2],[3,4]", "--io-dump", "dump", "--bin-out-dump", ".",
-               "--bin-io-dump", "vars", "--iter", "1", "--warmup-iter", "0"),
-           EXIT_OK, "", "");
+    model_scene_expect(RUN("--input", "x:[1,2],[3,4]", "--io-dump", "dump", "--bin-out-dump", ".",
+                           "--bin-io-dump", "vars", "--iter", "1", "--warmup-iter", "0"),
+                       EXIT_OK, "", "");
     text = temp_read(path, NULL);
     find_ids(text, ids);
     CHECK_CONTAINS(text, "name=folded layout={2(1) Float32} owner_opr=folded{Constant}\n deps:\n "
@@ -207,44 +179,38 @@ static void a_model_without_steps_is_dumped(void **state)
 {
     static const float wanted[] = {-3, -4};
 
-    write_model("opset 13\nconst c f32 2 = 3 4\nnode Neg c -> y\noutput y\n");
-    expect(RUN("--bin-out-dump", ".", "--iter", "2", "--warmup-iter", "0"), EXIT_OK, "", "");
+    model_scene_write("model.onnx", "opset 13\nconst c f32 2 = 3 4\nnode Neg c -> y\noutput y\n");
+    model_scene_expect(RUN("--bin-out-dump", ".", "--iter", "2", "--warmup-iter", "0"), EXIT_OK, "",
+                       "");
     expect_file("run0-var1", wanted, 2);
     expect_file("run1-var1", wanted, 2);
 }
 
 /* Comparing with data sets */
 
-static void write_tensor(const char *place, const char *text)
-{
-    size_t size;
-    uint8_t *bytes = onnx_text_pack_tensor(text, &size);
-
-    free(temp_write(folder, place, bytes, size));
-    free(bytes);
-}
-
 /* A convolution whose weights are packed, a parameter that is not, a folded output. */
 static void write_case(void)
 {
     static const char *const sets[] = {"test_data_set_0", "test_data_set_1"};
 
-    write_model(
+    model_scene_write(
+        "model.onnx",
         "opset 13\ninput x f32 1,1,2,2\nconst w f32 2,1,1,1 = 2 3\nconst b f32 1,2,1,1 = 10 20\n"
         "const c f32 2 = 1 2\nnode Conv x,w -> s\nnode Add s,b -> t\nnode Relu t -> y\n"
         "node Neg c -> folded\noutput y\noutput folded\n");
     for (int i = 0; i < 2; i++) {
-        char *path = temp_path(folder, sets[i]), place[60];
+        char *path = temp_path(model_scene.folder, sets[i]), place[60];
 
         mkdir(path, 0700);
         free(path);
         snprintf(place, sizeof(place), "%s/input_0.pb", sets[i]);
-        write_tensor(place, i == 0 ? "f32 1,1,2,2 = 1 2 3 4" : "f32 1,1,2,2 = -5 -6 -7 -8");
+        model_scene_write_tensor(place,
+                                 i == 0 ? "f32 1,1,2,2 = 1 2 3 4" : "f32 1,1,2,2 = -5 -6 -7 -8");
         snprintf(place, sizeof(place), "%s/output_0.pb", sets[i]);
-        write_tensor(place, i == 0 ? "f32 1,2,2,2 = 12 14 16 18 23 26 29 32"
-                                   : "f32 1,2,2,2 = 0 0 0 0 5 2 0 0");
+        model_scene_write_tensor(place, i == 0 ? "f32 1,2,2,2 = 12 14 16 18 23 26 29 32"
+                                               : "f32 1,2,2,2 = 0 0 0 0 5 2 0 0");
         snprintf(place, sizeof(place), "%s/output_1.pb", sets[i]);
-        write_tensor(place, "f32 2 = -1 -2");
+        model_scene_write_tensor(place, "f32 2 = -1 -2");
     }
 }
 
@@ -253,40 +219,52 @@ static void write_case(void)
 static void every_way_to_compute_is_verified(void **state)
 {
     write_case();
-    expect(VERIFY("--share-param-mem"), EXIT_OK, "passed: 2 of 2 data sets agree within ",
-           "load_and_run: --share-param-mem: ");
-    expect(VERIFY("--record-comp-seq"), EXIT_OK, "passed: 2 of 2 data sets agree within ",
-           "load_and_run: --record-comp-seq: ");
-    expect(VERIFY("--record-comp-seq2", "--no-sanity-check"), EXIT_OK,
-           "passed: 2 of 2 data sets agree within ", "of the graph are freed");
-    expect(VERIFY("--sanity-check"), EXIT_OK, "passed: 2 of 2 data sets agree within ",
-           "load_and_run: --sanity-check: none of ");
-    expect(VERIFY("--thread", "3"), EXIT_OK, "passed: 6 of 6 data sets agree within ", "");
-    expect(VERIFY("--thread", "2"), EXIT_OK, "test_data_set_1, thread 1: output 'y': ok, ", "");
-    expect(VERIFY("--thread", "2", "--share-param-mem", "--sanity-check", "--record-comp-seq"),
-           EXIT_OK, "passed: 4 of 4 data sets agree within ", "");
-    expect(VERIFY("--thread", "2", "--json"), EXIT_OK, "\"test_data_set_0, thread 1\"", "");
-    expect(VERIFY("--no-sanity-check"), EXIT_OK, "passed: 2 of 2", "");
-    expect(VERIFY("--record-comp-seq2"), EXIT_USAGE, "", "it needs --no-sanity-check");
-    expect(VERIFY("--fake-first"), EXIT_USAGE, "", "--fake-first has no effect on --verify");
+    model_scene_expect(VERIFY("--share-param-mem"), EXIT_OK,
+                       "passed: 2 of 2 data sets agree within ",
+                       "load_and_run: --share-param-mem: ");
+    model_scene_expect(VERIFY("--record-comp-seq"), EXIT_OK,
+                       "passed: 2 of 2 data sets agree within ",
+                       "load_and_run: --record-comp-seq: ");
+    model_scene_expect(VERIFY("--record-comp-seq2", "--no-sanity-check"), EXIT_OK,
+                       "passed: 2 of 2 data sets agree within ", "of the graph are freed");
+    model_scene_expect(VERIFY("--sanity-check"), EXIT_OK, "passed: 2 of 2 data sets agree within ",
+                       "load_and_run: --sanity-check: none of ");
+    model_scene_expect(VERIFY("--thread", "3"), EXIT_OK, "passed: 6 of 6 data sets agree within ",
+                       "");
+    model_scene_expect(VERIFY("--thread", "2"), EXIT_OK,
+                       "test_data_set_1, thread 1: output 'y': ok, ", "");
+    model_scene_expect(
+        VERIFY("--thread", "2", "--share-param-mem", "--sanity-check", "--record-comp-seq"),
+        EXIT_OK, "passed: 4 of 4 data sets agree within ", "");
+    model_scene_expect(VERIFY("--thread", "2", "--json"), EXIT_OK, "\"test_data_set_0, thread 1\"",
+                       "");
+    model_scene_expect(VERIFY("--no-sanity-check"), EXIT_OK, "passed: 2 of 2", "");
+    model_scene_expect(VERIFY("--record-comp-seq2"), EXIT_USAGE, "", "it needs --no-sanity-check");
+    model_scene_expect(VERIFY("--fake-first"), EXIT_USAGE, "",
+                       "--fake-first has no effect on --verify");
 }
 
 /* All of these see a difference, too. */
 static void differences_are_seen_in_each(void **state)
 {
     write_case();
-    write_tensor("test_data_set_1/output_0.pb", "f32 1,2,2,2 = 0 0 0 0 5 3 0 0");
-    expect(VERIFY("--share-param-mem"), EXIT_NO, "FAILED: 1 of 2 data sets agree within ", "");
-    expect(VERIFY("--record-comp-seq"), EXIT_NO, "FAILED: 1 of 2 data sets agree within ", "");
-    expect(VERIFY("--record-comp-seq2", "--no-sanity-check"), EXIT_NO,
-           "FAILED: 1 of 2 data sets agree within ", "");
-    expect(VERIFY("--sanity-check"), EXIT_NO, "FAILED: 1 of 2 data sets agree within ", "");
-    expect(VERIFY("--thread", "3"), EXIT_NO, "FAILED: 3 of 6 data sets agree within ", "");
-    expect(VERIFY("--thread", "3"), EXIT_NO,
-           "test_data_set_1, thread 2: output 'y': DIFFERS in 1 of 8 elements; worst at {0,1,0,1}",
-           "");
-    write_tensor("test_data_set_1/input_0.pb", "f32 1,1,2,3 = 0 0 0 0 5 3");
-    expect(VERIFY("--thread", "3"), EXIT_INPUT, "", "load_and_run: ");
+    model_scene_write_tensor("test_data_set_1/output_0.pb", "f32 1,2,2,2 = 0 0 0 0 5 3 0 0");
+    model_scene_expect(VERIFY("--share-param-mem"), EXIT_NO,
+                       "FAILED: 1 of 2 data sets agree within ", "");
+    model_scene_expect(VERIFY("--record-comp-seq"), EXIT_NO,
+                       "FAILED: 1 of 2 data sets agree within ", "");
+    model_scene_expect(VERIFY("--record-comp-seq2", "--no-sanity-check"), EXIT_NO,
+                       "FAILED: 1 of 2 data sets agree within ", "");
+    model_scene_expect(VERIFY("--sanity-check"), EXIT_NO, "FAILED: 1 of 2 data sets agree within ",
+                       "");
+    model_scene_expect(VERIFY("--thread", "3"), EXIT_NO, "FAILED: 3 of 6 data sets agree within ",
+                       "");
+    model_scene_expect(
+        VERIFY("--thread", "3"), EXIT_NO,
+        "test_data_set_1, thread 2: output 'y': DIFFERS in 1 of 8 elements; worst at {0,1,0,1}",
+        "");
+    model_scene_write_tensor("test_data_set_1/input_0.pb", "f32 1,1,2,3 = 0 0 0 0 5 3");
+    model_scene_expect(VERIFY("--thread", "3"), EXIT_INPUT, "", "load_and_run: ");
 }
 
 static void dumps_go_with_sequences(void **state)
@@ -294,13 +272,13 @@ static void dumps_go_with_sequences(void **state)
     static const float y[] = {12, 14, 16, 18, 23, 26, 29, 32}, made[] = {-1, -2};
     static const char *const ways[][3] = {{"--record-comp-seq", NULL, NULL},
                                           {"--record-comp-seq2", "--no-sanity-check", NULL}};
-    char *path = temp_path(folder, "dump"), *text, name[40];
+    char *path = temp_path(model_scene.folder, "dump"), *text, name[40];
     unsigned y_id, folded_id;
 
     write_case();
-    expect(RUN("--record-comp-seq", "--input", "x:[[[1,2],[3,4]]]", "--io-dump", "dump", "--iter",
-               "1", "--warmup-iter", "0"),
-           EXIT_OK, "", "operators are handed over one by one, as dumps look at each");
+    model_scene_expect(RUN("--record-comp-seq", "--input", "x:[[[1,2],[3,4]]]", "--io-dump", "dump",
+                           "--iter", "1", "--warmup-iter", "0"),
+                       EXIT_OK, "", "operators are handed over one by one, as dumps look at each");
     text = temp_read(path, NULL);
     CHECK_CONTAINS(text, "val: [12, 14, 16, 18, 23, ...]");
     y_id = (unsigned)atoi(strstr(text, "name=y ") - strlen("7 produced: "));
@@ -308,9 +286,9 @@ static void dumps_go_with_sequences(void **state)
     free(text);
     free(path);
     for (int i = 0; i < 2; i++) {
-        expect(RUN("--input", "x:[[[1,2],[3,4]]]", "--bin-out-dump", ".", "--iter", "1",
-                   "--warmup-iter", "1", ways[i][0], ways[i][1]),
-               EXIT_OK, "", "operators are handed over as one");
+        model_scene_expect(RUN("--input", "x:[[[1,2],[3,4]]]", "--bin-out-dump", ".", "--iter", "1",
+                               "--warmup-iter", "1", ways[i][0], ways[i][1]),
+                           EXIT_OK, "", "operators are handed over as one");
         for (int run = 0; run < 2; run++) {
             snprintf(name, sizeof(name), "run%d-var%u", run, y_id);
             expect_file(name, y, 8);
@@ -318,26 +296,13 @@ static void dumps_go_with_sequences(void **state)
             expect_file(name, made, 2);
         }
     }
-    expect(RUN("--record-comp-seq2", "--no-sanity-check", "--io-dump", "dump"), EXIT_USAGE, "",
-           "--record-comp-seq2 frees parameters that --io-dump and --bin-io-dump would write");
-    expect(RUN("--record-comp-seq2", "--no-sanity-check", "--bin-io-dump", "."), EXIT_USAGE, "",
-           "dump the outputs alone with --bin-out-dump");
-    expect(RUN("--record-comp-seq", "--range", "5"), EXIT_USAGE, "",
-           "--record-comp-seq runs all operators as one");
-}
-
-static int begin(void **state)
-{
-    program = place_program("runtime/load_and_run");
-    folder = temp_create();
-    return program && folder ? 0 : -1;
-}
-
-static int end(void **state)
-{
-    temp_destroy(&folder);
-    free(program);
-    return 0;
+    model_scene_expect(
+        RUN("--record-comp-seq2", "--no-sanity-check", "--io-dump", "dump"), EXIT_USAGE, "",
+        "--record-comp-seq2 frees parameters that --io-dump and --bin-io-dump would write");
+    model_scene_expect(RUN("--record-comp-seq2", "--no-sanity-check", "--bin-io-dump", "."),
+                       EXIT_USAGE, "", "dump the outputs alone with --bin-out-dump");
+    model_scene_expect(RUN("--record-comp-seq", "--range", "5"), EXIT_USAGE, "",
+                       "--record-comp-seq runs all operators as one");
 }
 
 int main(void)
@@ -354,5 +319,5 @@ int main(void)
         cmocka_unit_test(dumps_go_with_sequences),
     };
 
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, model_scene_begin, model_scene_end);
 }

@@ -7,9 +7,8 @@
 
 #include "base/text.h"
 #include "tests/support/check.h"
-#include "tests/support/child.h"
+#include "tests/support/model_scene.h"
 #include "tests/support/onnx_text.h"
-#include "tests/support/place.h"
 #include "tests/support/temp.h"
 
 /* What stands for words in the text of a model; control characters of ASCII are refused in names.
@@ -29,10 +28,6 @@ static const char *const tokens[][2] = {
 
 #define EVIL "e\x1b[7m\nFORGED\xe2\x80\xae"
 
-static char *program, *folder;
-
-enum { WORDS_MAX = 16 };
-
 /* All of it may be looked at. */
 static void check_harmless(const char *what, const char *text, size_t length)
 {
@@ -47,18 +42,16 @@ static void check_harmless(const char *what, const char *text, size_t length)
         fail_msg("%s: a line of somebody else's: %s", what, text);
 }
 
-static void run_with(const char *model, const char *const words[WORDS_MAX], int status)
+static void run_with(const char *model, const char *const words[MODEL_WORDS_MAX], int status)
 {
     /* A daemon's absence is told. */
     const char *const environment[] = {"OPTRACE_SOCKET=/nonexistent/" EVIL, NULL};
-    struct child_options options = {
-        .environment = environment, .directory = folder, .timeout_ms = 300000};
-    const char *argv[WORDS_MAX + 3] = {program, model};
+    const char *line[MODEL_WORDS_MAX] = {model};
     struct child_result result;
 
-    for (int i = 0; i < WORDS_MAX && words[i]; i++)
-        argv[2 + i] = words[i];
-    result = child_run(argv, &options);
+    for (int i = 0; i < MODEL_WORDS_MAX - 1 && words[i]; i++)
+        line[1 + i] = words[i];
+    result = model_scene_run(environment, line);
     if (result.status != status)
         fail_msg("status %d: %s%s", result.status, result.out, result.err);
     check_harmless(words[0] ? words[0] : model, result.out, strlen(result.out));
@@ -66,12 +59,12 @@ static void run_with(const char *model, const char *const words[WORDS_MAX], int 
     child_result_deinit(&result);
 }
 
-#define RUN(...)  run_with("model.onnx", (const char *const[WORDS_MAX]){__VA_ARGS__}, 0)
-#define FAIL(...) run_with("model.onnx", (const char *const[WORDS_MAX]){__VA_ARGS__}, 3)
+#define RUN(...)  run_with("model.onnx", MODEL_WORDS(__VA_ARGS__), 0)
+#define FAIL(...) run_with("model.onnx", MODEL_WORDS(__VA_ARGS__), 3)
 
 static void check_file(const char *name)
 {
-    char *path = temp_path(folder, name);
+    char *path = temp_path(model_scene.folder, name);
     size_t size;
     char *text = temp_read(path, &size);
 
@@ -93,16 +86,7 @@ static void write_model(const char *name, const char *text)
              (at = memmem(at, size - (size_t)(at - bytes), tokens[i][0], length));)
             memcpy(at, tokens[i][1], length);
     }
-    free(temp_write(folder, name, bytes, size));
-    free(bytes);
-}
-
-static void write_tensor(const char *place, const char *text)
-{
-    size_t size;
-    uint8_t *bytes = onnx_text_pack_tensor(text, &size);
-
-    free(temp_write(folder, place, bytes, size));
+    free(temp_write(model_scene.folder, name, bytes, size));
     free(bytes);
 }
 
@@ -121,14 +105,14 @@ static void write_all(void)
     for (int i = 0; i < 2; i++) {
         char place[80];
 
-        path = temp_path(folder, sets[i]);
+        path = temp_path(model_scene.folder, sets[i]);
         mkdir(path, 0700);
         free(path);
         snprintf(place, sizeof(place), "%s/input_0.pb", sets[i]);
-        write_tensor(place, "f32 1,1,4,4");
+        model_scene_write_tensor(place, "f32 1,1,4,4");
         for (int k = 0; k < 2; k++) {
             snprintf(place, sizeof(place), "%s/output_%d.pb", sets[i], k);
-            write_tensor(place, "f32 1,2,4,4");
+            model_scene_write_tensor(place, "f32 1,2,4,4");
         }
     }
 }
@@ -168,21 +152,19 @@ static void printers_show_them(void **state)
     RUN("--io-dump-stdout", "--iter", "1");
     RUN("--io-dump-stderr", "--iter", "1");
     RUN("--check-var-value", "1", "--iter", "20");
-    run_with("model.onnx", (const char *const[WORDS_MAX]){"--range", "1e-20", "--iter", "1"}, 1);
+    run_with("model.onnx", MODEL_WORDS("--range", "1e-20", "--iter", "1"), 1);
 }
 
 static void verification_shows_them(void **state)
 {
     write_all();
-    run_with("model.onnx", (const char *const[WORDS_MAX]){"--verify", "."}, 1);
-    run_with("model.onnx", (const char *const[WORDS_MAX]){"--verify", "test_data_set_" EVIL}, 1);
-    run_with("model.onnx", (const char *const[WORDS_MAX]){"--verify", ".", "--json"}, 1);
+    run_with("model.onnx", MODEL_WORDS("--verify", "."), 1);
+    run_with("model.onnx", MODEL_WORDS("--verify", "test_data_set_" EVIL), 1);
+    run_with("model.onnx", MODEL_WORDS("--verify", ".", "--json"), 1);
     RUN("--verify", ".", "--disable-assert-throw", "--thread", "2");
     RUN("--verify-against", "ref", "--verbose");
     run_with("model.onnx",
-             (const char *const[WORDS_MAX]){"--verify-against", "ref", "--rtol", "0", "--atol", "0",
-                                            "--bf16"},
-             1);
+             MODEL_WORDS("--verify-against", "ref", "--rtol", "0", "--atol", "0", "--bf16"), 1);
 }
 
 static void refusals_show_them(void **state)
@@ -209,34 +191,20 @@ static void refusals_show_them(void **state)
     write_all();
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         write_model("bad.onnx", bad[i]);
-        run_with("bad.onnx", (const char *const[WORDS_MAX]){NULL}, 3);
+        run_with("bad.onnx", MODEL_WORDS(NULL), 3);
     }
-    run_with(EVIL ".onnx", (const char *const[WORDS_MAX]){NULL}, 3);
+    run_with(EVIL ".onnx", MODEL_WORDS(NULL), 3);
     FAIL("--input", EVIL ":1");
     FAIL("--input", "data:" EVIL ".npy");
     FAIL("--input-dim", "{\"" EVIL "\": [1]}");
     FAIL("--verify", EVIL);
     FAIL("--c-opr-lib", "./" EVIL ".so");
     FAIL("--fast-run-algo-policy", EVIL);
-    run_with("model.onnx", (const char *const[WORDS_MAX]){"--profile", EVIL "/x/y"}, 4);
-    run_with("model.onnx", (const char *const[WORDS_MAX]){"--" EVIL}, 2);
-    run_with("model.onnx", (const char *const[WORDS_MAX]){"--iter", EVIL}, 2);
-    run_with("model.onnx", (const char *const[WORDS_MAX]){"--print-graph", EVIL}, 2);
-    run_with("model.onnx", (const char *const[WORDS_MAX]){EVIL}, 2);
-}
-
-static int begin(void **state)
-{
-    program = place_program("runtime/load_and_run");
-    folder = temp_create();
-    return program && folder ? 0 : -1;
-}
-
-static int end(void **state)
-{
-    temp_destroy(&folder);
-    free(program);
-    return 0;
+    run_with("model.onnx", MODEL_WORDS("--profile", EVIL "/x/y"), 4);
+    run_with("model.onnx", MODEL_WORDS("--" EVIL), 2);
+    run_with("model.onnx", MODEL_WORDS("--iter", EVIL), 2);
+    run_with("model.onnx", MODEL_WORDS("--print-graph", EVIL), 2);
+    run_with("model.onnx", MODEL_WORDS(EVIL), 2);
 }
 
 int main(void)
@@ -248,5 +216,5 @@ int main(void)
         cmocka_unit_test(refusals_show_them),
     };
 
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, model_scene_begin, model_scene_end);
 }

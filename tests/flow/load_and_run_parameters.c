@@ -5,50 +5,16 @@
 
 #include "base/exit_status.h"
 #include "tests/support/check.h"
-#include "tests/support/child.h"
+#include "tests/support/model_scene.h"
 #include "tests/support/onnx_sample.h"
-#include "tests/support/place.h"
 #include "tests/support/temp.h"
 
-static char *program, *folder;
-
-enum { WORDS_MAX = 12 };
-
-static struct child_result run(const char *const words[WORDS_MAX])
-{
-    const char *const environment[] = {"OPTRACE_DISABLE=1", NULL};
-    struct child_options options = {.environment = environment, .directory = folder};
-    const char *argv[WORDS_MAX + 5] = {program, "model.onnx", "--iter", "1"};
-
-    for (int i = 0; i < WORDS_MAX && words[i]; i++)
-        argv[4 + i] = words[i];
-    return child_run(argv, &options);
-}
-
-#define RUN(...) run((const char *const[WORDS_MAX]){__VA_ARGS__})
-
-static void expect(struct child_result result, int status, const char *out, const char *err)
-{
-    if (result.status != status)
-        fail_msg("status %d: %s", result.status, result.err);
-    CHECK_CONTAINS(result.out, out);
-    CHECK_CONTAINS(result.err, err);
-    child_result_deinit(&result);
-}
-
-static void write_model(const struct onnx_sample *sample)
-{
-    size_t size;
-    uint8_t *bytes = onnx_sample_pack(sample, &size);
-
-    free(temp_write(folder, "model.onnx", bytes, size));
-    free(bytes);
-}
+#define RUN(...) model_scene_run(NULL, MODEL_WORDS("model.onnx", "--iter", "1", __VA_ARGS__))
 
 /* What the last run wrote for y, and that alone. */
 static void expect_output(const float *wanted, size_t count)
 {
-    char *path = temp_path(folder, "run0-var3");
+    char *path = temp_path(model_scene.folder, "run0-var3");
     size_t size;
     char *bytes = temp_read(path, &size);
 
@@ -82,10 +48,10 @@ static void aligned_parameters_stay_in_the_model(void **state)
         onnx_sample_init(&sample);
         keep_raw(&sample);
         sample.model.producer_name = names[i];
-        write_model(&sample);
+        model_scene_write_sample("model.onnx", &sample);
         result = RUN("--share-param-mem", "--input", six, "--bin-out-dump", ".");
         shared += strstr(result.err, "--share-param-mem: 1 of 1 parameters, ") != NULL;
-        expect(result, EXIT_OK, "finished test", "--share-param-mem: ");
+        model_scene_expect(result, EXIT_OK, "finished test", "--share-param-mem: ");
         expect_output(six_wanted, 6);
     }
     assert_int_equal(shared, 1);
@@ -96,9 +62,9 @@ static void typed_parameters_are_copied(void **state)
     struct onnx_sample sample;
 
     onnx_sample_init(&sample);
-    write_model(&sample);
-    expect(RUN("--share-param-mem", "--input", six, "--bin-out-dump", "."), EXIT_OK, "",
-           "--share-param-mem: 0 of 1 parameters");
+    model_scene_write_sample("model.onnx", &sample);
+    model_scene_expect(RUN("--share-param-mem", "--input", six, "--bin-out-dump", "."), EXIT_OK, "",
+                       "--share-param-mem: 0 of 1 parameters");
     expect_output(six_wanted, 6);
 }
 
@@ -115,7 +81,7 @@ static void parameters_stay_in_other_files(void **state)
 
         onnx_sample_init(&s);
         memcpy(bytes + atoi(offsets[i]), s.weight_data, sizeof(s.weight_data));
-        free(temp_write(folder, "weights", bytes, sizeof(bytes)));
+        free(temp_write(model_scene.folder, "weights", bytes, sizeof(bytes)));
         s.weight.n_float_data = 0;
         s.weight.has_data_location = 1;
         s.weight.data_location = 1;
@@ -124,10 +90,11 @@ static void parameters_stay_in_other_files(void **state)
             s.external[k].key = pairs[k][0];
             s.external[k].value = pairs[k][1];
         }
-        write_model(&s);
-        expect(RUN("--share-param-mem", "--input", six, "--bin-out-dump", "."), EXIT_OK, "",
-               i < 2 ? "--share-param-mem: 1 of 1 parameters"
-                     : "--share-param-mem: 0 of 1 parameters");
+        model_scene_write_sample("model.onnx", &s);
+        model_scene_expect(RUN("--share-param-mem", "--input", six, "--bin-out-dump", "."), EXIT_OK,
+                           "",
+                           i < 2 ? "--share-param-mem: 1 of 1 parameters"
+                                 : "--share-param-mem: 0 of 1 parameters");
         expect_output(six_wanted, 6);
     }
 }
@@ -142,14 +109,14 @@ static void damaged_models_are_refused(void **state)
     onnx_sample_init(&sample);
     keep_raw(&sample);
     sample.weight.raw_data.len = 20;
-    write_model(&sample);
-    expect(RUN("--share-param-mem"), EXIT_INPUT, "",
-           "initialiser 'w' holds 20 bytes where its shape needs 24");
+    model_scene_write_sample("model.onnx", &sample);
+    model_scene_expect(RUN("--share-param-mem"), EXIT_INPUT, "",
+                       "initialiser 'w' holds 20 bytes where its shape needs 24");
     keep_raw(&sample);
     bytes = onnx_sample_pack(&sample, &size);
-    free(temp_write(folder, "model.onnx", bytes, size - 7));
+    free(temp_write(model_scene.folder, "model.onnx", bytes, size - 7));
     free(bytes);
-    expect(RUN("--share-param-mem"), EXIT_INPUT, "", "the model is truncated");
+    model_scene_expect(RUN("--share-param-mem"), EXIT_INPUT, "", "the model is truncated");
 }
 
 /* y = max(x + {0, 1, 2}, 0), declared for two rows. */
@@ -160,7 +127,7 @@ static void write_rows(void)
     onnx_sample_init(&sample);
     sample.weight_dims[0] = 1;
     sample.weight.n_float_data = 3;
-    write_model(&sample);
+    model_scene_write_sample("model.onnx", &sample);
 }
 
 static void data_is_repeated_to_fill_a_batch(void **state)
@@ -169,18 +136,22 @@ static void data_is_repeated_to_fill_a_batch(void **state)
                                "\"raw\": [5, -5, 5]}}";
 
     write_rows();
-    free(temp_write(folder, "x.json", json, sizeof(json) - 1));
-    expect(RUN("--batch-size", "5", "--input", "x:[1,2,3],[-4,-5,-6]", "--bin-out-dump", "."),
-           EXIT_OK, "", "--batch-size: the first dimension of 1 inputs is 5");
+    free(temp_write(model_scene.folder, "x.json", json, sizeof(json) - 1));
+    model_scene_expect(
+        RUN("--batch-size", "5", "--input", "x:[1,2,3],[-4,-5,-6]", "--bin-out-dump", "."), EXIT_OK,
+        "", "--batch-size: the first dimension of 1 inputs is 5");
     expect_output((const float[]){1, 3, 5, 0, 0, 0, 1, 3, 5, 0, 0, 0, 1, 3, 5}, 15);
-    expect(RUN("--batch-size", "3", "--input", "x.json", "--bin-out-dump", "."), EXIT_OK, "", "");
+    model_scene_expect(RUN("--batch-size", "3", "--input", "x.json", "--bin-out-dump", "."),
+                       EXIT_OK, "", "");
     expect_output((const float[]){5, 0, 7, 5, 0, 7, 5, 0, 7}, 9);
-    expect(RUN("--batch-size", "1", "--input", "x:[1,2,3],[-4,-5,-6]", "--bin-out-dump", "."),
-           EXIT_OK, "", "");
+    model_scene_expect(
+        RUN("--batch-size", "1", "--input", "x:[1,2,3],[-4,-5,-6]", "--bin-out-dump", "."), EXIT_OK,
+        "", "");
     expect_output((const float[]){1, 3, 5}, 3);
-    expect(RUN("--batch-size", "2", "--input", "x:{7,3}", "--bin-out-dump", "."), EXIT_OK, "", "");
+    model_scene_expect(RUN("--batch-size", "2", "--input", "x:{7,3}", "--bin-out-dump", "."),
+                       EXIT_OK, "", "");
     expect_output((const float[]){1, 2, 3, 1, 2, 3}, 6);
-    expect(RUN("--batch-size", "4"), EXIT_OK, "", "(float32 {4,3}) has no data");
+    model_scene_expect(RUN("--batch-size", "4"), EXIT_OK, "", "(float32 {4,3}) has no data");
 }
 
 static void what_does_not_fit_a_batch_is_refused(void **state)
@@ -188,16 +159,19 @@ static void what_does_not_fit_a_batch_is_refused(void **state)
     struct onnx_sample sample;
 
     write_rows();
-    expect(RUN("--batch-size", "5", "--input", "x:[1,2],[3,4]"), EXIT_INPUT, "",
-           "input 'x' has shape {2,3} in the model, but {2,2} was given");
-    expect(RUN("--batch-size", "5", "--batch", "5"), EXIT_USAGE, "", "exclude each other");
-    expect(RUN("--batch-size", "5", "--input", "x:{0,3}"), EXIT_INPUT, "", "no row to repeat");
+    model_scene_expect(RUN("--batch-size", "5", "--input", "x:[1,2],[3,4]"), EXIT_INPUT, "",
+                       "input 'x' has shape {2,3} in the model, but {2,2} was given");
+    model_scene_expect(RUN("--batch-size", "5", "--batch", "5"), EXIT_USAGE, "",
+                       "exclude each other");
+    model_scene_expect(RUN("--batch-size", "5", "--input", "x:{0,3}"), EXIT_INPUT, "",
+                       "no row to repeat");
     onnx_sample_init(&sample);
-    write_model(&sample);
-    expect(RUN("--batch-size", "5"), EXIT_INPUT, "", "node \"sum\" (Add");
+    model_scene_write_sample("model.onnx", &sample);
+    model_scene_expect(RUN("--batch-size", "5"), EXIT_INPUT, "", "node \"sum\" (Add");
     sample.shape.n_dim = 0;
-    write_model(&sample);
-    expect(RUN("--batch-size", "5"), EXIT_INPUT, "", "no input of the model has dimensions");
+    model_scene_write_sample("model.onnx", &sample);
+    model_scene_expect(RUN("--batch-size", "5"), EXIT_INPUT, "",
+                       "no input of the model has dimensions");
 }
 
 int main(void)
@@ -210,12 +184,6 @@ int main(void)
         cmocka_unit_test(data_is_repeated_to_fill_a_batch),
         cmocka_unit_test(what_does_not_fit_a_batch_is_refused),
     };
-    int failed;
 
-    program = place_program("runtime/load_and_run");
-    folder = temp_create();
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
-    temp_destroy(&folder);
-    free(program);
-    return failed;
+    return cmocka_run_group_tests(tests, model_scene_begin, model_scene_end);
 }

@@ -4,33 +4,26 @@
 
 #include "base/exit_status.h"
 #include "tests/support/check.h"
-#include "tests/support/child.h"
+#include "tests/support/model_scene.h"
 #include "tests/support/onnx_sample.h"
 #include "tests/support/place.h"
 #include "tests/support/temp.h"
 
-static char *program;
-static char *folder;
-
-enum { WORDS_MAX = 12 };
-
 static struct child_result run_in(const char *const *environment,
-                                  const char *const words[WORDS_MAX])
+                                  const char *const words[MODEL_WORDS_MAX])
 {
     /* The model's two operators stay two: these tests look at each. */
-    const char *argv[WORDS_MAX + 3] = {program, "--no-enable-jit"};
-    struct child_options options = {
-        .environment = environment, .directory = folder, .timeout_ms = 300000};
+    const char *line[MODEL_WORDS_MAX] = {"--no-enable-jit"};
 
-    for (int i = 0; i < WORDS_MAX && words[i]; i++)
-        argv[i + 2] = words[i];
-    return child_run(argv, &options);
+    for (int i = 0; i < MODEL_WORDS_MAX - 1 && words[i]; i++)
+        line[i + 1] = words[i];
+    return model_scene_run(environment, line);
 }
 
 static const char *const no_daemon[] = {"OPTRACE_SOCKET=/nonexistent/collector.sock", NULL};
 
 /* What it printed; the caller frees it. */
-static char *run(int status, const char *const words[WORDS_MAX])
+static char *run(int status, const char *const words[MODEL_WORDS_MAX])
 {
     struct child_result result = run_in(no_daemon, words);
     char *out = strdup(result.out);
@@ -41,8 +34,8 @@ static char *run(int status, const char *const words[WORDS_MAX])
     return out;
 }
 
-#define RUN(...)            run(EXIT_OK, (const char *const[WORDS_MAX]){__VA_ARGS__})
-#define RUN_AS(status, ...) run(status, (const char *const[WORDS_MAX]){__VA_ARGS__})
+#define RUN(...)            run(EXIT_OK, MODEL_WORDS(__VA_ARGS__))
+#define RUN_AS(status, ...) run(status, MODEL_WORDS(__VA_ARGS__))
 
 static const cJSON *at(const cJSON *object, const char *key)
 {
@@ -126,7 +119,7 @@ static void graphs_as_json(void **state)
 static void what_is_known_of_a_bad_model_is_printed(void **state)
 {
     struct child_result result =
-        run_in(no_daemon, (const char *const[WORDS_MAX]){"unknown.onnx", "--print-graph", "text"});
+        run_in(no_daemon, MODEL_WORDS("unknown.onnx", "--print-graph", "text"));
 
     assert_int_equal(result.status, EXIT_INPUT);
     CHECK_CONTAINS(result.err, "Frobnicate");
@@ -192,7 +185,7 @@ static void the_environment_traces_too(void **state)
     const char *const environment[] = {"OPTRACE_SOCKET=/nonexistent/collector.sock",
                                        "OPTRACE_TRACE_EVAL=1", NULL};
     const char *const wrong[] = {"OPTRACE_TRACE_EVAL=7", NULL};
-    const char *const words[WORDS_MAX] = {"good.onnx", "--iter", "1"};
+    const char *const words[MODEL_WORDS_MAX] = {"good.onnx", "--iter", "1"};
     struct child_result result = run_in(environment, words);
 
     assert_int_equal(result.status, EXIT_OK);
@@ -231,20 +224,16 @@ static void the_first_operator_that_differs_is_named(void **state)
     free(model);
 }
 
-static void write_models(void)
+static int begin(void **state)
 {
+    const int rc = model_scene_begin(state);
     struct onnx_sample sample;
-    uint8_t *bytes;
-    size_t size;
 
     onnx_sample_init(&sample);
-    bytes = onnx_sample_pack(&sample, &size);
-    free(temp_write(folder, "good.onnx", bytes, size));
-    free(bytes);
+    model_scene_write_sample("good.onnx", &sample);
     sample.nodes[1].op_type = "Frobnicate";
-    bytes = onnx_sample_pack(&sample, &size);
-    free(temp_write(folder, "unknown.onnx", bytes, size));
-    free(bytes);
+    model_scene_write_sample("unknown.onnx", &sample);
+    return rc;
 }
 
 int main(void)
@@ -261,13 +250,6 @@ int main(void)
         cmocka_unit_test(operators_against_their_reference),
         cmocka_unit_test(the_first_operator_that_differs_is_named),
     };
-    int failed;
 
-    program = place_program("runtime/load_and_run");
-    folder = temp_create();
-    write_models();
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
-    temp_destroy(&folder);
-    free(program);
-    return failed;
+    return cmocka_run_group_tests(tests, begin, model_scene_end);
 }

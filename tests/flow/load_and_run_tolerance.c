@@ -4,54 +4,10 @@
 
 #include "base/exit_status.h"
 #include "tests/support/check.h"
-#include "tests/support/child.h"
-#include "tests/support/onnx_text.h"
-#include "tests/support/place.h"
+#include "tests/support/model_scene.h"
 #include "tests/support/temp.h"
 
-static char *program, *folder;
-
-enum { WORDS_MAX = 16 };
-
-static struct child_result verify(const char *const words[WORDS_MAX])
-{
-    const char *const environment[] = {"OPTRACE_DISABLE=1", NULL};
-    struct child_options options = {
-        .environment = environment, .directory = folder, .timeout_ms = 300000};
-    const char *argv[WORDS_MAX + 5] = {program, "model.onnx", "--verify", "."};
-
-    for (int i = 0; i < WORDS_MAX && words[i]; i++)
-        argv[4 + i] = words[i];
-    return child_run(argv, &options);
-}
-
-#define VERIFY(...) verify((const char *const[WORDS_MAX]){__VA_ARGS__})
-
-static void expect(struct child_result result, int status, const char *out)
-{
-    if (result.status != status)
-        fail_msg("status %d: %s%s", result.status, result.out, result.err);
-    CHECK_CONTAINS(result.out, out);
-    child_result_deinit(&result);
-}
-
-static void write_tensor(const char *place, const char *text)
-{
-    size_t size;
-    uint8_t *bytes = onnx_text_pack_tensor(text, &size);
-
-    free(temp_write(folder, place, bytes, size));
-    free(bytes);
-}
-
-static void write_model(const char *text)
-{
-    size_t size;
-    uint8_t *bytes = onnx_text_pack(text, &size);
-
-    free(temp_write(folder, "model.onnx", bytes, size));
-    free(bytes);
-}
+#define VERIFY(...) model_scene_run(NULL, MODEL_WORDS("model.onnx", "--verify", ".", __VA_ARGS__))
 
 /*
  * What lies between both products is 1.01 and 1: 1.0098 in float16, 1.0078 in bfloat16. Of the
@@ -59,63 +15,78 @@ static void write_model(const char *text)
  */
 static void write_case(void)
 {
-    write_model("opset 13\ninput x f32 1,2\nconst v f32 2,2 = 1 0 0 1\n"
-                "const w f32 2,2 = 1 1 -1 1\nnode MatMul x,v -> h\nnode MatMul h,w -> y\n"
-                "output y\n");
-    write_tensor("input_0.pb", "f32 1,2 = 1.01 1");
-    write_tensor("output_0.pb", "f32 1,2 = 0.01 2.01");
+    model_scene_write("model.onnx",
+                      "opset 13\ninput x f32 1,2\nconst v f32 2,2 = 1 0 0 1\n"
+                      "const w f32 2,2 = 1 1 -1 1\nnode MatMul x,v -> h\nnode MatMul h,w -> y\n"
+                      "output y\n");
+    model_scene_write_tensor("input_0.pb", "f32 1,2 = 1.01 1");
+    model_scene_write_tensor("output_0.pb", "f32 1,2 = 0.01 2.01");
 }
 
 static void tensors_in_half_are_allowed_their_rounding(void **state)
 {
     write_case();
-    expect(VERIFY(NULL), EXIT_OK,
-           "passed: 1 of 1 data sets agree within rtol 0.001 and atol 1e-07 (default)\n");
-    expect(VERIFY("--enable-ioc16"), EXIT_OK,
-           "passed: 1 of 1 data sets agree within rtol 0.015625 and atol 0.00390625 of the largest "
-           "number (tensors are stored in float16)\n");
-    expect(VERIFY("--fp16"), EXIT_OK, "(tensors are stored in float16)\n");
-    expect(VERIFY("--bf16"), EXIT_OK,
-           "passed: 1 of 1 data sets agree within rtol 0.125 and atol 0.03125 of the largest "
-           "number (tensors are stored in bfloat16)\n");
-    expect(VERIFY("--fp16", "--thread", "2"), EXIT_OK, "passed: 2 of 2 data sets agree within ");
-    expect(VERIFY("--bf16", "--record-comp-seq"), EXIT_OK, "(tensors are stored in bfloat16)\n");
-    expect(VERIFY("--bf16", "--record-comp-seq2", "--no-sanity-check"), EXIT_OK,
-           "(tensors are stored in bfloat16)\n");
+    model_scene_expect(
+        VERIFY(NULL), EXIT_OK,
+        "passed: 1 of 1 data sets agree within rtol 0.001 and atol 1e-07 (default)\n", "");
+    model_scene_expect(
+        VERIFY("--enable-ioc16"), EXIT_OK,
+        "passed: 1 of 1 data sets agree within rtol 0.015625 and atol 0.00390625 of the largest "
+        "number (tensors are stored in float16)\n",
+        "");
+    model_scene_expect(VERIFY("--fp16"), EXIT_OK, "(tensors are stored in float16)\n", "");
+    model_scene_expect(
+        VERIFY("--bf16"), EXIT_OK,
+        "passed: 1 of 1 data sets agree within rtol 0.125 and atol 0.03125 of the largest "
+        "number (tensors are stored in bfloat16)\n",
+        "");
+    model_scene_expect(VERIFY("--fp16", "--thread", "2"), EXIT_OK,
+                       "passed: 2 of 2 data sets agree within ", "");
+    model_scene_expect(VERIFY("--bf16", "--record-comp-seq"), EXIT_OK,
+                       "(tensors are stored in bfloat16)\n", "");
+    model_scene_expect(VERIFY("--bf16", "--record-comp-seq2", "--no-sanity-check"), EXIT_OK,
+                       "(tensors are stored in bfloat16)\n", "");
 }
 
 /* That the case needs it. */
 static void what_is_asked_for_decides(void **state)
 {
     write_case();
-    expect(VERIFY("--enable-ioc16", "--rtol", "0.001", "--atol", "0"), EXIT_NO,
-           "FAILED: 0 of 1 data sets agree within rtol 0.001 (--rtol) and atol 0 (--atol)\n");
-    expect(VERIFY("--bf16", "--rtol", "0.1", "--atol", "1e-7"), EXIT_NO, "FAILED: ");
-    expect(
+    model_scene_expect(
+        VERIFY("--enable-ioc16", "--rtol", "0.001", "--atol", "0"), EXIT_NO,
+        "FAILED: 0 of 1 data sets agree within rtol 0.001 (--rtol) and atol 0 (--atol)\n", "");
+    model_scene_expect(VERIFY("--bf16", "--rtol", "0.1", "--atol", "1e-7"), EXIT_NO,
+                       "FAILED: ", "");
+    model_scene_expect(
         VERIFY("--fp16", "--rtol", "0"), EXIT_OK,
         "within rtol 0 (--rtol) and atol 0.00390625 of the largest number (tensors are stored in "
-        "float16)\n");
-    expect(VERIFY("--fp16", "--atol", "0"), EXIT_NO,
-           "within rtol 0.015625 (tensors are stored in float16) and atol 0 (--atol)\n");
-    expect(VERIFY("--rtol", "0.01"), EXIT_OK,
-           "within rtol 0.01 (--rtol) and atol 1e-07 (default)\n");
+        "float16)\n",
+        "");
+    model_scene_expect(VERIFY("--fp16", "--atol", "0"), EXIT_NO,
+                       "within rtol 0.015625 (tensors are stored in float16) and atol 0 (--atol)\n",
+                       "");
+    model_scene_expect(VERIFY("--rtol", "0.01"), EXIT_OK,
+                       "within rtol 0.01 (--rtol) and atol 1e-07 (default)\n", "");
 }
 
 static void wrong_numbers_are_seen(void **state)
 {
     write_case();
-    write_tensor("output_0.pb", "f32 1,2 = 0.01 2.1");
-    expect(VERIFY("--enable-ioc16"), EXIT_NO, "DIFFERS in 1 of 2 elements; worst at {0,1}");
-    expect(VERIFY("--fp16", "--thread", "2"), EXIT_NO, "FAILED: 0 of 2 data sets agree within ");
-    write_tensor("output_0.pb", "f32 1,2 = 0.05 2.01");
-    expect(VERIFY("--enable-ioc16"), EXIT_NO, "DIFFERS in 1 of 2 elements; worst at {0,0}");
-    write_tensor("output_0.pb", "f32 1,2 = 0.01 2.5");
-    expect(VERIFY("--bf16"), EXIT_NO, "DIFFERS in 1 of 2 elements; worst at {0,1}");
+    model_scene_write_tensor("output_0.pb", "f32 1,2 = 0.01 2.1");
+    model_scene_expect(VERIFY("--enable-ioc16"), EXIT_NO,
+                       "DIFFERS in 1 of 2 elements; worst at {0,1}", "");
+    model_scene_expect(VERIFY("--fp16", "--thread", "2"), EXIT_NO,
+                       "FAILED: 0 of 2 data sets agree within ", "");
+    model_scene_write_tensor("output_0.pb", "f32 1,2 = 0.05 2.01");
+    model_scene_expect(VERIFY("--enable-ioc16"), EXIT_NO,
+                       "DIFFERS in 1 of 2 elements; worst at {0,0}", "");
+    model_scene_write_tensor("output_0.pb", "f32 1,2 = 0.01 2.5");
+    model_scene_expect(VERIFY("--bf16"), EXIT_NO, "DIFFERS in 1 of 2 elements; worst at {0,1}", "");
     /* Nothing is allowed of a number that is none. */
-    write_tensor("output_0.pb", "f32 1,2 = nan 2.01");
-    expect(VERIFY("--bf16"), EXIT_NO, "DIFFERS in 1 of 2 elements; worst at {0,0}");
-    write_tensor("output_0.pb", "f32 1,2 = inf 2.01");
-    expect(VERIFY("--bf16"), EXIT_NO, "DIFFERS in 1 of 2 elements; worst at {0,0}");
+    model_scene_write_tensor("output_0.pb", "f32 1,2 = nan 2.01");
+    model_scene_expect(VERIFY("--bf16"), EXIT_NO, "DIFFERS in 1 of 2 elements; worst at {0,0}", "");
+    model_scene_write_tensor("output_0.pb", "f32 1,2 = inf 2.01");
+    model_scene_expect(VERIFY("--bf16"), EXIT_NO, "DIFFERS in 1 of 2 elements; worst at {0,0}", "");
 }
 
 /* They are compared with their reference to 1e-5 of the largest number before they are taken: that
@@ -125,29 +96,36 @@ static void chosen_kernels_are_allowed_theirs(void **state)
     static const char *const ways[] = {"--fast-run", "--full-run", "--reproducible"};
 
     write_case();
-    write_tensor("output_0.pb", "f32 1,2 = 0.010015 2.01");
-    expect(VERIFY(NULL), EXIT_NO, "worst at {0,0}: expected 0.01001499");
+    model_scene_write_tensor("output_0.pb", "f32 1,2 = 0.010015 2.01");
+    model_scene_expect(VERIFY(NULL), EXIT_NO, "worst at {0,0}: expected 0.01001499", "");
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++)
-        expect(VERIFY(ways[i]), EXIT_OK,
-               "within rtol 0.001 (default) and atol 1e-05 of the largest number (kernels are "
-               "chosen)\n");
-    expect(VERIFY("--fast-run", "--atol", "1e-7"), EXIT_NO,
-           "within rtol 0.001 (default) and atol 1e-07 (--atol)\n");
-    expect(VERIFY("--fast-run", "--fp16"), EXIT_OK,
-           "within rtol 0.015625 and atol 0.00390625 of the largest number (tensors are stored in "
-           "float16)\n");
-    write_tensor("output_0.pb", "f32 1,2 = 0.0101 2.01");
-    expect(VERIFY("--fast-run"), EXIT_NO, "DIFFERS in 1 of 2 elements; worst at {0,0}");
+        model_scene_expect(
+            VERIFY(ways[i]), EXIT_OK,
+            "within rtol 0.001 (default) and atol 1e-05 of the largest number (kernels are "
+            "chosen)\n",
+            "");
+    model_scene_expect(VERIFY("--fast-run", "--atol", "1e-7"), EXIT_NO,
+                       "within rtol 0.001 (default) and atol 1e-07 (--atol)\n", "");
+    model_scene_expect(
+        VERIFY("--fast-run", "--fp16"), EXIT_OK,
+        "within rtol 0.015625 and atol 0.00390625 of the largest number (tensors are stored in "
+        "float16)\n",
+        "");
+    model_scene_write_tensor("output_0.pb", "f32 1,2 = 0.0101 2.01");
+    model_scene_expect(VERIFY("--fast-run"), EXIT_NO, "DIFFERS in 1 of 2 elements; worst at {0,0}",
+                       "");
 }
 
 /* What is stored decides, not what was asked for. */
 static void float32_is_held_to_float32(void **state)
 {
-    write_model("opset 13\ninput x f32 1,2\nnode Neg x -> y\noutput y\n");
-    write_tensor("input_0.pb", "f32 1,2 = 1 2");
-    write_tensor("output_0.pb", "f32 1,2 = -1 -2.01");
-    expect(VERIFY("--enable-ioc16"), EXIT_NO, "within rtol 0.001 and atol 1e-07 (default)\n");
-    expect(VERIFY("--bf16"), EXIT_NO, "within rtol 0.001 and atol 1e-07 (default)\n");
+    model_scene_write("model.onnx", "opset 13\ninput x f32 1,2\nnode Neg x -> y\noutput y\n");
+    model_scene_write_tensor("input_0.pb", "f32 1,2 = 1 2");
+    model_scene_write_tensor("output_0.pb", "f32 1,2 = -1 -2.01");
+    model_scene_expect(VERIFY("--enable-ioc16"), EXIT_NO,
+                       "within rtol 0.001 and atol 1e-07 (default)\n", "");
+    model_scene_expect(VERIFY("--bf16"), EXIT_NO, "within rtol 0.001 and atol 1e-07 (default)\n",
+                       "");
 }
 
 static void a_case_written_for_float32_is_widened(void **state)
@@ -155,21 +133,27 @@ static void a_case_written_for_float32_is_widened(void **state)
     char *path;
 
     write_case();
-    free(temp_write(folder, "data.json", "{\"rtol\": 1e-4, \"atol\": 0.5}", 28));
-    expect(VERIFY(NULL), EXIT_OK, "within rtol 0.0001 and atol 0.5 (data.json)\n");
-    expect(VERIFY("--fp16"), EXIT_OK,
-           "within rtol 0.015625 (tensors are stored in float16) and atol 0.5 (data.json) or "
-           "0.00390625 of the largest number (tensors are stored in float16)\n");
-    free(temp_write(folder, "data.json", "{\"rtol\": 1e-5}", 14));
-    expect(VERIFY(NULL), EXIT_OK, "within rtol 1e-05 (data.json) and atol 1e-07 (default)\n");
-    expect(VERIFY("--bf16"), EXIT_OK,
-           "within rtol 0.125 and atol 0.03125 of the largest number "
-           "(tensors are stored in bfloat16)\n");
-    free(temp_write(folder, "data.json", "{\"rtol\": 0.5}", 13));
-    expect(VERIFY("--bf16"), EXIT_OK,
-           "within rtol 0.5 (data.json) and atol 0.03125 of the largest number (tensors are stored "
-           "in bfloat16)\n");
-    path = temp_path(folder, "data.json");
+    free(temp_write(model_scene.folder, "data.json", "{\"rtol\": 1e-4, \"atol\": 0.5}", 28));
+    model_scene_expect(VERIFY(NULL), EXIT_OK, "within rtol 0.0001 and atol 0.5 (data.json)\n", "");
+    model_scene_expect(
+        VERIFY("--fp16"), EXIT_OK,
+        "within rtol 0.015625 (tensors are stored in float16) and atol 0.5 (data.json) or "
+        "0.00390625 of the largest number (tensors are stored in float16)\n",
+        "");
+    free(temp_write(model_scene.folder, "data.json", "{\"rtol\": 1e-5}", 14));
+    model_scene_expect(VERIFY(NULL), EXIT_OK,
+                       "within rtol 1e-05 (data.json) and atol 1e-07 (default)\n", "");
+    model_scene_expect(VERIFY("--bf16"), EXIT_OK,
+                       "within rtol 0.125 and atol 0.03125 of the largest number "
+                       "(tensors are stored in bfloat16)\n",
+                       "");
+    free(temp_write(model_scene.folder, "data.json", "{\"rtol\": 0.5}", 13));
+    model_scene_expect(
+        VERIFY("--bf16"), EXIT_OK,
+        "within rtol 0.5 (data.json) and atol 0.03125 of the largest number (tensors are stored "
+        "in bfloat16)\n",
+        "");
+    path = temp_path(model_scene.folder, "data.json");
     unlink(path);
     free(path);
 }
@@ -177,27 +161,14 @@ static void a_case_written_for_float32_is_widened(void **state)
 static void the_document_has_it(void **state)
 {
     write_case();
-    expect(VERIFY("--json"), EXIT_OK, "\"rtol\": 0.001,");
-    expect(VERIFY("--json"), EXIT_OK, "\"atol\": 1e-07,");
-    expect(VERIFY("--json", "--fp16"), EXIT_OK, "\"rtol\": 0.015625,");
-    expect(VERIFY("--json", "--fp16"), EXIT_OK, "\"atol_of_largest\": 0.00390625,");
-    expect(VERIFY("--json", "--fp16"), EXIT_OK, "\"rtol_from\": \"storage\",");
-    expect(VERIFY("--json", "--fp16"), EXIT_OK, "\"stored\": \"float16\"");
-    expect(VERIFY("--json", "--fp16", "--atol", "1"), EXIT_OK, "\"atol_from\": \"option\",");
-}
-
-static int begin(void **state)
-{
-    program = place_program("runtime/load_and_run");
-    folder = temp_create();
-    return program && folder ? 0 : -1;
-}
-
-static int end(void **state)
-{
-    temp_destroy(&folder);
-    free(program);
-    return 0;
+    model_scene_expect(VERIFY("--json"), EXIT_OK, "\"rtol\": 0.001,", "");
+    model_scene_expect(VERIFY("--json"), EXIT_OK, "\"atol\": 1e-07,", "");
+    model_scene_expect(VERIFY("--json", "--fp16"), EXIT_OK, "\"rtol\": 0.015625,", "");
+    model_scene_expect(VERIFY("--json", "--fp16"), EXIT_OK, "\"atol_of_largest\": 0.00390625,", "");
+    model_scene_expect(VERIFY("--json", "--fp16"), EXIT_OK, "\"rtol_from\": \"storage\",", "");
+    model_scene_expect(VERIFY("--json", "--fp16"), EXIT_OK, "\"stored\": \"float16\"", "");
+    model_scene_expect(VERIFY("--json", "--fp16", "--atol", "1"), EXIT_OK,
+                       "\"atol_from\": \"option\",", "");
 }
 
 int main(void)
@@ -212,5 +183,5 @@ int main(void)
         cmocka_unit_test(the_document_has_it),
     };
 
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, model_scene_begin, model_scene_end);
 }
