@@ -17,6 +17,7 @@
 #include "schema/store/store.h"
 #include "tests/support/bench.h"
 #include "tests/support/check.h"
+#include "tests/support/draw.h"
 #include "tests/support/optraced.h"
 #include "tests/support/raw_client.h"
 
@@ -32,14 +33,11 @@ enum {
     RATE_BURST_US = 10000,
 };
 
-static uint64_t seed = 88172645463325252u;
+static uint64_t seed = DRAW_SEED;
 
 static double random_unit(void)
 {
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (double)(seed >> 11) / 9007199254740992.0;
+    return draw_unit(&seed);
 }
 
 /* A program with two lanes: the host's thread and a queue that it feeds. */

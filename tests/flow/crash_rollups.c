@@ -3,6 +3,7 @@
  * the same, and the next daemon makes them up. */
 #include "base/clock.h"
 #include "tests/support/check.h"
+#include "tests/support/draw.h"
 #include "tests/support/optraced.h"
 #include "tests/support/raw_client.h"
 
@@ -28,15 +29,13 @@ static void define(struct raw_client *client)
 /* One event of each op; committed. */
 static void record(struct raw_client *client)
 {
-    static uint64_t seed = 88172645463325252u;
+    static uint64_t seed = DRAW_SEED;
     const uint64_t now_ns = ot_clock_ns(CLOCK_MONOTONIC);
     struct ot_wire_record records[FRAME];
 
     for (uint32_t op = 1; op <= OPS; op += FRAME) {
         for (uint32_t i = 0; i < FRAME; i++) {
-            seed ^= seed << 13;
-            seed ^= seed >> 7;
-            seed ^= seed << 17;
+            draw_u64(&seed);
             records[i] = raw_span(op + i, 1, now_ns, seed % 100000, 0);
         }
         assert_true(raw_events(client, records, FRAME));

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "tests/support/check.h"
+#include "tests/support/draw.h"
 #include "tests/support/optraced.h"
 #include "tests/support/raw_client.h"
 
@@ -19,15 +20,11 @@ enum {
     POLITE_EVENTS = 100, /* per turn */
 };
 
-static uint64_t seed = 88172645463325252u;
+static uint64_t seed = DRAW_SEED;
 
-/* xorshift: the same sequence in each run. */
 static uint32_t random_below(uint32_t bound)
 {
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (uint32_t)(seed >> 32) % bound;
+    return (uint32_t)(draw_u64(&seed) >> 32) % bound;
 }
 
 struct hostile {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "tests/support/check.h"
+#include "tests/support/draw.h"
 #include "tests/support/optraced.h"
 #include "tests/support/raw_client.h"
 
@@ -183,14 +184,11 @@ static void a_number_may_stand_for_another_text_after_a_restart(void **state)
 
 enum { RANDOM_OPS = 300, POOL = 10 };
 
-static uint64_t seed = 88172645463325252u;
+static uint64_t seed = DRAW_SEED;
 
 static uint32_t random_below(uint32_t bound)
 {
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (uint32_t)(seed >> 32) % bound;
+    return (uint32_t)(draw_u64(&seed) >> 32) % bound;
 }
 
 /* Lengths around the one from which on a text is long, and the longest. */

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/exit_status.h"
 #include "tests/support/check.h"
+#include "tests/support/draw.h"
 #include "tests/support/optraced.h"
 #include "tests/support/place.h"
 #include "tests/support/raw_client.h"
@@ -18,10 +19,7 @@ enum { EVENTS = 20000, ROUNDS = 12, FLIPS = 40, FIRST_BYTE = 4096, MORE = 1000 }
 
 static uint64_t random_below(uint64_t *seed, uint64_t below)
 {
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 7;
-    *seed ^= *seed << 17;
-    return (*seed >> 11) % below;
+    return (draw_u64(seed) >> 11) % below;
 }
 
 /* Returns the answer to FLUSH, 0: all is stored. */

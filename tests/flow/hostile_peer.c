@@ -12,6 +12,7 @@
 #include "tests/flow/hostile_scene.h"
 #include "tests/support/at_once.h"
 #include "tests/support/check.h"
+#include "tests/support/draw.h"
 #include "tests/support/wait.h"
 
 /* --- Breaches. Each runs in a child of its own; `client` is connected, and has joined and
@@ -540,14 +541,12 @@ static void *scribble(void *context)
     struct raw_ring *ring = context;
     uint64_t *words = (uint64_t *)ring->memory;
     size_t count = ring->frame.memory_bytes / sizeof(*words);
-    uint64_t random = 88172645463325252u + (uint64_t)getpid();
+    uint64_t random = DRAW_SEED + (uint64_t)getpid();
     uint64_t end_ns = ot_clock_ns(CLOCK_MONOTONIC) + 50000000;
 
     while (ot_clock_ns(CLOCK_MONOTONIC) < end_ns) {
         for (int i = 0; i < 1000; i++) {
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
+            draw_u64(&random);
             __atomic_store_n(&words[random % count], random, __ATOMIC_RELAXED);
             if (i % 4 == 0) /* now and then a head that looks sound */
                 __atomic_store_n(&ring->memory->state, ot_ring_state(random % 128, random % 100),

@@ -13,6 +13,7 @@
 #include "client/optrace.h"
 #include "tests/flow/user_scene.h"
 #include "tests/support/check.h"
+#include "tests/support/draw.h"
 #include "tests/support/optraced.h"
 #include "tests/support/raw_client.h"
 #include "tests/support/wait.h"
@@ -351,14 +352,11 @@ static void owners_see_and_command_their_own(void **state)
 
 /* --- Random --- */
 
-static uint64_t random_state = 88172645463325252u;
+static uint64_t random_state = DRAW_SEED;
 
 static unsigned pick(size_t count)
 {
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (unsigned)(random_state % count);
+    return (unsigned)(draw_u64(&random_state) % count);
 }
 
 /* A command of a user that chooses at random: nobody else's session gets another plan. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Records at a steady rate until it is told to end. See paced.h. */
+#include "tests/support/draw.h"
 #include "tests/support/paced.h"
 
 #include <fcntl.h>
@@ -46,14 +47,6 @@ static void define_ops(void)
     }
 }
 
-static uint64_t next_random(uint64_t *seed)
-{
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 7;
-    *seed ^= *seed << 17;
-    return *seed;
-}
-
 static void note(uint32_t place)
 {
     uint64_t *count = &notes->records[place];
@@ -76,7 +69,7 @@ static void record_burst(uint32_t place, uint64_t *seed)
             optrace_run_set(run.run);
         } else {
             span.op = ops[notes->records[place] % OPS];
-            span.end = span.start + 500 + next_random(seed) % 8192;
+            span.end = span.start + 500 + draw_u64(seed) % 8192;
             span.kern = span.start + 100;
             optrace_record(&span);
             span.start = span.end;
@@ -93,8 +86,8 @@ static bool is_over(void)
 static void *thread_main(void *context)
 {
     const uint32_t place = (uint32_t)(uintptr_t)context;
-    uint64_t seed = 88172645463325252u + place + (uint64_t)getpid();
-    uint64_t next_ns = ot_clock_ns(CLOCK_MONOTONIC) + next_random(&seed) % pace.burst_ns;
+    uint64_t seed = DRAW_SEED + place + (uint64_t)getpid();
+    uint64_t next_ns = ot_clock_ns(CLOCK_MONOTONIC) + draw_u64(&seed) % pace.burst_ns;
 
     for (unsigned i = 0; !is_over() && (pace.thread_bursts == 0 || i < pace.thread_bursts); i++) {
         const struct timespec until = {(time_t)(next_ns / 1000000000),

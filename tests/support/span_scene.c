@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What nests is recorded inner before outer, as threads do. */
+#include "tests/support/draw.h"
 #include "tests/support/span_scene.h"
 
 #include "tests/support/check.h"
@@ -9,10 +10,7 @@ enum { QUEUE = 2, STREAM = 3 };
 
 static uint64_t pick(struct span_scene *scene, uint64_t below)
 {
-    scene->seed ^= scene->seed << 13;
-    scene->seed ^= scene->seed >> 7;
-    scene->seed ^= scene->seed << 17;
-    return (scene->seed >> 20) % below;
+    return (draw_u64(&scene->seed) >> 20) % below;
 }
 
 static void add_span(struct span_scene *scene, int depth)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Threads in bursts of calls, and what these make streams do. */
+#include "tests/support/draw.h"
 #include "tests/support/stream_scene.h"
 
 #include <stdlib.h>
@@ -32,10 +33,7 @@ enum { NUMBERS_PER_CALL = 8 };
 
 int64_t stream_scene_pick(struct stream_scene *scene, int64_t below)
 {
-    scene->seed ^= scene->seed << 13;
-    scene->seed ^= scene->seed >> 7;
-    scene->seed ^= scene->seed << 17;
-    return (int64_t)((scene->seed >> 20) % (uint64_t)below);
+    return (int64_t)((draw_u64(&scene->seed) >> 20) % (uint64_t)below);
 }
 
 static void add(struct stream_scene *scene, int64_t lane, int64_t op, int64_t start_ns,

@@ -7,6 +7,7 @@
 #include "analyze/reports/report.h"
 #include "base/text.h"
 #include "tests/support/check.h"
+#include "tests/support/draw.h"
 
 enum {
     ROUNDS = 100, /* of each report */
@@ -16,14 +17,11 @@ enum {
     WIDTH_MAX = 300,
 };
 
-static uint64_t seed = 88172645463325252u;
+static uint64_t seed = DRAW_SEED;
 
 static uint32_t random_below(uint32_t limit)
 {
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (uint32_t)(seed >> 11) % limit;
+    return (uint32_t)(draw_u64(&seed) >> 11) % limit;
 }
 
 /* --- Names. --- */

@@ -11,6 +11,7 @@
 #include "analyze/query/recording_overhead.h"
 #include "schema/store/retain.h"
 #include "tests/support/check.h"
+#include "tests/support/draw.h"
 #include "tests/support/store_support.h"
 #include "tests/support/temp.h"
 #include "tests/support/turns.h"
@@ -70,10 +71,7 @@ struct scene {
 
 static uint64_t pick(struct scene *scene, uint64_t below)
 {
-    scene->seed ^= scene->seed << 13;
-    scene->seed ^= scene->seed >> 7;
-    scene->seed ^= scene->seed << 17;
-    return (scene->seed >> 20) % below;
+    return (draw_u64(&scene->seed) >> 20) % below;
 }
 
 static int64_t pick_op(struct scene *scene)

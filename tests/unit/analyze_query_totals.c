@@ -8,6 +8,7 @@
 
 #include "analyze/query/query.h"
 #include "tests/support/check.h"
+#include "tests/support/draw.h"
 #include "tests/support/store_support.h"
 #include "tests/support/sum_spans.h"
 #include "tests/support/temp.h"
@@ -40,10 +41,7 @@ struct scene {
 
 static uint64_t pick(struct scene *scene, uint64_t below)
 {
-    scene->seed ^= scene->seed << 13;
-    scene->seed ^= scene->seed >> 7;
-    scene->seed ^= scene->seed << 17;
-    return (scene->seed >> 20) % below;
+    return (draw_u64(&scene->seed) >> 20) % below;
 }
 
 static int64_t lane_of(int session, int lane)

@@ -6,17 +6,15 @@
 #include "analyze/out/private.h"
 #include "base/text.h"
 #include "tests/support/check.h"
+#include "tests/support/draw.h"
 
 enum { ROUNDS = 4000, NAMES_MAX = 40, CHARACTERS_MAX = 120, COLUMNS_MAX = 130 };
 
-static uint64_t seed = 88172645463325252u;
+static uint64_t seed = DRAW_SEED;
 
 static uint32_t random_below(uint32_t limit)
 {
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return (uint32_t)(seed >> 11) % limit;
+    return (uint32_t)(draw_u64(&seed) >> 11) % limit;
 }
 
 /* Of one, two, three and four bytes; of no column, one and two; dots and numbers as a name gets

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "tests/support/check.h"
+#include "tests/support/draw.h"
 
 /* Finish and compare; frees what was written. */
 static void check_text(struct json_writer *json, const char *expected)
@@ -131,16 +132,14 @@ static void doubles_are_short(void **state)
 
 static void doubles_read_back_exactly(void **state)
 {
-    uint64_t random = 88172645463325252u;
+    uint64_t random = DRAW_SEED;
 
     for (int i = 0; i < 20000; i++) {
         struct json_writer json;
         double value;
         char *text;
 
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
+        draw_u64(&random);
         memcpy(&value, &random, sizeof(value));
         if (!isfinite(value))
             continue;

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "tests/support/check.h"
+#include "tests/support/draw.h"
 
 /* Masks a copy that has not a byte more than it needs. The caller frees it. */
 static char *masked(const char *text, size_t length, bool has_arguments)
@@ -138,14 +139,11 @@ static void arguments_are_masked_whole(void **state)
 
 /* --- Random --- */
 
-static uint64_t random_state = 88172645463325252u;
+static uint64_t random_state = DRAW_SEED;
 
 static unsigned pick(unsigned count)
 {
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (unsigned)(random_state % count);
+    return (unsigned)(draw_u64(&random_state) % count);
 }
 
 /* Filler that no rule is about, but for what surrounds it. */

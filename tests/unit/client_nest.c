@@ -11,6 +11,7 @@
 #include "client/optrace.h"
 #include "tests/support/check.h"
 #include "tests/support/client_place.h"
+#include "tests/support/draw.h"
 
 enum { STEPS = 20000, DEPTH = 9, DRAIN_EVERY = 50 };
 
@@ -38,10 +39,7 @@ struct nest {
 
 static uint64_t draw(struct nest *nest, uint64_t below)
 {
-    nest->random ^= nest->random << 13;
-    nest->random ^= nest->random >> 7;
-    nest->random ^= nest->random << 17;
-    return nest->random % below;
+    return draw_u64(&nest->random) % below;
 }
 
 static void begin(struct nest *nest)
@@ -155,7 +153,7 @@ static void compare_drained(struct nest *nest)
 
 static void run(struct client_place *place, int steps)
 {
-    struct nest nest = {.place = place, .random = 88172645463325252u};
+    struct nest nest = {.place = place, .random = DRAW_SEED};
 
     nest.ops[0] = optrace_label("work");
     nest.ops[1] = optrace_name(OPTRACE_COPY, "host to device");

@@ -11,6 +11,7 @@
 #include "schema/store/private.h"
 #include "tests/support/check.h"
 #include "tests/support/child.h"
+#include "tests/support/draw.h"
 #include "tests/support/store_crash.h"
 #include "tests/support/store_support.h"
 #include "tests/support/temp.h"
@@ -33,10 +34,7 @@ static uint64_t seed;
 
 static uint64_t random_u64(void)
 {
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return seed;
+    return draw_u64(&seed);
 }
 
 static int make_place(void **state)

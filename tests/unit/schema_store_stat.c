@@ -2,15 +2,13 @@
 /* The histogram of durations: its bins, its percentiles against sorted values, its text form. */
 #include "schema/store/stat.h"
 #include "tests/support/check.h"
+#include "tests/support/draw.h"
 
-static uint64_t seed = 88172645463325252u;
+static uint64_t seed = DRAW_SEED;
 
 static uint64_t random_u64(void)
 {
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return seed;
+    return draw_u64(&seed);
 }
 
 static int64_t random_duration(void)
