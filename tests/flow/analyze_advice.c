@@ -3,8 +3,8 @@
 #include <cjson/cJSON.h>
 #include <string.h>
 
+#include "tests/support/analyze_scene.h"
 #include "tests/support/check.h"
-#include "tests/support/child.h"
 #include "tests/support/place.h"
 #include "tests/support/small_store.h"
 #include "tests/support/temp.h"
@@ -12,55 +12,45 @@
 /* A name that a shell would take apart. */
 #define STORE_NAME "it's my $HOME \\Q.db"
 
-struct fixture {
-    char *dir, *program;
-};
-
 static int start(void **state)
 {
-    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    struct analyze_scene *scene = analyze_scene_create();
     char *store, *source = place_source("tests/golden/analyze/gpu.json"), *bytes;
     size_t size;
 
-    fixture->dir = temp_create();
-    fixture->program = place_program("analyze/profile_analyze");
-    store = temp_path(fixture->dir, STORE_NAME);
+    store = temp_path(scene->dir, STORE_NAME);
     small_store_make(store);
     free(store);
     bytes = temp_read(source, &size);
-    free(temp_write(fixture->dir, "gpu.json", bytes, size));
+    free(temp_write(scene->dir, "gpu.json", bytes, size));
     free(bytes);
     free(source);
-    *state = fixture;
+    *state = scene;
     return 0;
 }
 
 static int stop(void **state)
 {
-    struct fixture *fixture = *state;
-
-    temp_destroy(&fixture->dir);
-    free(fixture->program);
-    free(fixture);
+    analyze_scene_destroy((struct analyze_scene **)state);
     return 0;
 }
 
-static struct child_result run(const struct fixture *fixture, const char *const *argv)
+static struct child_result run(const struct analyze_scene *scene, const char *const *argv)
 {
     static const char *const environment[] = {"TZ=UTC", "NO_COLOR", NULL};
-    const struct child_options options = {.environment = environment, .directory = fixture->dir};
+    const struct child_options options = {.environment = environment, .directory = scene->dir};
 
     return child_run(argv, &options);
 }
 
-static void check_command(const struct fixture *fixture, const char *command)
+static void check_command(const struct analyze_scene *scene, const char *command)
 {
     char *script;
     struct child_result result;
 
     assert_true(
-        asprintf(&script, "profile_analyze() { '%s' \"$@\"; }\n%s", fixture->program, command) > 0);
-    result = run(fixture, (const char *[]){"sh", "-c", script, NULL});
+        asprintf(&script, "profile_analyze() { '%s' \"$@\"; }\n%s", scene->program, command) > 0);
+    result = run(scene, (const char *[]){"sh", "-c", script, NULL});
     if (result.status != 0 || !result.out[0])
         fail_msg("%s: status %d: %s", command, result.status, result.err);
     child_result_deinit(&result);
@@ -68,10 +58,10 @@ static void check_command(const struct fixture *fixture, const char *command)
 }
 
 /* argv: of --report advice --format json. Each command holds `words`. */
-static void check_commands(const struct fixture *fixture, const char *const *argv,
+static void check_commands(const struct analyze_scene *scene, const char *const *argv,
                            const char *words, int least)
 {
-    struct child_result result = run(fixture, argv);
+    struct child_result result = run(scene, argv);
     cJSON *json = cJSON_Parse(result.out);
     const cJSON *rows = cJSON_GetObjectItem(cJSON_GetObjectItem(json, "findings"), "rows"), *row;
 
@@ -82,7 +72,7 @@ static void check_commands(const struct fixture *fixture, const char *const *arg
         const char *command = cJSON_GetStringValue(cJSON_GetObjectItem(row, "command"));
 
         CHECK_CONTAINS(command, words);
-        check_command(fixture, command);
+        check_command(scene, command);
     }
     cJSON_Delete(json);
     child_result_deinit(&result);
@@ -90,19 +80,19 @@ static void check_commands(const struct fixture *fixture, const char *const *arg
 
 static void commands_run_as_they_stand(void **state)
 {
-    const struct fixture *fixture = *state;
+    const struct analyze_scene *scene = *state;
 
-    check_commands(fixture,
-                   (const char *[]){fixture->program, "gpu.json", "--report", "advice", "--format",
+    check_commands(scene,
+                   (const char *[]){scene->program, "gpu.json", "--report", "advice", "--format",
                                     "json", "--label", "st(e|x)p", "--device", "cuda", NULL},
                    " --label 'st(e|x)p' --device cuda", 2);
-    check_commands(fixture,
-                   (const char *[]){fixture->program, STORE_NAME, "--report", "advice", "--format",
+    check_commands(scene,
+                   (const char *[]){scene->program, STORE_NAME, "--report", "advice", "--format",
                                     "json", "--session", "2", "--warmup", "--total", "--peak-flops",
                                     "1e12", NULL},
                    " 'it'\\''s my $HOME \\Q.db' --report ", 4);
-    check_commands(fixture,
-                   (const char *[]){fixture->program, STORE_NAME, "--report", "advice", "--format",
+    check_commands(scene,
+                   (const char *[]){scene->program, STORE_NAME, "--report", "advice", "--format",
                                     "json", "--session", "all", "--time", "1ms..", "--type", "Conv",
                                     "--type", "Relu", NULL},
                    " --session 1,2 --time 1ms..", 1);

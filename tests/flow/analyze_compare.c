@@ -3,10 +3,9 @@
  * and its exit statuses. */
 #include <string.h>
 
+#include "tests/support/analyze_scene.h"
 #include "tests/support/check.h"
-#include "tests/support/child.h"
 #include "tests/support/golden.h"
-#include "tests/support/place.h"
 #include "tests/support/run_store.h"
 #include "tests/support/temp.h"
 
@@ -40,21 +39,17 @@ static const struct run_store_session base_session = {
     .seed = 1,
 };
 
-struct fixture {
-    char *dir, *program;
-};
-
-static void append(const struct fixture *fixture, const char *name,
+static void append(const struct analyze_scene *scene, const char *name,
                    const struct run_store_session *session)
 {
-    char *path = temp_path(fixture->dir, name);
+    char *path = temp_path(scene->dir, name);
 
     run_store_append(path, session);
     free(path);
 }
 
 /* Five sessions, recorded in turn with those of other stores. */
-static void append_five(const struct fixture *fixture, const char *name,
+static void append_five(const struct analyze_scene *scene, const char *name,
                         const struct run_store_session *session)
 {
     struct run_store_session one = *session;
@@ -62,13 +57,13 @@ static void append_five(const struct fixture *fixture, const char *name,
     for (unsigned i = 0; i < 5; i++) {
         one.seed = session->seed + 10 * i;
         one.start_ns = session->start_ns + i * INT64_C(60000000000) + (int64_t)session->seed;
-        append(fixture, name, &one);
+        append(scene, name, &one);
     }
 }
 
 /* slower.db: another machine and library; conv2 got slower, conv1 + bn1 + relu1 fused and faster,
  * fc renamed, an op added. */
-static void make_slower(const struct fixture *fixture)
+static void make_slower(const struct analyze_scene *scene)
 {
     struct run_store_session session = base_session;
 
@@ -88,34 +83,34 @@ static void make_slower(const struct fixture *fixture)
     session.ops[2].name = "classifier";
     session.ops[3] =
         (struct run_store_op){"softmax", "Softmax", "[[1,1000]]", NULL, NULL, 0.1 * MS};
-    append_five(fixture, "slower.db", &session);
+    append_five(scene, "slower.db", &session);
 }
 
-static void make_stores(const struct fixture *fixture)
+static void make_stores(const struct analyze_scene *scene)
 {
     struct run_store_session session = base_session;
 
-    append_five(fixture, "base.db", &session);
+    append_five(scene, "base.db", &session);
     session.seed = 3;
-    append_five(fixture, "same.db", &session);
+    append_five(scene, "same.db", &session);
     session.seed = 4;
     session.ops[3].ns *= 1.1;
-    append_five(fixture, "conv2.db", &session);
+    append_five(scene, "conv2.db", &session);
     session.ops[3].ns = base_session.ops[3].ns * 0.8;
-    append_five(fixture, "faster.db", &session);
+    append_five(scene, "faster.db", &session);
     session.ops[3].ns = base_session.ops[3].ns * 1.5;
     session.run_count = 1;
-    append(fixture, "single.db", &session);
-    make_slower(fixture);
+    append(scene, "single.db", &session);
+    make_slower(scene);
     session = base_session;
     memset(session.ops, 0, sizeof(session.ops));
     session.ops[0] = (struct run_store_op){"other", "Op", NULL, NULL, NULL, 1 * MS};
-    append(fixture, "stranger.db", &session);
+    append(scene, "stranger.db", &session);
 }
 
 /* a.db and b.db: ten sessions each, of which those of b are 10 % slower in conv2. Sessions differ
  * among themselves more than their runs do. */
-static void make_many(const struct fixture *fixture)
+static void make_many(const struct analyze_scene *scene)
 {
     struct run_store_session session = base_session;
 
@@ -128,12 +123,12 @@ static void make_many(const struct fixture *fixture)
             session.ops[op].ns = base_session.ops[op].ns * (1 + 0.01 * ((i / 2 * 7) % 5));
         if (i % 2)
             session.ops[3].ns *= 1.1;
-        append(fixture, i % 2 ? "b.db" : "a.db", &session);
+        append(scene, i % 2 ? "b.db" : "a.db", &session);
     }
 }
 
 /* history.db: 13 sessions, one of another library, then two in which conv2 takes 10 % longer. */
-static void make_history(const struct fixture *fixture)
+static void make_history(const struct analyze_scene *scene)
 {
     struct run_store_session session = base_session;
 
@@ -145,13 +140,13 @@ static void make_history(const struct fixture *fixture)
             session.ops[op].ns = base_session.ops[op].ns * (1 + 0.01 * ((i * 7) % 5));
         if (i >= 13)
             session.ops[3].ns *= 1.2;
-        append(fixture, "history.db", &session);
+        append(scene, "history.db", &session);
     }
 }
 
 /* quiet.db and busy.db: the same, but that in 3 of 8 runs of each something else had the CPU; and
  * waits.db: in all of them, which is the program's own doing. */
-static void make_disturbed(const struct fixture *fixture)
+static void make_disturbed(const struct analyze_scene *scene)
 {
     struct run_store_session session = base_session;
 
@@ -159,43 +154,37 @@ static void make_disturbed(const struct fixture *fixture)
     session.run_count = 24;
     session.has_cpu_time = true;
     session.disturbed_of_8 = 3;
-    append_five(fixture, "quiet.db", &session);
+    append_five(scene, "quiet.db", &session);
     session.seed = 3;
-    append_five(fixture, "busy.db", &session);
+    append_five(scene, "busy.db", &session);
     session.disturbed_of_8 = 8;
-    append_five(fixture, "waits.db", &session);
+    append_five(scene, "waits.db", &session);
     session.disturbed_of_8 = 0;
-    append_five(fixture, "calm.db", &session);
+    append_five(scene, "calm.db", &session);
 }
 
 static int start(void **state)
 {
-    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    struct analyze_scene *scene = analyze_scene_create();
     struct store *store = NULL;
     struct diag diag = {0};
     char *empty;
 
-    fixture->dir = temp_create();
-    fixture->program = place_program("analyze/profile_analyze");
-    make_stores(fixture);
-    make_many(fixture);
-    make_history(fixture);
-    make_disturbed(fixture);
-    empty = temp_path(fixture->dir, "empty.db");
+    make_stores(scene);
+    make_many(scene);
+    make_history(scene);
+    make_disturbed(scene);
+    empty = temp_path(scene->dir, "empty.db");
     CHECK_OK(store_open(empty, STORE_WRITE, &store, &diag));
     store_close(&store);
     free(empty);
-    *state = fixture;
+    *state = scene;
     return 0;
 }
 
 static int stop(void **state)
 {
-    struct fixture *fixture = *state;
-
-    temp_destroy(&fixture->dir);
-    free(fixture->program);
-    free(fixture);
+    analyze_scene_destroy((struct analyze_scene **)state);
     return 0;
 }
 
@@ -205,22 +194,22 @@ struct compare_case {
     const char *arguments[ARGUMENTS_MAX];
 };
 
-static struct child_result run(const struct fixture *fixture, const char *const *arguments)
+static struct child_result run(const struct analyze_scene *scene, const char *const *arguments)
 {
     static const char *const environment[] = {"TZ=UTC", "NO_COLOR", "OPTRACE_STORE=a.db", NULL};
-    const struct child_options options = {.environment = environment, .directory = fixture->dir};
-    const char *argv[ARGUMENTS_MAX + 2] = {fixture->program};
+    const struct child_options options = {.environment = environment, .directory = scene->dir};
+    const char *argv[ARGUMENTS_MAX + 2] = {scene->program};
 
     for (size_t i = 0; i < ARGUMENTS_MAX && arguments[i]; i++)
         argv[i + 1] = arguments[i];
     return child_run(argv, &options);
 }
 
-static void check_cases(const struct fixture *fixture, const struct compare_case *cases,
+static void check_cases(const struct analyze_scene *scene, const struct compare_case *cases,
                         size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        struct child_result result = run(fixture, cases[i].arguments);
+        struct child_result result = run(scene, cases[i].arguments);
 
         if (result.status != cases[i].status)
             fail_msg("case %zu: status %d, not %d: %s%s", i, result.status, cases[i].status,
@@ -386,7 +375,7 @@ static void mistakes_get_one_sentence(void **state)
 }
 
 /* Two products of one name, of which the second takes `more_us` more, and an op beside them. */
-static void write_twins(const struct fixture *fixture, const char *name, int more_us)
+static void write_twins(const struct analyze_scene *scene, const char *name, int more_us)
 {
     char *text;
 
@@ -400,7 +389,7 @@ static void write_twins(const struct fixture *fixture, const char *name, int mor
                  "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"add\",\"pid\":1,\"tid\":1,"
                  "\"ts\":4000,\"dur\":%d,\"args\":{\"Input Dims\":[[8,16]]}}]}",
                  700 + more_us, 900 + more_us, 800 + more_us) > 0);
-    free(temp_write(fixture->dir, name, text, strlen(text)));
+    free(temp_write(scene->dir, name, text, strlen(text)));
     free(text);
 }
 

@@ -3,17 +3,12 @@
  * out, and what they say about it. */
 #include <string.h>
 
+#include "tests/support/analyze_scene.h"
 #include "tests/support/check.h"
-#include "tests/support/child.h"
 #include "tests/support/dropped_store.h"
-#include "tests/support/place.h"
 #include "tests/support/report_json.h"
 #include "tests/support/store_support.h"
 #include "tests/support/temp.h"
-
-struct fixture {
-    char *dir, *program;
-};
 
 /* What is stored is not rolled up yet. */
 static void let_rollups_wait(const char *path)
@@ -31,38 +26,32 @@ static int start(void **state)
         int dropped_steps;
     } stores[] = {
         {"whole.db", 0}, {"left.db", 5}, {"none.db", DROPPED_STORE_STEPS}, {"waiting.db", 5}};
-    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    struct analyze_scene *scene = analyze_scene_create();
 
-    fixture->dir = temp_create();
-    fixture->program = place_program("analyze/profile_analyze");
     for (size_t i = 0; i < sizeof(stores) / sizeof(stores[0]); i++) {
-        char *path = temp_path(fixture->dir, stores[i].name);
+        char *path = temp_path(scene->dir, stores[i].name);
 
         dropped_store_make(path, stores[i].dropped_steps);
         if (strcmp(stores[i].name, "waiting.db") == 0)
             let_rollups_wait(path);
         free(path);
     }
-    *state = fixture;
+    *state = scene;
     return 0;
 }
 
 static int stop(void **state)
 {
-    struct fixture *fixture = *state;
-
-    temp_destroy(&fixture->dir);
-    free(fixture->program);
-    free(fixture);
+    analyze_scene_destroy((struct analyze_scene **)state);
     return 0;
 }
 
 /* Runs a command line; words are parted by blanks. The caller deinits the result. */
-static struct child_result run(const struct fixture *fixture, const char *arguments)
+static struct child_result run(const struct analyze_scene *scene, const char *arguments)
 {
     static const char *const environment[] = {"TZ=UTC", "NO_COLOR", NULL};
-    const struct child_options options = {.environment = environment, .directory = fixture->dir};
-    const char *argv[20] = {fixture->program};
+    const struct child_options options = {.environment = environment, .directory = scene->dir};
+    const char *argv[20] = {scene->program};
     char *copy = strdup(arguments), *rest = copy, *word;
     struct child_result result;
 
@@ -74,10 +63,10 @@ static struct child_result run(const struct fixture *fixture, const char *argume
 }
 
 /* It ends with this status, and its output has each of the texts. */
-static void check_output(const struct fixture *fixture, const char *arguments, int status,
+static void check_output(const struct analyze_scene *scene, const char *arguments, int status,
                          const char *const *texts)
 {
-    struct child_result result = run(fixture, arguments);
+    struct child_result result = run(scene, arguments);
 
     if (result.status != status)
         fail_msg("%s: status %d: %s", arguments, result.status, result.err);
@@ -90,9 +79,9 @@ static void check_output(const struct fixture *fixture, const char *arguments, i
     check_output(*state, arguments, status, (const char *const[]){__VA_ARGS__, NULL})
 
 /* The rows of a table in JSON, as text; the caller frees it. */
-static char *rows_of(const struct fixture *fixture, const char *arguments, const char *table)
+static char *rows_of(const struct analyze_scene *scene, const char *arguments, const char *table)
 {
-    struct child_result result = run(fixture, arguments);
+    struct child_result result = run(scene, arguments);
     cJSON *json = cJSON_Parse(result.out);
     char *text =
         cJSON_PrintUnformatted(cJSON_GetObjectItem(cJSON_GetObjectItem(json, table), "rows"));
@@ -104,11 +93,11 @@ static char *rows_of(const struct fixture *fixture, const char *arguments, const
     return text;
 }
 
-static void check_same(const struct fixture *fixture, const char *before, const char *after,
+static void check_same(const struct analyze_scene *scene, const char *before, const char *after,
                        const char *table)
 {
-    char *wanted = rows_of(fixture, before, table);
-    char *got = rows_of(fixture, after, table);
+    char *wanted = rows_of(scene, before, table);
+    char *got = rows_of(scene, after, table);
 
     assert_string_equal(got, wanted);
     free(wanted);

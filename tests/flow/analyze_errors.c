@@ -5,9 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tests/support/analyze_scene.h"
 #include "tests/support/check.h"
-#include "tests/support/child.h"
-#include "tests/support/place.h"
 #include "tests/support/small_store.h"
 #include "tests/support/temp.h"
 #include "tests/support/wait.h"
@@ -169,19 +168,15 @@ static const struct error_case cases[] = {
      {"store.db", "-o", "/dev/full", "--format", "csv", "--sql", "SELECT * FROM event"}},
 };
 
-struct fixture {
-    char *dir, *program;
-};
-
-static void write_text(const struct fixture *fixture, const char *name, const char *text)
+static void write_text(const struct analyze_scene *scene, const char *name, const char *text)
 {
-    free(temp_write(fixture->dir, name, text, strlen(text)));
+    free(temp_write(scene->dir, name, text, strlen(text)));
 }
 
-static void make_database(const struct fixture *fixture, const char *name, bool is_small_store,
+static void make_database(const struct analyze_scene *scene, const char *name, bool is_small_store,
                           const char *sql)
 {
-    char *path = temp_path(fixture->dir, name);
+    char *path = temp_path(scene->dir, name);
     sqlite3 *db;
 
     if (is_small_store)
@@ -194,9 +189,9 @@ static void make_database(const struct fixture *fixture, const char *name, bool 
 }
 
 /* A store whose pages behind the first are overwritten. */
-static void make_damaged(const struct fixture *fixture)
+static void make_damaged(const struct analyze_scene *scene)
 {
-    char *path = temp_path(fixture->dir, "damaged.db");
+    char *path = temp_path(scene->dir, "damaged.db");
     size_t size;
     char *bytes;
 
@@ -204,13 +199,13 @@ static void make_damaged(const struct fixture *fixture)
     bytes = temp_read(path, &size);
     memset(bytes + 32768, 0x55, size - 32768);
     free(path);
-    free(temp_write(fixture->dir, "damaged.db", bytes, size));
+    free(temp_write(scene->dir, "damaged.db", bytes, size));
     free(bytes);
 }
 
-static void make_empty(const struct fixture *fixture)
+static void make_empty(const struct analyze_scene *scene)
 {
-    char *path = temp_path(fixture->dir, "empty.db");
+    char *path = temp_path(scene->dir, "empty.db");
     struct store *store = NULL;
     struct diag diag = {0};
 
@@ -221,41 +216,35 @@ static void make_empty(const struct fixture *fixture)
 
 static int start(void **state)
 {
-    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    struct analyze_scene *scene = analyze_scene_create();
 
-    fixture->dir = temp_create();
-    fixture->program = place_program("analyze/profile_analyze");
-    write_text(fixture, "empty.json", " \n");
-    write_text(fixture, "text.txt", "Hello\n");
-    write_text(fixture, "array.json", "[{\"ph\":\"X\",\"ts\":1},\n{\"ph\":\"X\",,\"ts\":2}]");
-    write_text(fixture, "cut.json", "{\"profiler\": {\"device\": {");
-    write_text(fixture, "tail.json", "{}\n\n{}");
-    write_text(fixture, "events.json", "{\"events\":[]}");
-    write_text(fixture, "other.json", "{\"a\":1}");
-    write_text(fixture, "graph.json", "{\"graph_exec\":{}}");
-    write_text(fixture, "half.json", "{\"profiler\":{\"device\":{}}}");
-    write_text(fixture, "dangling.json", "{\"profiler\":{\"host\":{\"5\":{}}},\"graph_exec\":{}}");
-    write_text(fixture, "trace.json.gz", "\x1f\x8b\x08");
-    write_text(fixture, "empty_trace.json", "{\"traceEvents\":[]}");
-    make_database(fixture, "store.db", true, "SELECT 1");
-    make_database(fixture, "profile.db", true, "SELECT 1");
-    make_database(fixture, "future.db", true,
+    write_text(scene, "empty.json", " \n");
+    write_text(scene, "text.txt", "Hello\n");
+    write_text(scene, "array.json", "[{\"ph\":\"X\",\"ts\":1},\n{\"ph\":\"X\",,\"ts\":2}]");
+    write_text(scene, "cut.json", "{\"profiler\": {\"device\": {");
+    write_text(scene, "tail.json", "{}\n\n{}");
+    write_text(scene, "events.json", "{\"events\":[]}");
+    write_text(scene, "other.json", "{\"a\":1}");
+    write_text(scene, "graph.json", "{\"graph_exec\":{}}");
+    write_text(scene, "half.json", "{\"profiler\":{\"device\":{}}}");
+    write_text(scene, "dangling.json", "{\"profiler\":{\"host\":{\"5\":{}}},\"graph_exec\":{}}");
+    write_text(scene, "trace.json.gz", "\x1f\x8b\x08");
+    write_text(scene, "empty_trace.json", "{\"traceEvents\":[]}");
+    make_database(scene, "store.db", true, "SELECT 1");
+    make_database(scene, "profile.db", true, "SELECT 1");
+    make_database(scene, "future.db", true,
                   "UPDATE meta SET value = '99.0' WHERE key = 'schema_version'");
-    make_database(fixture, "bare.db", true, "DROP VIEW v_loss");
-    make_database(fixture, "other.db", false, "CREATE TABLE fruit(name)");
-    make_damaged(fixture);
-    make_empty(fixture);
-    *state = fixture;
+    make_database(scene, "bare.db", true, "DROP VIEW v_loss");
+    make_database(scene, "other.db", false, "CREATE TABLE fruit(name)");
+    make_damaged(scene);
+    make_empty(scene);
+    *state = scene;
     return 0;
 }
 
 static int stop(void **state)
 {
-    struct fixture *fixture = *state;
-
-    temp_destroy(&fixture->dir);
-    free(fixture->program);
-    free(fixture);
+    analyze_scene_destroy((struct analyze_scene **)state);
     return 0;
 }
 
@@ -278,14 +267,14 @@ static void check_complaint(const struct error_case *wanted, const struct child_
 
 static void mistakes_get_one_sentence(void **state)
 {
-    struct fixture *fixture = *state;
+    struct analyze_scene *scene = *state;
     char state_home[256];
     const char *const environment[] = {state_home, "OPTRACE_STORE", NULL};
-    const struct child_options options = {.environment = environment, .directory = fixture->dir};
+    const struct child_options options = {.environment = environment, .directory = scene->dir};
 
-    snprintf(state_home, sizeof(state_home), "XDG_STATE_HOME=%s", fixture->dir);
+    snprintf(state_home, sizeof(state_home), "XDG_STATE_HOME=%s", scene->dir);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        const char *argv[ARGUMENTS_MAX + 2] = {fixture->program};
+        const char *argv[ARGUMENTS_MAX + 2] = {scene->program};
         struct child_result result;
 
         for (size_t k = 0; k < ARGUMENTS_MAX && cases[i].arguments[k]; k++)
@@ -298,11 +287,11 @@ static void mistakes_get_one_sentence(void **state)
 
 static void no_file_without_an_answer(void **state)
 {
-    struct fixture *fixture = *state;
-    const struct child_options options = {.directory = fixture->dir};
-    const char *argv[] = {fixture->program, "store.db", "--type", "x", "-o", "report", NULL};
+    struct analyze_scene *scene = *state;
+    const struct child_options options = {.directory = scene->dir};
+    const char *argv[] = {scene->program, "store.db", "--type", "x", "-o", "report", NULL};
     struct child_result result = child_run(argv, &options);
-    char *path = temp_path(fixture->dir, "report");
+    char *path = temp_path(scene->dir, "report");
 
     assert_int_equal(result.status, 1);
     assert_int_not_equal(access(path, F_OK), 0);
@@ -312,23 +301,23 @@ static void no_file_without_an_answer(void **state)
 
 static int run_as_nobody(void *context)
 {
-    const struct fixture *fixture = context;
-    char *store = temp_path(fixture->dir, "store.db");
+    const struct analyze_scene *scene = context;
+    char *store = temp_path(scene->dir, "store.db");
 
     if (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0)
         return 99;
-    execl(fixture->program, fixture->program, store, (char *)NULL);
+    execl(scene->program, scene->program, store, (char *)NULL);
     return 98;
 }
 
 static void permission_is_asked_for(void **state)
 {
-    struct fixture *fixture = *state;
-    char *store = temp_path(fixture->dir, "store.db");
+    struct analyze_scene *scene = *state;
+    char *store = temp_path(scene->dir, "store.db");
     struct child child;
 
     chmod(store, 0);
-    child_start_function(&child, run_as_nobody, fixture);
+    child_start_function(&child, run_as_nobody, scene);
     assert_int_equal(child_wait(&child, WAIT_MS), 4);
     CHECK_CONTAINS(child.err, "store.db: Permission denied");
     child_deinit(&child);

@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/support/analyze_scene.h"
 #include "tests/support/check.h"
-#include "tests/support/child.h"
-#include "tests/support/place.h"
 #include "tests/support/report_json.h"
 #include "tests/support/run_store.h"
 #include "tests/support/temp.h"
@@ -41,14 +40,10 @@ static const struct run_store_session plain_session = {
     .seed = 1,
 };
 
-struct fixture {
-    char *dir, *program;
-};
-
-static void append(const struct fixture *fixture, const char *name,
+static void append(const struct analyze_scene *scene, const char *name,
                    const struct run_store_session *session)
 {
-    char *path = temp_path(fixture->dir, name);
+    char *path = temp_path(scene->dir, name);
 
     run_store_append(path, session);
     free(path);
@@ -56,7 +51,7 @@ static void append(const struct fixture *fixture, const char *name,
 
 /* base.db; new.db, where conv2 is slower, conv1, bn1 and relu1 are one, fc has another name, pool
  * another shape, and softmax is new. both.db has three sessions of each, in turn. */
-static void make_stores(const struct fixture *fixture)
+static void make_stores(const struct analyze_scene *scene)
 {
     struct run_store_session base = plain_session, new = plain_session;
 
@@ -72,20 +67,20 @@ static void make_stores(const struct fixture *fixture)
     new.ops[4] = (struct run_store_op){"softmax", "Softmax", "[[1,1000]]", NULL, NULL, 0.1 * MS};
     new.run_count = 9;
     new.seed = 2;
-    append(fixture, "base.db", &base);
-    append(fixture, "new.db", &new);
+    append(scene, "base.db", &base);
+    append(scene, "new.db", &new);
     for (int i = 0; i < 6; i++) {
         struct run_store_session *session = i % 2 ? &new : &base;
 
         session->seed = 10 + (uint64_t)i;
         session->start_ns = START_NS + i * DAY_NS;
-        append(fixture, "both.db", session);
+        append(scene, "both.db", session);
     }
 }
 
 /* 18 sessions of net, a day apart; from the 11th on conv2 takes 20 % more. Between them sessions of
  * another model. */
-static void make_history(const struct fixture *fixture)
+static void make_history(const struct analyze_scene *scene)
 {
     for (unsigned i = 0; i < SESSIONS; i++) {
         struct run_store_session session = plain_session;
@@ -95,34 +90,28 @@ static void make_history(const struct fixture *fixture)
         session.run_count = 5;
         if (i >= CHANGED)
             session.ops[3].ns *= 1.2;
-        append(fixture, "history.db", &session);
+        append(scene, "history.db", &session);
         session.start_ns += DAY_NS / 2;
         session.model = "other";
         session.digest = NULL;
         if (i % 6 == 0)
-            append(fixture, "history.db", &session);
+            append(scene, "history.db", &session);
     }
 }
 
 static int start(void **state)
 {
-    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    struct analyze_scene *scene = analyze_scene_create();
 
-    fixture->dir = temp_create();
-    fixture->program = place_program("analyze/profile_analyze");
-    make_stores(fixture);
-    make_history(fixture);
-    *state = fixture;
+    make_stores(scene);
+    make_history(scene);
+    *state = scene;
     return 0;
 }
 
 static int stop(void **state)
 {
-    struct fixture *fixture = *state;
-
-    temp_destroy(&fixture->dir);
-    free(fixture->program);
-    free(fixture);
+    analyze_scene_destroy((struct analyze_scene **)state);
     return 0;
 }
 
@@ -142,17 +131,17 @@ static cJSON *take_value(sqlite3_stmt *statement, int column)
 
 /* The rows of a query on a store, with another one attached as `base` unless NULL: as somebody
  * would do it with SQLite alone. */
-static cJSON *query(const struct fixture *fixture, const char *name, const char *base,
+static cJSON *query(const struct analyze_scene *scene, const char *name, const char *base,
                     const char *sql)
 {
-    char *path = temp_path(fixture->dir, name), *attach;
+    char *path = temp_path(scene->dir, name), *attach;
     cJSON *rows = cJSON_CreateArray();
     sqlite3_stmt *statement = NULL;
     sqlite3 *db;
 
     assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
     if (base) {
-        assert_true(asprintf(&attach, "ATTACH '%s/%s' AS base", fixture->dir, base) > 0);
+        assert_true(asprintf(&attach, "ATTACH '%s/%s' AS base", scene->dir, base) > 0);
         assert_int_equal(sqlite3_exec(db, attach, NULL, NULL, NULL), SQLITE_OK);
         free(attach);
     }
@@ -189,7 +178,7 @@ static void sql_gives_what_is_compared(void **state)
         {"new.db", "base.db", {"--compare", "base.db", "--opr-name=conv.*"}, false},
         {"new.db", "base.db", {"--compare", "base.db", "--runs=3..7"}, true},
     };
-    const struct fixture *fixture = *state;
+    const struct analyze_scene *scene = *state;
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const char *arguments[12] = {"--explain", "--top=0"};
@@ -199,10 +188,10 @@ static void sql_gives_what_is_compared(void **state)
 
         for (size_t k = 0; k < 8 && cases[i].arguments[k]; k++)
             arguments[2 + k] = cases[i].arguments[k];
-        report = report_json_run(fixture->program, fixture->dir, cases[i].store, arguments);
+        report = report_json_run(scene->program, scene->dir, cases[i].store, arguments);
         assert_non_null(report);
         CHECK_CONTAINS(report_json_sql(report), "/* not in it: rank, share, p, p_corrected");
-        rows = query(fixture, cases[i].store, cases[i].base, report_json_sql(report));
+        rows = query(scene, cases[i].store, cases[i].base, report_json_sql(report));
         table = report_json_table(report, rows->child);
         assert_non_null(table);
         report_json_check(arguments[3], table, rows, report_json_sql(report));
@@ -223,8 +212,8 @@ static void sql_gives_what_is_compared(void **state)
 static void how_to_reach_the_base_is_said(void **state)
 {
     static const char *const arguments[] = {"--explain", "--compare", "base.db", NULL};
-    const struct fixture *fixture = *state;
-    cJSON *report = report_json_run(fixture->program, fixture->dir, "new.db", arguments);
+    const struct analyze_scene *scene = *state;
+    cJSON *report = report_json_run(scene->program, scene->dir, "new.db", arguments);
 
     CHECK_CONTAINS(report_json_sql(report), "/* first: ATTACH 'base.db' AS base */\n");
     CHECK_CONTAINS(report_json_sql(report), "FROM base.event");
@@ -313,12 +302,12 @@ static void sql_gives_the_series_of_a_history(void **state)
         {{"--history", "--explain", "--model=other"}, 7, 3, 0},
         {{"--history", "--explain", "--runs=2..4"}, 7, SESSIONS, 2},
     };
-    const struct fixture *fixture = *state;
+    const struct analyze_scene *scene = *state;
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         cJSON *report =
-            report_json_run(fixture->program, fixture->dir, "history.db", cases[i].arguments);
-        cJSON *rows = query(fixture, "history.db", NULL, report_json_sql(report));
+            report_json_run(scene->program, scene->dir, "history.db", cases[i].arguments);
+        cJSON *rows = query(scene, "history.db", NULL, report_json_sql(report));
 
         CHECK_CONTAINS(report_json_sql(report), "/* not in it: z_score, level, differs");
         assert_int_equal(cJSON_GetArraySize(rows), cases[i].series * cases[i].sessions);

@@ -9,10 +9,9 @@
 
 #include "analyze/explain/sql/query.h"
 #include "analyze/reports/report.h"
+#include "tests/support/analyze_scene.h"
 #include "tests/support/busy_trace.h"
 #include "tests/support/check.h"
-#include "tests/support/child.h"
-#include "tests/support/place.h"
 #include "tests/support/report_json.h"
 #include "tests/support/temp.h"
 
@@ -25,20 +24,16 @@ enum {
 };
 static const char *const stores[SIZES] = {"small.db", "large.db"};
 
-struct fixture {
-    char *dir, *program;
-};
-
 /* Two sessions, for reports that set some side by side. */
-static void make_store(const struct fixture *fixture, const char *name, unsigned runs)
+static void make_store(const struct analyze_scene *scene, const char *name, unsigned runs)
 {
     static const char *const traces[] = {"rank0.json", "rank1.json"};
-    const char *argv[] = {fixture->program, "--import", "--into", name, traces[0], traces[1], NULL};
-    const struct child_options options = {.directory = fixture->dir};
+    const char *argv[] = {scene->program, "--import", "--into", name, traces[0], traces[1], NULL};
+    const struct child_options options = {.directory = scene->dir};
     struct child_result result;
 
     for (unsigned i = 0; i < 2; i++) {
-        char *path = temp_path(fixture->dir, traces[i]);
+        char *path = temp_path(scene->dir, traces[i]);
 
         busy_trace_write(path, 7 * i + 1, runs);
         free(path);
@@ -50,23 +45,17 @@ static void make_store(const struct fixture *fixture, const char *name, unsigned
 
 static int start(void **state)
 {
-    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    struct analyze_scene *scene = analyze_scene_create();
 
-    fixture->dir = temp_create();
-    fixture->program = place_program("analyze/profile_analyze");
     for (unsigned size = 0; size < SIZES; size++)
-        make_store(fixture, stores[size], RUNS << size);
-    *state = fixture;
+        make_store(scene, stores[size], RUNS << size);
+    *state = scene;
     return 0;
 }
 
 static int stop(void **state)
 {
-    struct fixture *fixture = *state;
-
-    temp_destroy(&fixture->dir);
-    free(fixture->program);
-    free(fixture);
+    analyze_scene_destroy((struct analyze_scene **)state);
     return 0;
 }
 
@@ -96,11 +85,11 @@ static sqlite3_int64 count_rows(sqlite3 *db, const char *sql)
 }
 
 /* How many steps an event takes; fails the test beyond the bound. */
-static double steps_per_event(const struct fixture *fixture, const char *store, const char *what,
-                              const char *sql)
+static double steps_per_event(const struct analyze_scene *scene, const char *store,
+                              const char *what, const char *sql)
 {
     bool is_quick = !explain_query_of(what, "")->takes && strcmp(what, "ranks") != 0;
-    char *path = temp_path(fixture->dir, store);
+    char *path = temp_path(scene->dir, store);
     struct counting counting = {0};
     sqlite3 *db = NULL;
     sqlite3_int64 events;
@@ -119,7 +108,7 @@ static double steps_per_event(const struct fixture *fixture, const char *store, 
     return (double)counting.steps / (double)events;
 }
 
-static cJSON *explain(const struct fixture *fixture, const char *store,
+static cJSON *explain(const struct analyze_scene *scene, const char *store,
                       const struct report_kind *kind)
 {
     bool is_of_many = strcmp(kind->name, "ranks") == 0;
@@ -129,14 +118,14 @@ static cJSON *explain(const struct fixture *fixture, const char *store,
 
     if (kind->lines.columns)
         arguments[4] = "--top=0";
-    return report_json_run(fixture->program, fixture->dir, store, arguments);
+    return report_json_run(scene->program, scene->dir, store, arguments);
 }
 
-static void check_lines(const struct fixture *fixture, const struct report_kind *kind,
+static void check_lines(const struct analyze_scene *scene, const struct report_kind *kind,
                         const cJSON *report)
 {
     const char *sql = report_json_sql(report), *query[] = {"--sql", sql, NULL};
-    cJSON *answer = report_json_run(fixture->program, fixture->dir, stores[0], query);
+    cJSON *answer = report_json_run(scene->program, scene->dir, stores[0], query);
     const cJSON *rows = cJSON_GetObjectItem(cJSON_GetObjectItem(answer, "result"), "rows"), *table;
 
     table = report_json_table(report, rows->child);
@@ -147,18 +136,18 @@ static void check_lines(const struct fixture *fixture, const struct report_kind 
 }
 
 /* Returns whether the recording has something for it. */
-static bool check_kind(const struct fixture *fixture, const struct report_kind *kind)
+static bool check_kind(const struct analyze_scene *scene, const struct report_kind *kind)
 {
     double steps[SIZES];
 
     for (unsigned size = 0; size < SIZES; size++) {
-        cJSON *report = explain(fixture, stores[size], kind);
+        cJSON *report = explain(scene, stores[size], kind);
 
         if (!report)
             return false;
-        steps[size] = steps_per_event(fixture, stores[size], kind->name, report_json_sql(report));
+        steps[size] = steps_per_event(scene, stores[size], kind->name, report_json_sql(report));
         if (size == 0 && strcmp(kind->name, "advice") != 0) /* analyze_explain.c knows its rules */
-            check_lines(fixture, kind, report);
+            check_lines(scene, kind, report);
         cJSON_Delete(report);
     }
     print_message("%s: %.0f and %.0f steps an event\n", kind->name, steps[0], steps[1]);

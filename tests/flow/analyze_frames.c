@@ -6,9 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/support/analyze_scene.h"
 #include "tests/support/check.h"
-#include "tests/support/child.h"
-#include "tests/support/place.h"
 #include "tests/support/span_scene.h"
 #include "tests/support/store_support.h"
 #include "tests/support/stream_scene.h"
@@ -68,27 +67,15 @@ static const struct names {
     {"c10d::allreduce_", "backward", "cpu_op", "cpu_op"},
 };
 
-struct fixture {
-    char *dir, *program;
-};
-
 static int start(void **state)
 {
-    struct fixture *fixture = calloc(1, sizeof(*fixture));
-
-    fixture->dir = temp_create();
-    fixture->program = place_program("analyze/profile_analyze");
-    *state = fixture;
+    *state = analyze_scene_create();
     return 0;
 }
 
 static int stop(void **state)
 {
-    struct fixture *fixture = *state;
-
-    temp_destroy(&fixture->dir);
-    free(fixture->program);
-    free(fixture);
+    analyze_scene_destroy((struct analyze_scene **)state);
     return 0;
 }
 
@@ -107,27 +94,27 @@ static void add_label(const char *path, int op, int lane, int from, int until)
 }
 
 /* The same in one batch, and a base to compare it with. */
-static void make_others(const struct fixture *fixture, const char *path)
+static void make_others(const struct analyze_scene *place, const char *path)
 {
     char sql[512], *other;
 
     store_support_run(path, short_batches);
-    snprintf(sql, sizeof(sql), "VACUUM INTO '%s/whole.db'", fixture->dir);
+    snprintf(sql, sizeof(sql), "VACUUM INTO '%s/whole.db'", place->dir);
     store_support_run(path, sql);
-    other = temp_path(fixture->dir, "whole.db");
+    other = temp_path(place->dir, "whole.db");
     store_support_run(other, one_batch);
-    snprintf(sql, sizeof(sql), "VACUUM INTO '%s/base.db'", fixture->dir);
+    snprintf(sql, sizeof(sql), "VACUUM INTO '%s/base.db'", place->dir);
     store_support_run(other, sql);
     free(other);
-    other = temp_path(fixture->dir, "base.db");
+    other = temp_path(place->dir, "base.db");
     store_support_run(other, "UPDATE session SET uuid = zeroblob(16)");
     free(other);
 }
 
-static void make_store(const struct fixture *fixture, uint64_t seed)
+static void make_store(const struct analyze_scene *place, uint64_t seed)
 {
     struct span_scene *scene = malloc(sizeof(*scene));
-    char *path = temp_path(fixture->dir, "parts.db"), sql[512];
+    char *path = temp_path(place->dir, "parts.db"), sql[512];
     const struct names *named = &names[seed % SEEDS];
     const bool has_runs = seed % 2;
 
@@ -155,17 +142,17 @@ static void make_store(const struct fixture *fixture, uint64_t seed)
     if (seed % 3 == 0)
         add_label(path, HALF, 3, 20, 900);
     add_label(path, ALL, 1, 0, seed % 4 == 2 ? 990 : 1000);
-    make_others(fixture, path);
+    make_others(place, path);
     free(path);
     free(scene);
 }
 
 /* Two streams of a device, and a thread of several that launches for them. */
-static void make_streams(const struct fixture *fixture, uint64_t seed)
+static void make_streams(const struct analyze_scene *place, uint64_t seed)
 {
     static const int64_t grids_ns[] = {1000, 100000, 10};
     struct stream_scene *scene = malloc(sizeof(*scene));
-    char *path = temp_path(fixture->dir, "parts.db");
+    char *path = temp_path(place->dir, "parts.db");
 
     assert_non_null(scene);
     *scene = (struct stream_scene){.seed = seed * 2654435761u + 88172645463325252u,
@@ -185,25 +172,25 @@ static void make_streams(const struct fixture *fixture, uint64_t seed)
     if (seed % 3 == 2)
         store_support_run(path, "UPDATE op_row SET type = 'copy', name = 'Memcpy HtoD' WHERE"
                                 " op_id = 7");
-    make_others(fixture, path);
+    make_others(place, path);
     free(path);
     free(scene);
 }
 
-static void forget(const struct fixture *fixture, const char *store)
+static void forget(const struct analyze_scene *place, const char *store)
 {
-    char *path = temp_path(fixture->dir, store);
+    char *path = temp_path(place->dir, store);
 
     CHECK_OK(unlink(path));
     free(path);
 }
 
 /* What is said of a store; the caller frees it. */
-static char *ask(const struct fixture *fixture, const char *store, const char *arguments)
+static char *ask(const struct analyze_scene *place, const char *store, const char *arguments)
 {
     static const char *const environment[] = {"TZ=UTC", "NO_COLOR", NULL};
-    const struct child_options options = {.environment = environment, .directory = fixture->dir};
-    const char *argv[20] = {fixture->program, store};
+    const struct child_options options = {.environment = environment, .directory = place->dir};
+    const char *argv[20] = {place->program, store};
     char *copy = strdup(arguments), *rest = copy, *word, *text, *name;
     struct child_result result;
 
@@ -224,7 +211,7 @@ static char *ask(const struct fixture *fixture, const char *store, const char *a
 }
 
 /* turn  whose of the choices it is: each report meets all of them, and all seeds */
-static void compare(const struct fixture *fixture, uint64_t seed, const char *what,
+static void compare(const struct analyze_scene *place, uint64_t seed, const char *what,
                     const char *const *chosen, size_t turn)
 {
     for (size_t i = 0; i < CHOICES; i++) {
@@ -234,8 +221,8 @@ static void compare(const struct fixture *fixture, uint64_t seed, const char *wh
         if (!turns_take(turn, i, CHOICES))
             continue;
         snprintf(arguments, sizeof(arguments), "%s%s", what, chosen[i]);
-        parts = ask(fixture, "parts.db", arguments);
-        whole = ask(fixture, "whole.db", arguments);
+        parts = ask(place, "parts.db", arguments);
+        whole = ask(place, "whole.db", arguments);
         while (parts[at] && parts[at] == whole[at])
             at++;
         if (parts[at] || whole[at])
@@ -247,17 +234,17 @@ static void compare(const struct fixture *fixture, uint64_t seed, const char *wh
 }
 
 /* The events of what is exported of a store, in their order; the caller frees it. */
-static char *exported(const struct fixture *fixture, const char *store, const char *chosen)
+static char *exported(const struct analyze_scene *place, const char *store, const char *chosen)
 {
     static const char *const rows =
         "SELECT group_concat(at || ' ' || lane_id || ' ' || op_id || ' ' || ifnull(run, '-') || ' ' ||"
         " start_ns || ' ' || ifnull(dur_ns, '-') || ' ' || ifnull(kern_ns, '-') || ' ' ||"
         " ifnull(correlation, '-') || ' ' || ifnull(bytes, '-'), char(10))"
         " FROM (SELECT rowid AS at, * FROM event ORDER BY rowid)";
-    char arguments[256], *path = temp_path(fixture->dir, "copy.db"), *text;
+    char arguments[256], *path = temp_path(place->dir, "copy.db"), *text;
 
     snprintf(arguments, sizeof(arguments), "--export sqlite -o copy.db%s", chosen);
-    text = ask(fixture, store, arguments);
+    text = ask(place, store, arguments);
     if (access(path, F_OK) == 0) { /* not where nothing matches */
         free(text);
         text = store_support_file_text(path, rows);
@@ -268,11 +255,11 @@ static char *exported(const struct fixture *fixture, const char *store, const ch
 }
 
 /* Also of events that never end, before, between and behind those that lie around. */
-static void compare_copies(const struct fixture *fixture, uint64_t seed)
+static void compare_copies(const struct analyze_scene *place, uint64_t seed)
 {
     static const char *const chosen[] = {"", " --time 1ms..3ms", " --label half", " --opr-name all",
                                          " --opr-name half"};
-    char *stores[2] = {temp_path(fixture->dir, "parts.db"), temp_path(fixture->dir, "whole.db")};
+    char *stores[2] = {temp_path(place->dir, "parts.db"), temp_path(place->dir, "whole.db")};
 
     for (size_t i = 0; i < 2; i++) {
         store_support_run(stores[i],
@@ -281,8 +268,8 @@ static void compare_copies(const struct fixture *fixture, uint64_t seed)
         free(stores[i]);
     }
     for (size_t i = 0; i < sizeof(chosen) / sizeof(chosen[0]); i++) {
-        char *parts = exported(fixture, "parts.db", chosen[i]);
-        char *whole = exported(fixture, "whole.db", chosen[i]);
+        char *parts = exported(place, "parts.db", chosen[i]);
+        char *whole = exported(place, "whole.db", chosen[i]);
 
         if (!parts || !whole || strcmp(parts, whole) != 0)
             fail_msg("seed %llu,%s: exports differ", (unsigned long long)seed, chosen[i]);
@@ -316,28 +303,28 @@ static const char *const asked[] = {
     "--history --format json",
 };
 
-static void forget_stores(const struct fixture *fixture)
+static void forget_stores(const struct analyze_scene *place)
 {
-    forget(fixture, "parts.db");
-    forget(fixture, "whole.db");
-    forget(fixture, "base.db");
+    forget(place, "parts.db");
+    forget(place, "whole.db");
+    forget(place, "base.db");
 }
 
 static void parts_say_what_the_whole_says(void **state)
 {
     static const char *const chosen[CHOICES] = {"", " --label half", " --label short",
                                                 " --type Add"};
-    const struct fixture *fixture = *state;
+    const struct analyze_scene *place = *state;
 
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         if (!turns_third(seed))
             continue;
-        make_store(fixture, seed);
+        make_store(place, seed);
         for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++)
-            compare(fixture, seed, asked[i], chosen, i + seed + seed / 4);
+            compare(place, seed, asked[i], chosen, i + seed + seed / 4);
         if (seed < COPIED_SEEDS)
-            compare_copies(fixture, seed);
-        forget_stores(fixture);
+            compare_copies(place, seed);
+        forget_stores(place);
     }
 }
 
@@ -346,7 +333,7 @@ static void streams_say_what_the_whole_says(void **state)
 {
     static const char *const chosen[CHOICES] = {"", " --label step", " --lane a", " --lane .*[12]"};
     static const char *const exports[] = {"--export speedscope", "--export folded"};
-    const struct fixture *fixture = *state;
+    const struct analyze_scene *place = *state;
     const uint64_t first = turns_seed();
 
     for (uint64_t i = 0; i < turns_rounds(STREAM_SEEDS); i++) {
@@ -354,13 +341,13 @@ static void streams_say_what_the_whole_says(void **state)
 
         if (!turns_third(i))
             continue;
-        make_streams(fixture, seed);
+        make_streams(place, seed);
         for (size_t k = 0; k < sizeof(asked) / sizeof(asked[0]); k++)
-            compare(fixture, seed, asked[k], chosen, k + seed + seed / 4);
+            compare(place, seed, asked[k], chosen, k + seed + seed / 4);
         for (size_t k = 0; k < sizeof(exports) / sizeof(exports[0]); k++)
-            compare(fixture, seed, exports[k], chosen, k + seed + seed / 4);
-        compare_copies(fixture, seed);
-        forget_stores(fixture);
+            compare(place, seed, exports[k], chosen, k + seed + seed / 4);
+        compare_copies(place, seed);
+        forget_stores(place);
     }
 }
 
@@ -375,10 +362,10 @@ static void what_a_run_launched_is_read_with_it(void **state)
         "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"late\", \"pid\": 0, \"tid\": 7,"
         " \"ts\": 30000, \"dur\": 5, \"args\": {\"correlation\": 1}}]";
     static const char *const chosen[CHOICES] = {"", "", "", ""};
-    const struct fixture *fixture = *state;
-    char *path = temp_path(fixture->dir, "late.json"), sql[512];
-    const char *argv[] = {fixture->program, "--import", "late.json", "--into", "parts.db", NULL};
-    const struct child_options options = {.directory = fixture->dir};
+    const struct analyze_scene *place = *state;
+    char *path = temp_path(place->dir, "late.json"), sql[512];
+    const char *argv[] = {place->program, "--import", "late.json", "--into", "parts.db", NULL};
+    const struct child_options options = {.directory = place->dir};
     struct child_result result;
     FILE *file = fopen(path, "w");
 
@@ -389,12 +376,12 @@ static void what_a_run_launched_is_read_with_it(void **state)
     assert_int_equal(result.status, 0);
     child_result_deinit(&result);
     free(path);
-    path = temp_path(fixture->dir, "parts.db");
-    snprintf(sql, sizeof(sql), "VACUUM INTO '%s/whole.db'", fixture->dir);
+    path = temp_path(place->dir, "parts.db");
+    snprintf(sql, sizeof(sql), "VACUUM INTO '%s/whole.db'", place->dir);
     store_support_run(path, sql);
     store_support_run(path, "DELETE FROM event_batch; INSERT INTO event_batch SELECT rowid, rowid,"
                             " start_ns, start_ns + dur_ns, dur_ns, 1, 1, '[1,2]' FROM event");
-    compare(fixture, 0, "--report critical --format json", chosen, 0);
+    compare(place, 0, "--report critical --format json", chosen, 0);
     free(path);
 }
 

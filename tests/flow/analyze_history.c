@@ -4,14 +4,13 @@
 #include <sqlite3.h>
 #include <string.h>
 
+#include "tests/support/analyze_scene.h"
 #include "tests/support/check.h"
-#include "tests/support/child.h"
 #include "tests/support/golden.h"
-#include "tests/support/place.h"
 #include "tests/support/run_store.h"
 #include "tests/support/temp.h"
 
-enum { ARGUMENTS_MAX = 10, SESSIONS = 18, CHANGED = 10 };
+enum { SESSIONS = 18, CHANGED = 10 };
 
 #define MS       1e6
 #define START_NS INT64_C(1769846400000000000)
@@ -36,16 +35,12 @@ static const struct run_store_session plain_session = {
     .noise = 0.02,
 };
 
-struct fixture {
-    char *dir, *program;
-};
-
 /* history.db: 18 sessions of net, a day apart; from the 11th on conv2 takes 20 % more, and the
  * client library is another one. Between them sessions of another model. flat.db: no change. */
-static void make_stores(const struct fixture *fixture)
+static void make_stores(const struct analyze_scene *scene)
 {
-    char *history = temp_path(fixture->dir, "history.db");
-    char *flat = temp_path(fixture->dir, "flat.db");
+    char *history = temp_path(scene->dir, "history.db");
+    char *flat = temp_path(scene->dir, "flat.db");
 
     for (unsigned i = 0; i < SESSIONS; i++) {
         struct run_store_session session = plain_session;
@@ -71,48 +66,31 @@ static void make_stores(const struct fixture *fixture)
 
 static int start(void **state)
 {
-    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    struct analyze_scene *scene = analyze_scene_create();
     struct store *store = NULL;
     struct diag diag = {0};
     char *empty;
 
-    fixture->dir = temp_create();
-    fixture->program = place_program("analyze/profile_analyze");
-    make_stores(fixture);
-    empty = temp_path(fixture->dir, "empty.db");
+    make_stores(scene);
+    empty = temp_path(scene->dir, "empty.db");
     CHECK_OK(store_open(empty, STORE_WRITE, &store, &diag));
     store_close(&store);
     free(empty);
-    *state = fixture;
+    *state = scene;
     return 0;
 }
 
 static int stop(void **state)
 {
-    struct fixture *fixture = *state;
-
-    temp_destroy(&fixture->dir);
-    free(fixture->program);
-    free(fixture);
+    analyze_scene_destroy((struct analyze_scene **)state);
     return 0;
-}
-
-static struct child_result run(const struct fixture *fixture, const char *const *arguments)
-{
-    static const char *const environment[] = {"TZ=UTC", "NO_COLOR", NULL};
-    const struct child_options options = {.environment = environment, .directory = fixture->dir};
-    const char *argv[ARGUMENTS_MAX + 2] = {fixture->program};
-
-    for (size_t i = 0; i < ARGUMENTS_MAX && arguments[i]; i++)
-        argv[i + 1] = arguments[i];
-    return child_run(argv, &options);
 }
 
 static void reports_look_as_agreed(void **state)
 {
     static const struct {
         const char *golden;
-        const char *arguments[ARGUMENTS_MAX];
+        const char *arguments[ANALYZE_ARGUMENTS_MAX];
     } cases[] = {
         {"net.txt", {"history.db", "--history", "--model", "net"}},
         {"conv2.txt", {"history.db", "--history", "--opr-name", "conv2"}},
@@ -122,7 +100,7 @@ static void reports_look_as_agreed(void **state)
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct child_result result = run(*state, cases[i].arguments);
+        struct child_result result = analyze_scene_run(*state, cases[i].arguments);
         char name[128];
 
         if (result.status != 0)
@@ -139,7 +117,7 @@ static void changes_are_found_where_they_are(void **state)
                                           "--format",   "csv",       NULL};
     static const char *const told[] = {"history.db", "--history", "--model", "net", NULL};
     static const char *const flat[] = {"flat.db", "--history", NULL};
-    struct child_result result = run(*state, changed);
+    struct child_result result = analyze_scene_run(*state, changed);
 
     assert_int_equal(result.status, 0);
     /* Session 13 of the store is the 11th of the model: two of the other one came before. */
@@ -148,10 +126,10 @@ static void changes_are_found_where_they_are(void **state)
     CHECK_LACKS(result.out, ",conv1,Conv,");
     CHECK_LACKS(result.out, ",fc,Gemm,");
     child_result_deinit(&result);
-    result = run(*state, told);
+    result = analyze_scene_run(*state, told);
     CHECK_CONTAINS(result.out, "% since session 13; conv2 explains 1");
     child_result_deinit(&result);
-    result = run(*state, flat);
+    result = analyze_scene_run(*state, flat);
     CHECK_LACKS(result.out, "Changes:");
     child_result_deinit(&result);
 }
@@ -160,8 +138,8 @@ static void changes_are_found_where_they_are(void **state)
 static void old_sessions_keep_their_runs(void **state)
 {
     static const char *const arguments[] = {"old.db", "--history", "--format", "csv", NULL};
-    const struct fixture *fixture = *state;
-    char *path = temp_path(fixture->dir, "old.db");
+    const struct analyze_scene *scene = *state;
+    char *path = temp_path(scene->dir, "old.db");
     struct child_result result;
     sqlite3 *db;
 
@@ -179,7 +157,7 @@ static void old_sessions_keep_their_runs(void **state)
                                   NULL, NULL, NULL),
                      SQLITE_OK);
     sqlite3_close(db);
-    result = run(fixture, arguments);
+    result = analyze_scene_run(scene, arguments);
     assert_int_equal(result.status, 0);
     CHECK_CONTAINS(result.out, "\n1,1769846400000000000,box,5,7260000,");
     CHECK_CONTAINS(result.out, "\n2,1769932800000000000,box,5,7260000,0,");
@@ -192,7 +170,7 @@ static void mistakes_get_one_sentence(void **state)
     static const struct {
         int status;
         const char *sentence;
-        const char *arguments[ARGUMENTS_MAX];
+        const char *arguments[ANALYZE_ARGUMENTS_MAX];
     } cases[] = {
         {1, "empty.db holds no session yet", {"empty.db", "--history"}},
         {3, "cannot open nowhere.db", {"nowhere.db", "--history"}},
@@ -207,7 +185,7 @@ static void mistakes_get_one_sentence(void **state)
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct child_result result = run(*state, cases[i].arguments);
+        struct child_result result = analyze_scene_run(*state, cases[i].arguments);
 
         if (result.status != cases[i].status)
             fail_msg("%s: status %d: %s", cases[i].sentence, result.status, result.err);

@@ -6,38 +6,33 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "tests/support/analyze_scene.h"
 #include "tests/support/check.h"
-#include "tests/support/child.h"
-#include "tests/support/place.h"
 #include "tests/support/small_store.h"
 #include "tests/support/temp.h"
 
 enum { ARGUMENTS_MAX = 10 };
 
-struct fixture {
-    char *dir, *program;
-};
-
 static const char trace[] =
     "[{\"ph\":\"X\",\"ts\":1,\"dur\":2,\"name\":\"a\",\"pid\":1,\"tid\":1}]";
 
-static struct child_result run(const struct fixture *fixture, const char *const *arguments)
+static struct child_result run(const struct analyze_scene *scene, const char *const *arguments)
 {
     char home[256], store[256];
     const char *const environment[] = {home, store, NULL};
-    const struct child_options options = {.environment = environment, .directory = fixture->dir};
-    const char *argv[ARGUMENTS_MAX + 2] = {fixture->program};
+    const struct child_options options = {.environment = environment, .directory = scene->dir};
+    const char *argv[ARGUMENTS_MAX + 2] = {scene->program};
 
-    snprintf(home, sizeof(home), "XDG_STATE_HOME=%s", fixture->dir);
-    snprintf(store, sizeof(store), "OPTRACE_STORE=%s/default.db", fixture->dir);
+    snprintf(home, sizeof(home), "XDG_STATE_HOME=%s", scene->dir);
+    snprintf(store, sizeof(store), "OPTRACE_STORE=%s/default.db", scene->dir);
     for (size_t i = 0; i < ARGUMENTS_MAX && arguments[i]; i++)
         argv[i + 1] = arguments[i];
     return child_run(argv, &options);
 }
 
-static void make_store(const struct fixture *fixture, const char *name)
+static void make_store(const struct analyze_scene *scene, const char *name)
 {
-    char *path = temp_path(fixture->dir, name);
+    char *path = temp_path(scene->dir, name);
 
     small_store_make(path);
     free(path);
@@ -45,33 +40,27 @@ static void make_store(const struct fixture *fixture, const char *name)
 
 static int start(void **state)
 {
-    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    struct analyze_scene *scene = analyze_scene_create();
 
-    fixture->dir = temp_create();
-    fixture->program = place_program("analyze/profile_analyze");
-    make_store(fixture, "store.db");
-    make_store(fixture, "base.db");
-    make_store(fixture, "default.db");
-    make_store(fixture, "other.db");
-    free(temp_write(fixture->dir, "trace.json", trace, sizeof(trace) - 1));
-    free(temp_write(fixture->dir, "store.db-wal", "", 0));
-    assert_int_equal(chdir(fixture->dir), 0);
+    make_store(scene, "store.db");
+    make_store(scene, "base.db");
+    make_store(scene, "default.db");
+    make_store(scene, "other.db");
+    free(temp_write(scene->dir, "trace.json", trace, sizeof(trace) - 1));
+    free(temp_write(scene->dir, "store.db-wal", "", 0));
+    assert_int_equal(chdir(scene->dir), 0);
     CHECK_OK(symlink("store.db", "soft"));
     CHECK_OK(symlink("soft", "softer"));
     CHECK_OK(symlink("store.db-wal", "log"));
     CHECK_OK(link("store.db", "hard"));
     CHECK_OK(symlink("trace.json", "soft.json"));
-    *state = fixture;
+    *state = scene;
     return 0;
 }
 
 static int stop(void **state)
 {
-    struct fixture *fixture = *state;
-
-    temp_destroy(&fixture->dir);
-    free(fixture->program);
-    free(fixture);
+    analyze_scene_destroy((struct analyze_scene **)state);
     return 0;
 }
 
@@ -124,14 +113,14 @@ static const struct refusal refusals[] = {
 
 static void what_is_read_stays(void **state)
 {
-    const struct fixture *fixture = *state;
+    const struct analyze_scene *scene = *state;
 
     for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
         const struct refusal *wanted = &refusals[i];
-        char *path = temp_path(fixture->dir, wanted->file);
+        char *path = temp_path(scene->dir, wanted->file);
         size_t size, size_after;
         char *before = temp_read(path, &size), *after;
-        struct child_result result = run(fixture, wanted->arguments);
+        struct child_result result = run(scene, wanted->arguments);
 
         if (result.status != 2)
             fail_msg("%zu, \"%s\": status %d: %s", i, wanted->sentence, result.status, result.err);
@@ -159,12 +148,12 @@ static void what_is_appended_to_stays(void **state)
         {"base.db", "\"$0\" store.db --compare base.db >>base.db"},
         {"trace.json", "\"$0\" trace.json --export folded >>soft.json"},
     };
-    const struct fixture *fixture = *state;
+    const struct analyze_scene *scene = *state;
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        const char *argv[] = {"/bin/sh", "-c", cases[i].command, fixture->program, NULL};
-        const struct child_options options = {.directory = fixture->dir};
-        char *path = temp_path(fixture->dir, cases[i].file), *before, *after;
+        const char *argv[] = {"/bin/sh", "-c", cases[i].command, scene->program, NULL};
+        const struct child_options options = {.directory = scene->dir};
+        char *path = temp_path(scene->dir, cases[i].file), *before, *after;
         struct child_result result;
         size_t size, size_after;
 
@@ -183,9 +172,9 @@ static void what_is_appended_to_stays(void **state)
     }
 }
 
-static void check_written(const struct fixture *fixture, const char *const *arguments)
+static void check_written(const struct analyze_scene *scene, const char *const *arguments)
 {
-    struct child_result result = run(fixture, arguments);
+    struct child_result result = run(scene, arguments);
 
     if (result.status != 0)
         fail_msg("status %d: %s", result.status, result.err);
@@ -194,21 +183,21 @@ static void check_written(const struct fixture *fixture, const char *const *argu
 
 static void a_store_is_replaced_by_force_only(void **state)
 {
-    const struct fixture *fixture = *state;
+    const struct analyze_scene *scene = *state;
     const char *const arguments[] = {"trace.json", "--list", "-o", "other.db", "--force", NULL};
-    char *path = temp_path(fixture->dir, "other.db"), *text;
+    char *path = temp_path(scene->dir, "other.db"), *text;
     struct store *writer = NULL;
     struct child_result result;
     struct diag diag = {0};
     size_t size;
 
     CHECK_OK(store_open(path, STORE_WRITE, &writer, &diag));
-    result = run(fixture, arguments);
+    result = run(scene, arguments);
     assert_int_equal(result.status, 2);
     CHECK_CONTAINS(result.err, "is writing to other.db already, so it is not replaced");
     child_result_deinit(&result);
     store_close(&writer);
-    check_written(fixture, arguments);
+    check_written(scene, arguments);
     text = temp_read(path, &size);
     assert_null(memmem(text, size, "SQLite", 6));
     free(text);
@@ -221,7 +210,7 @@ static void a_link_that_leads_nowhere_stays_one(void **state)
         {"trace.json", "--export", "chrome", "-o", "links/dangling"},
         {"trace.json", "--list", "-o", "links/dangling"},
     };
-    const struct fixture *fixture = *state;
+    const struct analyze_scene *scene = *state;
     struct stat status;
 
     CHECK_OK(mkdir("links", 0755));
@@ -229,7 +218,7 @@ static void a_link_that_leads_nowhere_stays_one(void **state)
     CHECK_OK(symlink("next", "links/dangling"));
     CHECK_OK(symlink("../elsewhere/new", "links/next"));
     for (size_t i = 0; i < sizeof(arguments) / sizeof(arguments[0]); i++) {
-        check_written(fixture, arguments[i]);
+        check_written(scene, arguments[i]);
         CHECK_OK(lstat("links/dangling", &status));
         assert_true(S_ISLNK(status.st_mode));
         CHECK_OK(lstat("links/next", &status));
@@ -241,7 +230,7 @@ static void a_link_that_leads_nowhere_stays_one(void **state)
     CHECK_OK(symlink("loop", "loop"));
     {
         const char *const loop[] = {"trace.json", "--list", "-o", "loop", NULL};
-        struct child_result result = run(fixture, loop);
+        struct child_result result = run(scene, loop);
 
         assert_int_equal(result.status, 4);
         CHECK_CONTAINS(result.err, "cannot write loop: Too many levels of symbolic links");
@@ -290,7 +279,8 @@ static const struct {
     {".json", {"store.db", "--export", "speedscope"}},
 };
 
-static void write_to(const struct fixture *fixture, const char *const *arguments, const char *path)
+static void write_to(const struct analyze_scene *scene, const char *const *arguments,
+                     const char *path)
 {
     const char *argv[ARGUMENTS_MAX + 1] = {NULL};
     size_t count = 0;
@@ -299,7 +289,7 @@ static void write_to(const struct fixture *fixture, const char *const *arguments
         argv[count] = arguments[count];
     argv[count++] = "-o";
     argv[count] = path;
-    check_written(fixture, argv);
+    check_written(scene, argv);
 }
 
 /* What pprof reads is packed by itself, whatever its name. */
@@ -315,7 +305,7 @@ static char *read_plain(const char *path, size_t *out_size)
 
 static void what_ends_in_gz_is_packed(void **state)
 {
-    const struct fixture *fixture = *state;
+    const struct analyze_scene *scene = *state;
 
     for (size_t i = 0; i < sizeof(packed) / sizeof(packed[0]); i++) {
         char plain[32], small[40], *wanted, *got;
@@ -323,8 +313,8 @@ static void what_ends_in_gz_is_packed(void **state)
 
         snprintf(plain, sizeof(plain), "plain%zu%s", i, packed[i].suffix);
         snprintf(small, sizeof(small), "packed%zu%s.gz", i, packed[i].suffix);
-        write_to(fixture, packed[i].arguments, plain);
-        write_to(fixture, packed[i].arguments, small);
+        write_to(scene, packed[i].arguments, plain);
+        write_to(scene, packed[i].arguments, small);
         wanted = read_plain(plain, &size);
         got = unpack(small, &got_size);
         if (size != got_size || memcmp(wanted, got, size) != 0)
@@ -341,20 +331,20 @@ static void a_packed_store_is_one(void **state)
     static const char *const ask[] = {"unpacked.db", "--report", "types", "--format", "csv", NULL};
     static const char *const ask_first[] = {"store.db", "--report", "types",
                                             "--format", "csv",      NULL};
-    const struct fixture *fixture = *state;
+    const struct analyze_scene *scene = *state;
     struct child_result first, second;
     struct stat status;
     size_t size;
     char *bytes;
 
-    write_to(fixture, export, "one.db.gz");
+    write_to(scene, export, "one.db.gz");
     CHECK_OK(stat("one.db.gz", &status));
     assert_int_equal(status.st_mode & 0777, 0600);
     bytes = unpack("one.db.gz", &size);
-    free(temp_write(fixture->dir, "unpacked.db", bytes, size));
+    free(temp_write(scene->dir, "unpacked.db", bytes, size));
     free(bytes);
-    first = run(fixture, ask_first);
-    second = run(fixture, ask);
+    first = run(scene, ask_first);
+    second = run(scene, ask);
     assert_int_equal(second.status, 0);
     assert_string_equal(second.out, first.out);
     child_result_deinit(&first);
@@ -364,14 +354,14 @@ static void a_packed_store_is_one(void **state)
 /* What was there stays until the report is whole. */
 static void a_report_that_fails_leaves_what_was_there(void **state)
 {
-    const struct fixture *fixture = *state;
+    const struct analyze_scene *scene = *state;
     const char *const arguments[] = {"store.db", "--type", "none", "-o", "old.txt", NULL};
     struct child_result result;
     size_t size;
     char *text;
 
-    free(temp_write(fixture->dir, "old.txt", "before", 6));
-    result = run(fixture, arguments);
+    free(temp_write(scene->dir, "old.txt", "before", 6));
+    result = run(scene, arguments);
     assert_int_equal(result.status, 1);
     text = temp_read("old.txt", &size);
     assert_string_equal(text, "before");

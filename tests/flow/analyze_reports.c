@@ -5,8 +5,8 @@
  */
 #include <string.h>
 
+#include "tests/support/analyze_scene.h"
 #include "tests/support/check.h"
-#include "tests/support/child.h"
 #include "tests/support/counter_store.h"
 #include "tests/support/golden.h"
 #include "tests/support/memory_store.h"
@@ -214,12 +214,8 @@ static const struct report_case cases[] = {
       "SELECT name, kind, device FROM lane ORDER BY lane_id"}},
 };
 
-struct fixture {
-    char *dir, *program;
-};
-
 /* Sources have short names where the program runs. */
-static void copy_source(const struct fixture *fixture, const char *name)
+static void copy_source(const struct analyze_scene *scene, const char *name)
 {
     char from[128], *source, *bytes;
     size_t size;
@@ -227,41 +223,35 @@ static void copy_source(const struct fixture *fixture, const char *name)
     snprintf(from, sizeof(from), "tests/golden/analyze/%s", name);
     source = place_source(from);
     bytes = temp_read(source, &size);
-    free(temp_write(fixture->dir, name, bytes, size));
+    free(temp_write(scene->dir, name, bytes, size));
     free(bytes);
     free(source);
 }
 
 static int start(void **state)
 {
-    struct fixture *fixture = calloc(1, sizeof(*fixture));
+    struct analyze_scene *scene = analyze_scene_create();
     char *store;
 
-    fixture->dir = temp_create();
-    fixture->program = place_program("analyze/profile_analyze");
-    copy_source(fixture, "profile.json");
-    copy_source(fixture, "gpu.json");
-    store = temp_path(fixture->dir, "store.db");
+    copy_source(scene, "profile.json");
+    copy_source(scene, "gpu.json");
+    store = temp_path(scene->dir, "store.db");
     small_store_make(store);
     free(store);
-    store = temp_path(fixture->dir, "memory.db");
+    store = temp_path(scene->dir, "memory.db");
     memory_store_make(store);
     free(store);
-    store = temp_path(fixture->dir, "counters.db");
+    store = temp_path(scene->dir, "counters.db");
     small_store_make(store);
     counter_store_append(store);
     free(store);
-    *state = fixture;
+    *state = scene;
     return 0;
 }
 
 static int stop(void **state)
 {
-    struct fixture *fixture = *state;
-
-    temp_destroy(&fixture->dir);
-    free(fixture->program);
-    free(fixture);
+    analyze_scene_destroy((struct analyze_scene **)state);
     return 0;
 }
 
@@ -279,11 +269,11 @@ static bool is_table(const char *const *arguments)
     return true;
 }
 
-static struct child_result run(const struct fixture *fixture, const char *const *arguments)
+static struct child_result run(const struct analyze_scene *scene, const char *const *arguments)
 {
     static const char *const environment[] = {"TZ=UTC", "NO_COLOR", NULL};
-    const struct child_options options = {.environment = environment, .directory = fixture->dir};
-    const char *argv[ARGUMENTS_MAX + 3] = {fixture->program};
+    const struct child_options options = {.environment = environment, .directory = scene->dir};
+    const char *argv[ARGUMENTS_MAX + 3] = {scene->program};
     size_t count = 1;
 
     for (size_t i = 0; i < ARGUMENTS_MAX && arguments[i]; i++)
@@ -314,11 +304,11 @@ static void reports_look_as_agreed(void **state)
 
 static void output_goes_to_a_file(void **state)
 {
-    struct fixture *fixture = *state;
+    struct analyze_scene *scene = *state;
     const char *const to_file[] = {"profile.json", "-o", "report.txt", NULL};
     const char *const to_stdout[] = {"profile.json", NULL};
-    struct child_result file = run(fixture, to_file), screen = run(fixture, to_stdout);
-    char *path = temp_path(fixture->dir, "report.txt");
+    struct child_result file = run(scene, to_file), screen = run(scene, to_stdout);
+    char *path = temp_path(scene->dir, "report.txt");
     char *text = temp_read(path, NULL);
 
     assert_int_equal(file.status, 0);
@@ -332,10 +322,10 @@ static void output_goes_to_a_file(void **state)
 
 static void default_store_is_found(void **state)
 {
-    struct fixture *fixture = *state;
+    struct analyze_scene *scene = *state;
     static const char *const environment[] = {"OPTRACE_STORE=store.db", NULL};
-    const struct child_options options = {.environment = environment, .directory = fixture->dir};
-    const char *argv[] = {fixture->program, "--print-only", "summary", NULL};
+    const struct child_options options = {.environment = environment, .directory = scene->dir};
+    const char *argv[] = {scene->program, "--print-only", "summary", NULL};
     struct child_result result = child_run(argv, &options);
 
     assert_int_equal(result.status, 0);
