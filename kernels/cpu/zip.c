@@ -172,6 +172,8 @@ static void start_walk(struct walk *w)
 #define MIN(a, b)              ((a) < (b) ? (a) : (b))
 #define MAX_REAL(a, b)         ((a) > (b) || (a) != (a) ? (a) : (b)) /* nothing is above a NaN */
 #define MIN_REAL(a, b)         ((a) < (b) || (a) != (a) ? (a) : (b))
+#define MAX_FIXED(a, b)        ((a) <= (b) ? (b) : (a)) /* of a number b: one comparison less */
+#define MIN_FIXED(a, b)        ((a) >= (b) ? (b) : (a))
 #define PRELU(a, b)            ((a) < 0 ? (a) * (b) : (a))
 #define ADD(a, b)              ((a) + (b))
 #define SUB(a, b)              ((a) - (b))
@@ -249,7 +251,9 @@ ISA_BODY int64_t modulo_i64(int64_t a, int64_t b)
 QUOTIENT_OF_BYTES(i8, int8_t)
 QUOTIENT_OF_BYTES(u8, uint8_t)
 
-#define RUN(name, y_type, x_type, op, isa)                                                         \
+/* fixed_op: of one second operand for all, which is equal to itself. */
+#define RUN(name, y_type, x_type, op, isa) RUN_FIXED(name, y_type, x_type, op, op, isa)
+#define RUN_FIXED(name, y_type, x_type, op, fixed_op, isa)                                         \
     ISA_TARGET_##isa static void name##_##isa(void *out, const void *const x[OPERANDS],            \
                                               const int64_t step[OPERANDS], int64_t count)         \
     {                                                                                              \
@@ -259,11 +263,11 @@ QUOTIENT_OF_BYTES(u8, uint8_t)
                                                                                                    \
         if (a_step == 1 && b_step == 1) {                                                          \
             _Pragma("omp simd") for (int64_t i = 0; i < count; i++) y[i] = (y_type)op(a[i], b[i]); \
-        } else if (a_step == 1 && b_step == 0) {                                                   \
+        } else if (a_step == 1 && b_step == 0 && b[0] == b[0]) {                                   \
             x_type fixed = b[0];                                                                   \
                                                                                                    \
             _Pragma("omp simd") for (int64_t i = 0; i < count; i++) y[i] =                         \
-                (y_type)op(a[i], fixed);                                                           \
+                (y_type)fixed_op(a[i], fixed);                                                     \
         } else if (a_step == 0 && b_step == 1) {                                                   \
             x_type fixed = a[0];                                                                   \
                                                                                                    \
@@ -291,8 +295,8 @@ QUOTIENT_OF_BYTES(u8, uint8_t)
     RUN(real_sub_##type_name, type, type, SUB, isa)                                                \
     RUN(real_mul_##type_name, type, type, MUL, isa)                                                \
     RUN(real_div_##type_name, type, type, DIV, isa)                                                \
-    RUN(max_##type_name, type, type, MAX_REAL, isa)                                                \
-    RUN(min_##type_name, type, type, MIN_REAL, isa)                                                \
+    RUN_FIXED(max_##type_name, type, type, MAX_REAL, MAX_FIXED, isa)                               \
+    RUN_FIXED(min_##type_name, type, type, MIN_REAL, MIN_FIXED, isa)                               \
     RUN(prelu_##type_name, type, type, PRELU, isa)
 
 #define DIVISIONS(type_name, type, isa)                                                            \

@@ -288,7 +288,8 @@ static void check_zip(struct test *test, const struct kernel_table *table)
     b = random_tensor(test, args.b_type, b_count);
     if (args.op == ZIP_POW && args.b_type == KERNEL_F32)
         make_exponents(test, (float *)(void *)b, b_count);
-    if (args.op == ZIP_FMOD && kernel_dtype_is_real(args.a_type))
+    if ((args.op == ZIP_FMOD || args.op == ZIP_MAX || args.op == ZIP_MIN) &&
+        kernel_dtype_is_real(args.a_type))
         add_odd_reals(test, a, a_count, b, b_count, args.a_type);
     want = test_output(test, bytes);
     got = test_output(test, bytes);
