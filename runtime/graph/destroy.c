@@ -83,7 +83,8 @@ void value_free(struct value *value)
         free(value->dim_names[i]);
     free(value->name);
     value_set_data(value, NULL);
-    free(value->known);
+    if (!value->known_is_lent)
+        free(value->known);
     free(value->consumers);
     free(value->read_as);
     free(value);

@@ -146,6 +146,7 @@ struct value {
     /* Content that shapes were inferred from, as long as the graph's inputs have the content that
      * shape_infer_for() was given; owned; NULL: nothing depends on it. Never set with data. */
     void *known;
+    bool known_is_lent; /* in a body: it is the memory of who computes that */
     bool decides_nodes; /* an input: which nodes there are was decided by what is known of it */
     bool decides_sizes; /* shapes were inferred from its content, or from what is computed of it */
     /* pass_half() leaves it in float32: see pass_mark_wide(); pass_widen() in half precision: see

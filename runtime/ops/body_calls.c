@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "runtime/ops/call/call.h"
 
@@ -12,8 +13,19 @@ struct kept {
     struct tensor_view *views; /* of inputs, then of outputs; data: of what is fixed */
     const void **inputs;
     void **outputs;
+    uint32_t output_count;
+    void **lent; /* by outputs: memory for them; NULL: they have their own */
     bool is_bound;
     bool is_refused; /* it cannot be bound without what changes */
+    bool is_settled; /* what the types of the outputs depend on is known */
+    uint64_t asked;  /* a bit for each input whose content that is, as shape_infer_node() says */
+    char *content;   /* of those, one behind the other */
+};
+
+enum {
+    ASKED_MAX = 63,             /* inputs that have a bit of their own in `asked` */
+    LENT_BYTES_MAX = 1 << 14,   /* of an output: beyond, to make room takes little of the time */
+    CONTENT_BYTES_MAX = 1 << 10 /* that are compared */
 };
 
 struct body_calls {
@@ -32,11 +44,17 @@ int body_calls_create(uint32_t count, struct body_calls **out_calls)
     return 0;
 }
 
-static void unbind(struct kept *kept)
+static void unbind(struct kept *kept, uint32_t output_count)
 {
     free(kept->call.workspace);
     call_deinit(&kept->call);
-    kept->is_bound = false;
+    for (uint32_t i = 0; kept->lent && i < output_count; i++) {
+        free(kept->lent[i]);
+        kept->lent[i] = NULL;
+    }
+    free(kept->content);
+    kept->content = NULL;
+    kept->is_bound = kept->is_settled = false;
 }
 
 void body_calls_destroy(struct body_calls **calls_ptr)
@@ -45,7 +63,8 @@ void body_calls_destroy(struct body_calls **calls_ptr)
 
     *calls_ptr = NULL;
     for (uint32_t i = 0; calls && i < calls->count; i++) {
-        unbind(&calls->items[i]);
+        unbind(&calls->items[i], calls->items[i].output_count);
+        free(calls->items[i].lent);
         free(calls->items[i].views);
         free(calls->items[i].inputs);
         free(calls->items[i].outputs);
@@ -84,7 +103,9 @@ static int make_room(struct kept *kept, const struct node *node)
     kept->views = calloc(count + 1, sizeof(*kept->views));
     kept->inputs = calloc((size_t)node->input_count + 1, sizeof(*kept->inputs));
     kept->outputs = calloc((size_t)node->output_count + 1, sizeof(*kept->outputs));
-    return kept->views && kept->inputs && kept->outputs ? 0 : -ENOMEM;
+    kept->lent = calloc((size_t)node->output_count + 1, sizeof(*kept->lent));
+    kept->output_count = node->output_count;
+    return kept->views && kept->inputs && kept->outputs && kept->lent ? 0 : -ENOMEM;
 }
 
 /* Returns 1 where it cannot be bound without content that changes. */
@@ -102,7 +123,7 @@ static int bind(struct kept *kept, const struct graph *body, const struct node *
 
     if (rc < 0)
         return rc;
-    unbind(kept);
+    unbind(kept, node->output_count);
     for (uint32_t i = 0; i < node->input_count; i++) {
         kept->views[i] = inputs[i];
         kept->views[i].data = is_fixed[i] ? inputs[i].data : NULL;
@@ -121,7 +142,7 @@ static int bind(struct kept *kept, const struct graph *body, const struct node *
     kept->is_bound = rc == 0;
     kept->is_refused = rc < 0 && rc != -ENOMEM;
     if (rc < 0)
-        unbind(kept);
+        unbind(kept, node->output_count);
     return kept->is_refused ? 1 : rc;
 }
 
@@ -147,4 +168,123 @@ int body_calls_run(struct body_calls *calls, uint32_t number, const struct graph
     call->inputs = kept->inputs;
     call->outputs = kept->outputs;
     return eval_run(body, node, call, options, diag);
+}
+
+static size_t bytes_of(const struct tensor_view *view)
+{
+    return view->dtype == DTYPE_NONE ? 0 : (size_t)shape_bytes(&view->shape, view->dtype);
+}
+
+/* Bytes of the content that input i is asked for; 0 where it is not. */
+static size_t asked_bytes(const struct kept *kept, uint32_t i)
+{
+    return i < ASKED_MAX && kept->asked >> i & 1 ? bytes_of(&kept->views[i]) : 0;
+}
+
+void body_calls_note(struct body_calls *calls, uint32_t number, const struct node *node,
+                     const struct tensor_view *inputs, const bool *is_fixed, uint64_t asked)
+{
+    struct kept *kept = &calls->items[number];
+    size_t bytes = 0;
+
+    if (!kept->is_bound)
+        return;
+    kept->is_settled = false;
+    free(kept->content);
+    kept->content = NULL;
+    if (asked >> ASKED_MAX)
+        return;
+    for (uint32_t i = 0; i < node->input_count && i < ASKED_MAX; i++)
+        asked &= ~((uint64_t)is_fixed[i] << i);
+    kept->asked = asked;
+    for (uint32_t i = 0; i < node->input_count; i++)
+        bytes += asked_bytes(kept, i);
+    if (bytes > CONTENT_BYTES_MAX || !(kept->content = malloc(bytes + 1)))
+        return;
+    bytes = 0;
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        size_t more = asked_bytes(kept, i);
+
+        if (more > 0)
+            memcpy(kept->content + bytes, inputs[i].data, more);
+        bytes += more;
+    }
+    kept->is_settled = true;
+}
+
+static const void *data_of(const struct value *value)
+{
+    return !value ? NULL : value->data ? value->data : value->known;
+}
+
+static bool has_type(const struct tensor_view *view, const struct value *value)
+{
+    if (!value)
+        return view->dtype == DTYPE_NONE;
+    return view->dtype == value->dtype && shape_equal(&view->shape, &value->shape);
+}
+
+bool body_calls_recall(struct body_calls *calls, uint32_t number, const struct node *node)
+{
+    const struct kept *kept = &calls->items[number];
+    const char *content = kept->content;
+
+    if (!kept->is_settled)
+        return false;
+    for (uint32_t i = 0; i < node->input_count; i++) {
+        const struct tensor_view *view = &kept->views[i];
+        size_t bytes = asked_bytes(kept, i);
+
+        if (!has_type(view, node->inputs[i]) ||
+            (view->data && view->data != data_of(node->inputs[i])))
+            return false;
+        if (bytes > 0 && memcmp(content, data_of(node->inputs[i]), bytes) != 0)
+            return false;
+        content += bytes;
+    }
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        if (!node->outputs[i])
+            continue;
+        node->outputs[i]->dtype = kept->views[node->input_count + i].dtype;
+        node->outputs[i]->shape = kept->views[node->input_count + i].shape;
+    }
+    return true;
+}
+
+/* Room for output i. */
+static void *make_output(struct kept *kept, const struct node *node, uint32_t i)
+{
+    struct value *value = node->outputs[i];
+    size_t bytes = bytes_of(&kept->views[node->input_count + i]);
+
+    value->known_is_lent = bytes <= LENT_BYTES_MAX && !value->is_output;
+    if (!value->known_is_lent)
+        return graph_alloc_data(bytes);
+    if (!kept->lent[i])
+        kept->lent[i] = graph_alloc_data(bytes);
+    return kept->lent[i];
+}
+
+int body_calls_repeat(struct body_calls *calls, uint32_t number, const struct graph *body,
+                      const struct node *node, const struct eval_options *options,
+                      struct diag *diag)
+{
+    struct kept *kept = &calls->items[number];
+
+    for (uint32_t i = 0; i < node->input_count; i++)
+        kept->inputs[i] = data_of(node->inputs[i]);
+    for (uint32_t i = 0; i < node->output_count; i++) {
+        struct value *value = node->outputs[i];
+
+        kept->outputs[i] = NULL;
+        if (!value)
+            continue;
+        value->known = make_output(kept, node, i); /* let go with what else is known */
+        if (!value->known)
+            return -ENOMEM;
+        kept->outputs[i] = value->known;
+    }
+    kept->call.inputs = kept->inputs;
+    kept->call.outputs = kept->outputs;
+    return eval_run(body, node, &kept->call, options, diag);
 }

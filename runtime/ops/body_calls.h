@@ -6,6 +6,9 @@
  * They are bound as a planned run binds them: of what the node reads, content is shown of that alone which is
  * the same in every run. What cannot be bound so, as its sizes stand in numbers that change, is not kept.
  *
+ * Nor are shapes inferred anew where nothing that they follow from is another: for each node body_calls_recall(),
+ * and where that says so body_calls_repeat(); else inference, body_calls_run() and body_calls_note().
+ *
  * A body may hold an If or a Loop, whose call has kept ones of its own: this is part of the circle of
  * ops/control.h.
  */
@@ -34,5 +37,19 @@ int body_calls_run(struct body_calls *calls, uint32_t number, const struct graph
                    const struct node *node, const struct tensor_view *inputs, const bool *is_fixed,
                    struct tensor_view *outputs, const struct eval_options *options,
                    struct diag *diag);
+
+/** After body_calls_run() of the node: what the types of its outputs depend on besides those of its inputs, as
+ *  shape_infer_node() says. Does nothing without memory. */
+void body_calls_note(struct body_calls *calls, uint32_t number, const struct node *node,
+                     const struct tensor_view *inputs, const bool *is_fixed, uint64_t asked);
+
+/** Whether all of that is as it was: then the node's outputs have their types now. */
+bool body_calls_recall(struct body_calls *calls, uint32_t number, const struct node *node);
+
+/** Then: what the node computes, into `known` of its outputs. Small results that stay within the body are lent: they
+ *  are there until the node runs again. */
+int body_calls_repeat(struct body_calls *calls, uint32_t number, const struct graph *body,
+                      const struct node *node, const struct eval_options *options,
+                      struct diag *diag);
 
 #endif

@@ -137,23 +137,31 @@ static bool is_fixed(const struct graph *body, const struct value *value,
     return false;
 }
 
+/* Of the node whose insides these are the options of, among the calls that are kept. */
+static uint32_t number_of(const struct eval_options *options)
+{
+    return options->first_inner - 1 - options->first_call;
+}
+
 /* options: of the nodes inside of this. fixed: room for as many as there are inputs. */
 static int run_node(const struct graph *body, const struct node *node,
                     const struct tensor_view *inputs, bool *fixed, struct tensor_view *outputs,
                     const struct eval_options *options, struct diag *diag)
 {
-    uint32_t number = options->first_inner - 1 - options->first_call;
     int rc = 1;
 
     for (uint32_t i = 0; options->calls && i < node->input_count; i++)
         fixed[i] = is_fixed(body, node->inputs[i], options);
     if (options->calls)
-        rc = body_calls_run(options->calls, number, body, node, inputs, fixed, outputs, options,
-                            diag);
-    return rc == 1 ? eval_node_with(body, node, inputs, outputs, options, diag) : rc;
+        rc = body_calls_run(options->calls, number_of(options), body, node, inputs, fixed, outputs,
+                            options, diag);
+    if (rc == 1)
+        rc = node->outputs[0] ? shape_evaluate(node, outputs) : -ENOTSUP;
+    return rc == -ENOTSUP ? eval_node_with(body, node, inputs, outputs, options, diag) : rc;
 }
 
-static int compute_node(const struct graph *body, const struct node *node,
+/* asked: as shape_infer_node() says. */
+static int compute_node(const struct graph *body, const struct node *node, uint64_t asked,
                         const struct eval_options *options, struct diag *diag)
 {
     size_t count = (size_t)node->input_count + node->output_count;
@@ -167,9 +175,9 @@ static int compute_node(const struct graph *body, const struct node *node,
     for (uint32_t i = 0; rc == 0 && i < node->output_count; i++)
         rc = allocate(node->outputs[i], &outputs[i]);
     if (rc == 0)
-        rc = node->outputs[0] ? shape_evaluate(node, outputs) : -ENOTSUP;
-    if (rc == -ENOTSUP)
         rc = run_node(body, node, views, fixed, outputs, options, diag);
+    if (rc == 0 && options->calls)
+        body_calls_note(options->calls, number_of(options), node, views, fixed, asked);
     for (uint32_t i = 0; views && i < node->output_count; i++) {
         if (rc == 0 && node->outputs[i] && !node->outputs[i]->known)
             node->outputs[i]->known = outputs[i].data;
@@ -189,9 +197,11 @@ static void release_inputs(const struct node *node)
 
         for (uint32_t c = 0; is_last && c < value->consumer_count; c++)
             is_last = value->consumers[c]->index <= node->index;
-        if (is_last) {
+        if (is_last && !value->known_is_lent)
             free(value->known);
+        if (is_last) {
             value->known = NULL;
+            value->known_is_lent = false;
         }
     }
 }
@@ -209,19 +219,24 @@ static int run_nodes(const struct graph *body, const struct eval_options *option
 {
     struct eval_options inner = *options;
     uint32_t number = options->first_inner;
+    uint64_t asked = 0;
     int rc = 0;
 
     for (uint32_t i = 0; rc == 0 && i < body->node_count; i++) {
         const struct node *node = body->nodes[i];
+        bool repeats;
 
         tell(options, number, CALL_START);
         inner.first_inner = number + 1;
+        repeats = inner.calls && body_calls_recall(inner.calls, number_of(&inner), node);
         rc = limits_check_time(diag);
-        if (rc == 0)
-            rc = shape_infer_node(body, node, eval_node, diag);
+        if (rc == 0 && !repeats)
+            rc = shape_infer_node(body, node, eval_node, &asked, diag);
         tell(options, number, CALL_PREPARE);
         if (rc == 0)
-            rc = compute_node(body, node, &inner, diag);
+            rc = repeats
+                     ? body_calls_repeat(inner.calls, number_of(&inner), body, node, &inner, diag)
+                     : compute_node(body, node, asked, &inner, diag);
         tell(options, number, CALL_END);
         release_inputs(node);
         number += 1 + control_inner_count(node);
@@ -396,11 +411,12 @@ static int run_turns(struct loop *loop, const struct tensor_view *count)
 /* Of no turn: the shape that a turn would have given. */
 static int shape_of_nothing(struct loop *loop, struct tensor_view *outputs)
 {
+    bool ignored;
     int rc;
 
     for (uint32_t i = 0; i < 2 + loop->states; i++)
         loop->inputs[i].data = NULL;
-    rc = shape_infer_body(loop->body, loop->inputs, eval_node, loop->diag);
+    rc = shape_infer_body(loop->body, loop->inputs, eval_node, &ignored, loop->diag);
     for (uint32_t i = 0; rc == 0 && i < loop->scans; i++)
         outputs[loop->states + i] = view_of(loop->body->outputs[1 + loop->states + i]);
     shape_forget_body(loop->body);

@@ -4,7 +4,8 @@
  *
  * Each node of a body is inferred from what is really there and computed at once, so that sizes may
  * change from one turn of a loop to the next. That costs more per node than a planned run does, and
- * allocates; calls are kept from turn to turn and from run to run (body_calls.h).
+ * allocates; where nothing has changed that sizes follow from, what was found serves again, from turn to turn and from
+ * run to run (body_calls.h).
  *
  * A body may hold any operator, and If and Loop are operators: so the table of operators leads to
  * what runs a body, and that back to the table, for shapes (shape/infer.c) and for kernels (eval.c).

@@ -359,6 +359,56 @@ static void carried_values_may_grow(void **state)
     graph_destroy(&graph);
 }
 
+/* The first 1 or 2 elements of x in turns, and a branch that gives as many: sizes that follow from what is carried,
+ * in each of three runs. */
+static void sizes_may_go_to_and_fro(void **state)
+{
+    struct graph *body = loop_body(), *then = branch("Neg", "", ""), *other = branch("Abs", "", "");
+    struct node *chosen;
+    struct graph *graph;
+    struct diag diag = {0};
+    struct exec_options options = {.threads = 1};
+    struct tensor_view x = {DTYPE_F32, {1, {3}}, (float[]){1, 2, 4}}, out;
+    void *contents[] = {x.data};
+    struct exec *exec;
+
+    body_input(body, "x");
+    build_node(body, "Mod", "s;two:i64=2", "", "odd");
+    build_node(body, "Add", "odd;one:i64=1", "", "end");
+    build_node(body, "Slice", "x;zero:i64=0;end", "", "part");
+    build_node(body, "Identity", "part", "", "same");
+    build_node(body, "ReduceSum", "same", "keepdims=0", "sum");
+    build_node(body, "Cast", "odd", "to=9", "truths");
+    build_node(body, "Squeeze", "truths", "", "truth");
+    chosen = build_node(body, "If", "truth", "", "signed");
+    CHECK_OK(graph_sort(then, &diag));
+    give_body(body, chosen, "then_branch", then, "sum");
+    give_body(body, chosen, "else_branch", other, "sum");
+    build_node(body, "Add", "s;one", "", "t");
+    build_node(body, "Identity", "more", "", "again");
+    build_output(body, "again");
+    build_output(body, "t");
+    build_output(body, "signed");
+    graph = build_loop("n:i64 =5;c:bool =1;s0:i64=0", body, "y;z", "x:f32 3");
+    build_output(graph, "z");
+    CHECK_OK(infer_for(graph, contents, &diag));
+    CHECK_OK(exec_create(graph, &options, &exec, &diag));
+    for (int run = 0; run < 3; run++) {
+        CHECK_OK(exec_set_input(exec, 0, &x, &diag));
+        exec_dispatch(exec);
+        CHECK_OK(exec_wait(exec, &diag));
+        CHECK_OK(exec_output(exec, 1, &out));
+        assert_int_equal(out.shape.dims[0], 5);
+        for (int turn = 0; turn < 5; turn++) {
+            float want = turn % 2 == 0 ? 1.0f : -3.0f;
+
+            assert_float_equal(((const float *)out.data)[turn], want, 0);
+        }
+    }
+    exec_destroy(&exec);
+    graph_destroy(&graph);
+}
+
 static void a_loop_must_end(void **state)
 {
     struct graph *body = loop_body();
@@ -421,6 +471,7 @@ int main(void)
         cmocka_unit_test(turns_carry_and_collect),
         cmocka_unit_test(no_turn_collects_nothing),
         cmocka_unit_test(carried_values_may_grow),
+        cmocka_unit_test(sizes_may_go_to_and_fro),
         cmocka_unit_test(a_loop_must_end),
         cmocka_unit_test(failures_inside_are_told),
     };

@@ -271,12 +271,22 @@ static int compute_marked(struct infer *infer, const struct value *value, const 
     return rc;
 }
 
+void infer_note_asked(struct infer *infer, uint32_t i)
+{
+    const struct value *value = infer->node->inputs[i];
+
+    if (value && !value->data)
+        infer->asked_inputs |= UINT64_C(1) << (i < 63 ? i : 63);
+}
+
 int infer_content(struct infer *infer, uint32_t i, const void **out_data)
 {
     struct value *value = infer->node->inputs[i];
     uint32_t *readers = NULL;
     bool *needed;
     int rc = 0;
+
+    infer_note_asked(infer, i);
 
     if (!is_known(value)) {
         needed = calloc(infer->graph->value_count + 1, sizeof(*needed));

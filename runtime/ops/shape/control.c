@@ -61,18 +61,27 @@ static int run_now(struct infer *infer)
     return rc;
 }
 
+/* What a body asked may be any input's content. */
+static void note_all(struct infer *infer, bool has_asked)
+{
+    for (uint32_t i = 0; has_asked && i < infer->node->input_count; i++)
+        infer_note_asked(infer, i);
+}
+
 /* The types of a branch's outputs, as far as they follow from what is known. */
 static int branch_types(struct infer *infer, const char *name, const struct tensor_view *inputs,
                         struct tensor_view *outputs, struct diag *diag)
 {
     struct graph *body = node_graph(infer->node, name);
     struct tensor_view *fed = calloc((size_t)body->input_count + 1, sizeof(*fed));
+    bool has_asked;
     int rc;
 
     if (!fed)
         return -ENOMEM;
     control_feed_captures(body, inputs, fed);
-    rc = shape_infer_body(body, fed, infer->eval, diag);
+    rc = shape_infer_body(body, fed, infer->eval, &has_asked, diag);
+    note_all(infer, has_asked);
     for (uint32_t i = 0; rc == 0 && i < body->output_count; i++)
         outputs[i] = (struct tensor_view){.dtype = body->outputs[i]->dtype,
                                           .shape = body->outputs[i]->shape};
@@ -178,12 +187,14 @@ static int turn_types(struct infer *infer, const struct tensor_view *inputs, str
     struct graph *body = node_graph(infer->node, "body");
     struct tensor_view *fed = calloc((size_t)body->input_count + 1, sizeof(*fed));
     struct diag ignored = {0};
+    bool has_asked;
     int rc;
 
     if (!fed)
         return -ENOMEM;
     feed_any_turn(infer, body, inputs, turns, fed);
-    rc = shape_infer_body(body, fed, infer->eval, &ignored);
+    rc = shape_infer_body(body, fed, infer->eval, &has_asked, &ignored);
+    note_all(infer, has_asked || turns->scans > 0); /* its condition may be one of them */
     for (uint32_t i = 0; rc == 0 && i < infer->node->output_count; i++)
         outputs[i] = (struct tensor_view){.dtype = body->outputs[1 + i]->dtype,
                                           .shape = body->outputs[1 + i]->shape};

@@ -181,12 +181,15 @@ static int infer_all(struct infer *infer)
 }
 
 int shape_infer_node(const struct graph *graph, const struct node *node, eval_fn *eval,
-                     struct diag *diag)
+                     uint64_t *out_asked, struct diag *diag)
 {
     struct infer infer = {
         .graph = graph, .node = node, .opset = graph_opset(graph, ""), .eval = eval, .diag = diag};
 
-    return infer_node(&infer);
+    int rc = infer_node(&infer);
+
+    *out_asked = extern_op_is(node) ? UINT64_MAX : infer.asked_inputs;
+    return rc;
 }
 
 void shape_feed_body(struct graph *body, const struct tensor_view *inputs)
@@ -199,13 +202,17 @@ void shape_feed_body(struct graph *body, const struct tensor_view *inputs)
 }
 
 int shape_infer_body(struct graph *body, const struct tensor_view *inputs, eval_fn *eval,
-                     struct diag *diag)
+                     bool *out_asked, struct diag *diag)
 {
     struct infer infer = {
         .graph = body, .opset = graph_opset(body, ""), .eval = eval, .diag = diag};
 
+    int rc;
+
     shape_feed_body(body, inputs);
-    return infer_all(&infer);
+    rc = infer_all(&infer);
+    *out_asked = infer.asked_inputs != 0;
+    return rc;
 }
 
 void shape_forget_body(struct graph *body)
@@ -213,9 +220,10 @@ void shape_forget_body(struct graph *body)
     for (uint32_t i = 0; i < body->value_count; i++) {
         struct value *value = body->values[i];
 
-        if (!value->is_input)
+        if (!value->is_input && !value->known_is_lent)
             free(value->known);
         value->known = NULL;
+        value->known_is_lent = false;
     }
 }
 

@@ -18,8 +18,14 @@ struct infer {
     const struct shape_sources *sources; /* who computes parts; or NULL */
     bool *asked;                         /* by value->index: shapes depend on its content */
     bool *done; /* by node->index: computed on the way to a content; or NULL */
+    /* By whose content the types of its outputs were found, a bit each; the last one stands for all further ones. Of a
+     * body, also that of any node before. */
+    uint64_t asked_inputs;
     struct diag *diag;
 };
+
+/** That the types of outputs depend on the content of input i. */
+void infer_note_asked(struct infer *infer, uint32_t i);
 
 /** Sets dtype and shape of the node's outputs with infer_output(). Returns 0 or what infer_fail()
  *  and its like return. */

@@ -62,18 +62,23 @@ struct shape_sources {
 /** shape_infer_for() with somebody who computes much at once. Errors as that and compute_part. */
 int shape_infer_from(struct graph *graph, const struct shape_sources *sources, struct diag *diag);
 
-/** One node whose inputs are inferred, and whose inputs' content is in `known` where it matters. */
+/** One node whose inputs are inferred, and whose inputs' content is in `known` where it matters.
+ *
+ *  out_asked  a bit for each input that is no constant and whose content its outputs' types depend on; the last one
+ *             for all further inputs. Of all others it is the types alone
+ */
 int shape_infer_node(const struct graph *graph, const struct node *node, eval_fn *eval,
-                     struct diag *diag);
+                     uint64_t *out_asked, struct diag *diag);
 
 /**
  * Shapes of a body that is fed like this. Afterwards its values hold what is known of their content
  * until shape_forget_body().
  *
- * inputs  by position in body->inputs; data is borrowed until then, NULL: not known
+ * inputs     by position in body->inputs; data is borrowed until then, NULL: not known
+ * out_asked  whether types depend on the content of anything but constants
  */
 int shape_infer_body(struct graph *body, const struct tensor_view *inputs, eval_fn *eval,
-                     struct diag *diag);
+                     bool *out_asked, struct diag *diag);
 
 void shape_forget_body(struct graph *body);
 
