@@ -7,6 +7,7 @@
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/math.h"
 #include "kernels/cpu/team.h"
+#include "kernels/cpu/wide.h"
 #include "kernels/kernels.h"
 
 #include <math.h>
@@ -14,7 +15,8 @@
 
 enum {
     GRAIN = 1 << 14, /* elements that are worth a second thread */
-    COLUMNS = 1024,  /* at a time */
+    COLUMNS = 1024,  /* at a time, at most */
+    LEAST = 64,      /* of which a thread has a block of its own */
     LINE = 16,       /* of a cache */
     SHORT = 128,     /* elements of a row, at most, of which some are computed side by side */
     TOGETHER = 16,   /* of these, from LINE elements on */
@@ -27,6 +29,7 @@ struct lines {
     void *y;
     const void *x;
     const struct kernel_along *shape;
+    int64_t width; /* of a block of columns */
 };
 
 /* --- The logarithm of softmax. --- */
@@ -407,6 +410,60 @@ RUN(f64, double, double)
 RUN(i32, uint32_t, uint32_t)
 RUN(i64, uint64_t, uint64_t)
 
+/* Sums and products of floats: a row of registers of columns at a time, and the columns that are left over. */
+#define RUN_WIDE(isa)                                                                              \
+    WIDE_TYPES(isa)                                                                                \
+                                                                                                   \
+    ISA_TARGET_##isa static inline __attribute__((always_inline)) void run_wide_##isa(             \
+        float *restrict y, const float *restrict x, int64_t columns, const struct kernel_along *s, \
+        bool is_product, bool is_exclusive)                                                        \
+    {                                                                                              \
+        int64_t step = s->is_reverse ? -s->inner : s->inner;                                       \
+        int64_t first = s->is_reverse ? (s->axis - 1) * s->inner : 0;                              \
+        double sums[COLUMNS];                                                                      \
+                                                                                                   \
+        for (int64_t i = 0; i < columns; i++)                                                      \
+            sums[i] = is_product;                                                                  \
+        x += first;                                                                                \
+        y += first;                                                                                \
+        for (int64_t k = 0; k < s->axis; k++, x += step, y += step)                                \
+            for (int64_t i = 0; i < columns; i += each_##isa) {                                    \
+                wide_##isa before = *(const wide_##isa *)(sums + i), here = WIDE_OF_##isa(x + i);  \
+                wide_##isa after = is_product ? before * here : before + here;                     \
+                                                                                                   \
+                *(wide_##isa *)(sums + i) = after;                                                 \
+                *(thin_##isa *)(y + i) =                                                           \
+                    __builtin_convertvector(is_exclusive ? before : after, thin_##isa);            \
+            }                                                                                      \
+    }                                                                                              \
+                                                                                                   \
+    ISA_TARGET_##isa static void run_wide_part_##isa(void *argument, int64_t begin, int64_t end)   \
+    {                                                                                              \
+        const struct lines *p = argument;                                                          \
+        const struct kernel_along *s = p->shape;                                                   \
+        int64_t blocks = (s->inner + p->width - 1) / p->width;                                     \
+                                                                                                   \
+        for (; begin < end; begin++) {                                                             \
+            int64_t first = begin % blocks * p->width;                                             \
+            int64_t at = begin / blocks * s->axis * s->inner + first;                              \
+            int64_t columns = s->inner - first < p->width ? s->inner - first : p->width;           \
+            int64_t whole = columns / each_##isa * each_##isa;                                     \
+            float *y = (float *)p->y + at;                                                         \
+            const float *x = (const float *)p->x + at;                                             \
+                                                                                                   \
+            if (s->op == ALONG_PRODUCT && s->is_exclusive)                                         \
+                run_wide_##isa(y, x, whole, s, true, true);                                        \
+            else if (s->op == ALONG_PRODUCT)                                                       \
+                run_wide_##isa(y, x, whole, s, true, false);                                       \
+            else if (s->is_exclusive)                                                              \
+                run_wide_##isa(y, x, whole, s, false, true);                                       \
+            else                                                                                   \
+                run_wide_##isa(y, x, whole, s, false, false);                                      \
+            if (whole < columns)                                                                   \
+                run_f32(y + whole, x + whole, columns - whole, s);                                 \
+        }                                                                                          \
+    }
+
 /* --- Lines, or blocks of columns. --- */
 
 static bool is_run(const struct kernel_along *s)
@@ -459,7 +516,7 @@ static bool is_short_norm(const struct kernel_along *s)
 ISA_BODY void along_part(const struct lines *p, int64_t begin, int64_t end)
 {
     const struct kernel_along *s = p->shape;
-    int64_t blocks = (s->inner + COLUMNS - 1) / COLUMNS;
+    int64_t blocks = (s->inner + p->width - 1) / p->width;
 
     for (; s->op == ALONG_HARDMAX && s->inner == 1 && s->axis <= FEW && begin < end; begin += ROWS)
         hard_short((float *)p->y + begin * s->axis, (const float *)p->x + begin * s->axis,
@@ -468,8 +525,8 @@ ISA_BODY void along_part(const struct lines *p, int64_t begin, int64_t end)
         norm_short((float *)p->y + begin * s->axis, (const float *)p->x + begin * s->axis,
                    end - begin < 4 ? end - begin : 4, s->axis, s->op == ALONG_L1_NORM);
     for (; begin < end; begin++) {
-        int64_t first = begin % blocks * COLUMNS, at = begin / blocks * s->axis * s->inner + first;
-        int64_t columns = s->inner - first < COLUMNS ? s->inner - first : COLUMNS;
+        int64_t first = begin % blocks * p->width, at = begin / blocks * s->axis * s->inner + first;
+        int64_t columns = s->inner - first < p->width ? s->inner - first : p->width;
         float *y = (float *)p->y + at;
         const float *x = (const float *)p->x + at;
 
@@ -486,7 +543,19 @@ ISA_BODY void along_part(const struct lines *p, int64_t begin, int64_t end)
     }
 }
 
+/* Of blocks of columns: as wide as may be, so that memory is read in its order, and as many as threads. */
+static int64_t width_of(const struct kernel_along *s)
+{
+    int64_t width = s->inner < COLUMNS ? s->inner : COLUMNS;
+
+    while (width > LEAST && s->outer * ((s->inner + width - 1) / width) < kernel_threads())
+        width = (width + 1) / 2;
+    return width;
+}
+
 #define ALONG(isa)                                                                                 \
+    RUN_WIDE(isa)                                                                                  \
+                                                                                                   \
     ISA_TARGET_##isa static void log_softmax_part_##isa(void *argument, int64_t begin,             \
                                                         int64_t end)                               \
     {                                                                                              \
@@ -506,8 +575,7 @@ ISA_BODY void along_part(const struct lines *p, int64_t begin, int64_t end)
                                                                                                    \
     void along_##isa(void *y, const void *x, const struct kernel_along *s)                         \
     {                                                                                              \
-        struct lines p = {y, x, s};                                                                \
-        int64_t width = s->inner < COLUMNS ? s->inner : COLUMNS;                                   \
+        struct lines p = {y, x, s, width_of(s)};                                                   \
                                                                                                    \
         if (s->axis <= 0 || s->inner <= 0)                                                         \
             return;                                                                                \
@@ -520,8 +588,11 @@ ISA_BODY void along_part(const struct lines *p, int64_t begin, int64_t end)
         else if (s->op == ALONG_LOG_SOFTMAX)                                                       \
             team_for(s->outer, GRAIN / (s->axis * s->inner) + 1, log_softmax_blocks_##isa, &p);    \
         else                                                                                       \
-            team_for(s->outer *((s->inner + COLUMNS - 1) / COLUMNS),                               \
-                     GRAIN / (s->axis * width) + 1, along_part_##isa, &p);                         \
+            team_for(s->outer *((s->inner + p.width - 1) / p.width),                               \
+                     GRAIN / (s->axis * p.width) + 1,                                              \
+                     is_run(s) && s->dtype == KERNEL_F32 && s->inner > 1 ? run_wide_part_##isa     \
+                                                                         : along_part_##isa,       \
+                     &p);                                                                          \
     }
 
 ISA_VERSIONS(ALONG)

@@ -9,14 +9,12 @@
 #include "kernels/cpu/norms_f64.h"
 #include "kernels/cpu/reduce_any.h"
 #include "kernels/cpu/team.h"
+#include "kernels/cpu/wide.h"
 #include "kernels/kernels.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 enum {
     GRAIN = 1 << 14, /* elements that are worth a second thread */
@@ -212,16 +210,8 @@ ISA_BODY double sum_lanes(const double *a, int count)
     return count == LANES ? sum + ((a[4] + a[5]) + (a[6] + a[7])) : sum;
 }
 
-/* Floats as doubles: gcc 12 converts half a register at a time where it is left to it. */
-#define WIDE_OF_portable(x) __builtin_convertvector(*(const thin_portable *)(x), wide_portable)
-#define WIDE_OF_avx2(x)     (wide_avx2) _mm256_cvtps_pd(_mm_loadu_ps(x))
-#define WIDE_OF_avx512(x)   (wide_avx512) _mm512_cvtps_pd(_mm256_loadu_ps(x))
-
-/* MEDIUM_ROWS(): lanes of a register of this size, at least four. */
 #define MEDIUM_ROWS(isa)                                                                           \
-    enum { each_##isa = ISA_BYTES_##isa >= 32 ? ISA_BYTES_##isa / 8 : 4 };                         \
-    typedef float thin_##isa __attribute__((vector_size(4 * each_##isa), aligned(4), may_alias));  \
-    typedef double wide_##isa __attribute__((vector_size(8 * each_##isa), aligned(8), may_alias)); \
+    WIDE_TYPES(isa)                                                                                \
     typedef int64_t bits_##isa __attribute__((vector_size(8 * each_##isa)));                       \
                                                                                                    \
     ISA_TARGET_##isa static inline __attribute__((always_inline))                                  \
