@@ -84,7 +84,7 @@ struct kernel_rotary {
 /** y = x with pairs of channels turned by the angle whose cosine and sine stand in the caches
  *  [positions, rotated / 2], in the row places[batch, step]. Returns 0, or -1 when a place is
  *  outside. places is NULL where positions is 0. y may be x. Versions of f32 agree with ref to 2e-7 * (|x1| + |x2|)
- *  of the pair, where sines and cosines are at most 1. */
+ *  of the pair, where sines and cosines are at most 1; of f16 and bf16 to that and a unit in the last place. */
 typedef int rotary_fn(void *y, const void *x, const void *cosines, const void *sines,
                       const int64_t *places, const struct kernel_rotary *shape);
 

@@ -86,6 +86,8 @@ static void narrow_half_portable(uint16_t *y, const float *x, int64_t count)
                                                                                                    \
         for (int64_t i = 0; i < whole; i += (lanes))                                               \
             store(y + i, widen(load_half((const void *)(x + i))));                                 \
+        if (rest == 0)                                                                             \
+            return;                                                                                \
         memcpy(last_x, x + whole, (size_t)rest * sizeof(*x));                                      \
         store(last_y, widen(load_half((const void *)last_x)));                                     \
         memcpy(y + whole, last_y, (size_t)rest * sizeof(*y));                                      \
@@ -100,6 +102,8 @@ static void narrow_half_portable(uint16_t *y, const float *x, int64_t count)
                                                                                                    \
         for (int64_t i = 0; i < whole; i += (lanes))                                               \
             store_half((void *)(y + i), narrow(load(x + i), _MM_FROUND_TO_NEAREST_INT));           \
+        if (rest == 0)                                                                             \
+            return;                                                                                \
         memcpy(last_x, x + whole, (size_t)rest * sizeof(*x));                                      \
         store_half((void *)last_y, narrow(load(last_x), _MM_FROUND_TO_NEAREST_INT));               \
         memcpy(y + whole, last_y, (size_t)rest * sizeof(*y));                                      \

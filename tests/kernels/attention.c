@@ -362,6 +362,60 @@ static void check_rotary(struct test *test, const struct kernel_table *table)
         test_fail(test, "the first channel is turned the wrong way");
 }
 
+/* Half precision in either order of heads and steps, held to the reference; y may be x. */
+static void check_rotary_half(struct test *test, const struct kernel_table *table)
+{
+    struct kernel_rotary s = {.dtype = test_chance(test, 2) ? KERNEL_F16 : KERNEL_BF16,
+                              .batch = test_range(test, 0, 3),
+                              .heads = test_range(test, 1, 20),
+                              .steps = test_range(test, 0, test_chance(test, 2) ? 5 : 70),
+                              .rotated = 2 * test_range(test, 0, test_chance(test, 2) ? 5 : 80),
+                              .is_interleaved = test_chance(test, 2),
+                              .positions = test_range(test, 0, 1) * 6,
+                              .is_shared = test_chance(test, 2)};
+    int64_t rows;
+    size_t count, angles;
+    float *x, *caches[2], *got, *want;
+    uint16_t *y, *right, *half[3];
+    int64_t *places = test_output(test, 210 * sizeof(*places));
+
+    s.is_shared = s.is_shared && s.positions == 0;
+    s.channels = s.rotated + test_range(test, !s.rotated, test_chance(test, 20) ? 2100 : 4);
+    s.x = dense(s.heads, s.steps, s.channels);
+    if (test_chance(test, 2)) {
+        s.x.head_stride = s.channels;
+        s.x.step_stride = s.heads * s.channels;
+    }
+    rows = s.positions ? s.positions : s.steps * (s.is_shared ? 1 : s.batch);
+    count = (size_t)(s.batch * s.heads * s.steps * s.channels);
+    angles = (size_t)(rows * (s.rotated / 2));
+    x = test_input(test, count);
+    caches[0] = test_input(test, angles);
+    caches[1] = test_input(test, angles);
+    for (int i = 0; i < 3; i++)
+        half[i] = test_output(test, (i == 0 ? count : angles) * sizeof(uint16_t));
+    cast_ref(half[0], s.dtype, x, KERNEL_F32, count);
+    for (int i = 0; i < 2; i++)
+        cast_ref(half[1 + i], s.dtype, caches[i], KERNEL_F32, angles);
+    for (int64_t i = 0; i < s.batch * s.steps; i++)
+        places[i] = test_range(test, 0, 5);
+    test_describe(test, "type %d, %lldx%lldx%lld, %lld of %lld channels", (int)s.dtype,
+                  (long long)s.batch, (long long)s.heads, (long long)s.steps, (long long)s.rotated,
+                  (long long)s.channels);
+    right = test_output(test, count * sizeof(*right));
+    y = test_chance(test, 3) ? half[0] : test_output(test, count * sizeof(*y));
+    rotary_ref(right, half[0], half[1], half[2], s.positions ? places : NULL, &s);
+    TEST_RUN(test, TEST_NEW,
+             (void)table->rotary.fn(y, half[0], half[1], half[2], s.positions ? places : NULL, &s));
+    got = test_output(test, count * sizeof(*got));
+    want = test_output(test, count * sizeof(*want));
+    cast_ref(got, KERNEL_F32, y, s.dtype, count);
+    cast_ref(want, KERNEL_F32, right, s.dtype, count);
+    test_compare(test, got, want, count,
+                 &(struct test_tolerance){.absolute = 1e-6,
+                                          .relative = s.dtype == KERNEL_F16 ? 1e-3 : 8e-3});
+}
+
 /* Sizes, with keys of a length below 1, so that nothing grows. */
 static void random_linear(struct test *test, struct kernel_linear_attention *s)
 {
@@ -464,5 +518,6 @@ const struct test_op test_ops_attention[] = {
     {"attention_f64", check_attention_f64, offsetof(struct kernel_table, attention)},
     {"attention_mask", check_attention_mask, offsetof(struct kernel_table, attention)},
     {"rotary", check_rotary, offsetof(struct kernel_table, rotary)},
+    {"rotary_half", check_rotary_half, offsetof(struct kernel_table, rotary)},
 };
 const size_t test_ops_attention_count = sizeof(test_ops_attention) / sizeof(test_ops_attention[0]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which operators kernels compute in half precision, and where they are bound for that: a device's, and of the CPU's those
- * that look at bits alone. */
+ * that look at bits alone, and those that convert by themselves. */
 #include "runtime/ops/call/call.h"
 
 #include <errno.h>
@@ -116,8 +116,9 @@ call_bind_fn *call_half_binder(const struct call_request *request, call_bind_fn 
 {
     bool is_marked = bind == call_bind_attention && node_attribute(request->node, CALL_COMPUTED_IN);
 
-    if (!request->on_device && bind == call_bind_map && looks_at_bits(request->node))
-        return call_bind_map;
+    if (!request->on_device &&
+        (bind == call_bind_rotary || (bind == call_bind_map && looks_at_bits(request->node))))
+        return bind;
     if (!request->on_device || (!is_marked && !call_has_half(request)))
         return NULL;
     for (size_t i = 0; i < sizeof(routes) / sizeof(routes[0]); i++)
