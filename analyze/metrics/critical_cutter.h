@@ -21,6 +21,7 @@ struct cutter {
     ARRAY_OF(uint32_t) open;   /* spans of the thread */
     bool lacks_earlier;        /* more is asked for of earlier parts than is known */
     struct stream_waits waits;
+    ARRAY_OF(int64_t) records;      /* when threads recorded events, where parts ask for it */
     uint32_t *piece_of_wait;        /* beside waits.waits; SPAN_NONE: outside of the run */
     uint32_t *piece_of_op;          /* beside the spans */
     size_t next_wait;               /* of the lane */
@@ -50,10 +51,7 @@ static inline int cutter_push(struct cutter *cutter, int64_t start_ns, int64_t e
 /** The lane of a piece, also of an earlier part. */
 static inline uint32_t cutter_lane(const struct cutter *cutter, uint32_t piece)
 {
-    const struct critical_path *path = cutter->path;
-
-    return piece < path->first ? path->earlier->lanes[piece]
-                               : cutter_span(cutter, path->pieces.items[piece].span)->lane;
+    return critical_path_lane(cutter->path, piece);
 }
 
 /** The last of earlier parts that pieces of a lane depend on. */
@@ -66,7 +64,8 @@ static inline struct lane_ends cutter_earlier_ends(const struct cutter *cutter, 
 
 /* --- Waits of streams: critical_waits.c --- */
 
-/** Before anything is cut. Returns 0 or -ENOMEM. */
+/** Before anything is cut, behind the earlier pieces: adds those of them that waits are for, and which had
+ *  ended. Returns 0 or -ENOMEM. */
 int cutter_find_waits(struct cutter *cutter);
 
 /** Pushes the waits that come before an op of a device. cutter->next_wait is of its lane. Return 0 or
@@ -83,7 +82,7 @@ int cutter_place_waits(struct cutter *cutter);
 uint32_t cutter_last_piece(struct cutter *cutter, uint32_t lane, struct stream_end end,
                            int64_t until_ns);
 
-/** Fills what was launched last on lanes, and when. */
-void cutter_find_issued(struct cutter *cutter, struct lane_ends *ends);
+/** Fills what was launched last on lanes, and when. Returns 0 or -ENOMEM. */
+int cutter_find_issued(struct cutter *cutter, struct lane_ends *ends);
 
 #endif

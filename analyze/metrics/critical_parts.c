@@ -5,8 +5,10 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analyze/metrics/critical_pieces.h"
+#include "analyze/metrics/stream_waits.h"
 #include "analyze/query/frame_times.h"
 
 /* What two steps that are one have in common: a span of a part, or none. */
@@ -17,6 +19,7 @@
 struct segment {
     struct segment *before; /* NULL: of the root */
     size_t uses;            /* by segments on top, ends, and as the root */
+    bool is_lost;           /* what is before it is not known */
     uint64_t first_span, last_span;
     struct packed_steps steps;
 };
@@ -29,6 +32,7 @@ struct path_ends {
     ARRAY_OF(uint32_t) places; /* where they were among the pieces of the last part */
     ARRAY_OF(uint32_t) recent; /* as of struct earlier_pieces */
     struct lane_ends *of_lanes;
+    uint32_t *new_places; /* beside the pieces of the last part: places here, or SPAN_NONE */
 };
 
 struct critical_parts {
@@ -39,12 +43,17 @@ struct critical_parts {
     uint64_t part;
     size_t lane_count, kept_bytes;
     struct segment *root;
+    struct segment *lost; /* stands for paths until pieces that had ended when threads were cut */
+    bool has_told;        /* the root is not the start of all */
     struct path_ends ends;
-    int64_t *open_ns;          /* beside lanes, of struct earlier_pieces */
-    uint32_t wait_count;       /* the same */
-    enum op_syncs *syncs;      /* the same */
-    struct frame_times frames; /* to know them again; their times are not used */
-    struct critical_step last; /* told, but for what may be one with it */
+    struct issued_pieces *issued; /* beside lanes, of struct earlier_pieces */
+    bool *records;                /* the same */
+    uint64_t piece_count;         /* of all parts */
+    int64_t *open_ns;             /* beside lanes, of struct earlier_pieces */
+    uint32_t wait_count;          /* the same */
+    enum op_syncs *syncs;         /* the same */
+    struct frame_times frames;    /* to know them again; their times are not used */
+    struct critical_step last;    /* told, but for what may be one with it */
     bool has_last;
     uint64_t last_span;
     ARRAY_OF(struct segment *) chain;
@@ -61,7 +70,7 @@ static struct critical_step step_of(const struct critical_path *path, const stru
         told.op = span->op;
         told.lane = span->lane;
         told.is_shown = span->is_shown;
-        if (path->classes)
+        if (path->classes && (step->kind == PATH_HOST || step->kind == PATH_DEVICE))
             told.class = path->classes[step->span];
     }
     return told;
@@ -181,6 +190,7 @@ static struct segment *make_segment(struct critical_parts *parts, const struct c
     }
     packed_steps_trim(&segment->steps);
     segment->before = before;
+    segment->is_lost = before && before->is_lost;
     parts->kept_bytes += sizeof(*segment) + segment->steps.bytes.count;
     if (before)
         before->uses++;
@@ -197,7 +207,9 @@ static void drop_ends(struct critical_parts *parts, struct path_ends *ends)
     array_deinit(&ends->places);
     array_deinit(&ends->recent);
     free(ends->of_lanes);
+    free(ends->new_places);
     ends->of_lanes = NULL;
+    ends->new_places = NULL;
 }
 
 static int gather_chain(struct critical_parts *parts, struct segment *segment)
@@ -213,11 +225,14 @@ static int gather_chain(struct critical_parts *parts, struct segment *segment)
 /* Tells what all paths have in common. The root is used by itself. */
 static int tell_common(struct critical_parts *parts)
 {
+    size_t path = 0;
     int rc = 0;
 
-    if (!parts->ends.paths.count || parts->root->uses != 2)
+    while (path < parts->ends.paths.count && parts->ends.paths.items[path]->is_lost)
+        path++;
+    if (path == parts->ends.paths.count || parts->root->uses != 2)
         return 0;
-    rc = gather_chain(parts, parts->ends.paths.items[0]);
+    rc = gather_chain(parts, parts->ends.paths.items[path]);
     while (rc == 0 && parts->root->uses == 2 && parts->chain.count) {
         struct segment *next = parts->chain.items[--parts->chain.count];
 
@@ -227,6 +242,7 @@ static int tell_common(struct critical_parts *parts)
         parts->root->uses--; /* of `next` */
         drop_segment(parts, parts->root);
         parts->root = next;
+        parts->has_told = true;
     }
     return rc;
 }
@@ -266,7 +282,11 @@ static void mark_ends(const struct critical_path *path, struct joints *joints)
     for (size_t i = 0; i < path->recent.count; i++)
         mark_end(path, path->recent.items[i], joints);
     for (size_t i = 0; i < path->answer->lanes.count; i++) {
+        const struct issued_pieces *issued = &path->earlier->issued[i];
         const struct lane_ends *ends = &path->ends[i];
+
+        for (size_t k = issued->first_kept; k < issued->count; k++)
+            mark_end(path, issued->items[k].place, joints);
 
         mark_end(path, ends->last, joints);
         mark_end(path, ends->ended, joints);
@@ -274,16 +294,23 @@ static void mark_ends(const struct critical_path *path, struct joints *joints)
     }
 }
 
-/* The path until a piece has ended: of an earlier part, or of a joint that came before. */
+/* The path until a piece has ended: of an earlier part, or of a joint that came before. Where a wait waits for
+ * nothing it begins with the run, and that may have been told. */
 static struct segment *path_until(const struct critical_parts *parts,
                                   const struct critical_path *path, const struct joints *joints,
                                   uint32_t place)
 {
     if (place == SPAN_NONE)
-        return parts->root;
+        return parts->has_told ? parts->lost : parts->root;
     if (place < path->first)
-        return parts->ends.paths.items[place];
+        return place < path->earlier->count ? parts->ends.paths.items[place] : parts->lost;
     return joints->segments.items[joints->of_pieces[place] - JOINT];
+}
+
+/* Waits for what ended before a part end before it, too, and what comes behind them is launched in it. */
+static bool is_of_part(const struct critical_path *path, uint32_t place)
+{
+    return path->pieces.items[place].end_ns > path->answer->from_ns;
 }
 
 /* All that a piece depends on comes before it in the order, so that joints are there when another
@@ -309,83 +336,138 @@ static int make_segments(struct critical_parts *parts, struct critical_path *pat
         segment = make_segment(parts, path, path_until(parts, path, joints, place));
         if (!segment)
             return -ENOMEM;
+        if (segment->is_lost && is_of_part(path, end))
+            rc = SPAN_PARTS_WHOLE;
         segment->uses = 1; /* until all ends are there */
         joints->of_pieces[end] = (uint32_t)(JOINT + joints->segments.count);
-        rc = array_push(&joints->segments, segment);
-        if (rc < 0)
+        if (array_push(&joints->segments, segment) < 0) {
             drop_segment(parts, segment);
+            return -ENOMEM;
+        }
     }
     return rc;
 }
 
 static int add_end(struct critical_parts *parts, const struct critical_path *path,
-                   const struct joints *joints, uint32_t lane, struct path_ends *ends,
-                   uint32_t *place)
+                   const struct joints *joints, struct path_ends *ends, uint32_t *place)
 {
     struct segment *segment;
     int rc;
 
     if (*place == SPAN_NONE)
         return 0;
+    if (ends->new_places[*place] != SPAN_NONE) {
+        *place = ends->new_places[*place];
+        return 0;
+    }
     segment = path_until(parts, path, joints, *place);
     rc = array_push(&ends->pieces, path->pieces.items[*place]);
     if (rc == 0)
-        rc = array_push(&ends->lanes, lane);
+        rc = array_push(&ends->lanes, critical_path_lane(path, *place));
     if (rc == 0)
         rc = array_push(&ends->places, *place);
     if (rc == 0)
         rc = array_push(&ends->paths, segment);
     if (rc == 0)
         segment->uses++;
-    *place = (uint32_t)(ends->pieces.count - 1);
+    if (rc == 0) {
+        ends->new_places[*place] = (uint32_t)(ends->pieces.count - 1);
+        *place = ends->new_places[*place];
+    }
     return rc;
 }
 
-static uint32_t lane_of(const struct critical_parts *parts, const struct critical_path *path,
-                        uint32_t place)
+/* What was to do and has not ended goes on to the next part. */
+static int add_issued(struct critical_parts *parts, const struct critical_path *path,
+                      const struct joints *joints, struct path_ends *ends)
 {
-    return place < path->first ? parts->ends.lanes.items[place]
-                               : path->answer->spans.items[path->pieces.items[place].span].lane;
+    int rc = 0;
+
+    for (size_t lane = 0; lane < parts->lane_count; lane++) {
+        struct issued_pieces *issued = &parts->issued[lane];
+
+        for (size_t i = issued->first_kept; i < issued->count && rc == 0; i++)
+            rc = add_end(parts, path, joints, ends, &issued->items[i].place);
+    }
+    return rc;
 }
 
 /* The ends of all parts so far take the place of those before. */
 static int replace_ends(struct critical_parts *parts, struct critical_path *path,
                         const struct joints *joints)
 {
-    struct path_ends ends = {.of_lanes = path->ends};
-    int rc = 0;
+    struct path_ends ends = {.of_lanes = path->ends,
+                             .new_places =
+                                 malloc((path->pieces.count + 1) * sizeof(*ends.new_places))};
+    int rc = ends.new_places ? 0 : -ENOMEM;
 
     path->ends = NULL;
+    if (rc == 0)
+        memset(ends.new_places, 0xff, path->pieces.count * sizeof(*ends.new_places));
     for (uint32_t i = 0; i < parts->lane_count && rc == 0; i++) {
-        struct lane_ends *of_lane = &ends.of_lanes[i], was = *of_lane;
+        struct lane_ends *of_lane = &ends.of_lanes[i];
 
-        rc = add_end(parts, path, joints, i, &ends, &of_lane->last);
-        if (was.ended == was.last)
-            of_lane->ended = of_lane->last;
-        else if (rc == 0)
-            rc = add_end(parts, path, joints, i, &ends, &of_lane->ended);
-        if (was.issued == was.last)
-            of_lane->issued = of_lane->last;
-        else if (rc == 0)
-            rc = add_end(parts, path, joints, i, &ends, &of_lane->issued);
+        rc = add_end(parts, path, joints, &ends, &of_lane->last);
+        if (rc == 0)
+            rc = add_end(parts, path, joints, &ends, &of_lane->ended);
+        if (rc == 0)
+            rc = add_end(parts, path, joints, &ends, &of_lane->issued);
     }
     for (size_t i = 0; i < path->recent.count && rc == 0; i++) {
         uint32_t place = path->recent.items[i];
 
-        rc = add_end(parts, path, joints, lane_of(parts, path, place), &ends, &place);
+        rc = add_end(parts, path, joints, &ends, &place);
         if (rc == 0)
             rc = array_push(&ends.recent, place);
     }
+    if (rc == 0)
+        rc = add_issued(parts, path, joints, &ends);
     drop_ends(parts, rc ? &ends : &parts->ends);
     if (rc == 0)
         parts->ends = ends;
     return rc;
 }
 
+/* What was to do and has ended by now has no path from now on: of it is known when it ended. */
+static int settle_issued(struct critical_parts *parts, const struct critical_path *path)
+{
+    const size_t count = path->pieces.count - path->first;
+    uint32_t *positions;
+
+    if (!parts->records)
+        return 0;
+    positions = malloc((count + 1) * sizeof(*positions));
+    for (size_t i = 0; i < count && positions; i++)
+        positions[path->order[i] - path->first] = (uint32_t)i;
+    for (size_t lane = 0; lane < parts->lane_count && positions; lane++) {
+        struct issued_pieces *issued = &parts->issued[lane];
+
+        for (size_t i = issued->first_kept; i < issued->count; i++) {
+            struct issued_piece *to = &issued->items[i];
+            const struct path_piece *piece = &path->pieces.items[to->place];
+
+            if (to->place == SPAN_NONE)
+                continue;
+            to->end_ns = piece->end_ns;
+            to->clipped_ns = piece->clipped_ns;
+            if (to->place >= path->first)
+                to->number = parts->piece_count + positions[to->place - path->first];
+            if (piece->end_ns + piece->clipped_ns <= path->answer->until_ns)
+                to->place = SPAN_NONE;
+        }
+        while (issued->first_kept < issued->count &&
+               issued->items[issued->first_kept].place == SPAN_NONE)
+            issued->first_kept++;
+    }
+    parts->piece_count += count;
+    free(positions);
+    return positions ? 0 : -ENOMEM;
+}
+
 static int add_path(struct critical_parts *parts, struct critical_path *path)
 {
     struct joints joints = {.of_pieces = calloc(path->pieces.count + 1, sizeof(*joints.of_pieces))};
-    int rc = joints.of_pieces ? 0 : -ENOMEM;
+    int rc = joints.of_pieces ? settle_issued(parts, path) : -ENOMEM;
 
     if (rc == 0) {
         mark_ends(path, &joints);
@@ -403,13 +485,39 @@ static int add_path(struct critical_parts *parts, struct critical_path *path)
     return rc ? rc : tell_common(parts);
 }
 
+/* What ended last: of ends at one time that of a device before that of a thread, then by lane. */
+static uint32_t find_last_end(const struct critical_parts *parts, const struct spans_answer *spans)
+{
+    const struct path_piece *pieces = parts->ends.pieces.items;
+    uint32_t best = SPAN_NONE;
+
+    for (int side = 0; side < 2; side++) {
+        for (uint32_t i = 0; i < parts->lane_count; i++) {
+            uint32_t place = parts->ends.of_lanes[i].ended;
+
+            if (place != SPAN_NONE && (spans->lanes.items[i].side == OP_DEVICE) == (side == 0) &&
+                (best == SPAN_NONE ||
+                 critical_path_compare_ends(&pieces[place], &pieces[best]) >= 0))
+                best = place;
+        }
+    }
+    return best;
+}
+
 int critical_parts_add(struct critical_parts *parts, const struct spans_answer *part,
                        const uint32_t *classes)
 {
-    const struct earlier_pieces earlier = {
-        parts->ends.pieces.items, parts->ends.lanes.items,  parts->ends.pieces.count,
-        parts->ends.of_lanes,     parts->ends.recent.items, parts->ends.recent.count,
-        parts->open_ns,           &parts->wait_count,       parts->syncs};
+    const struct earlier_pieces earlier = {.pieces = parts->ends.pieces.items,
+                                           .lanes = parts->ends.lanes.items,
+                                           .count = parts->ends.pieces.count,
+                                           .ends = parts->ends.of_lanes,
+                                           .recent = parts->ends.recent.items,
+                                           .recent_count = parts->ends.recent.count,
+                                           .open_ns = parts->open_ns,
+                                           .wait_count = &parts->wait_count,
+                                           .issued = parts->issued,
+                                           .records = parts->records,
+                                           .syncs = parts->syncs};
     struct critical_path path = {.answer = part, .earlier = &earlier, .classes = classes};
     int rc;
 
@@ -424,11 +532,28 @@ int critical_parts_add(struct critical_parts *parts, const struct spans_answer *
     rc = critical_pieces_make(&path);
     if (rc == 0 && path.pieces.count > path.first)
         rc = add_path(parts, &path);
+    if (rc == 0 && part->until_ns == INT64_MAX) {
+        const uint32_t last = find_last_end(parts, part);
+
+        if (last != SPAN_NONE && parts->ends.paths.items[last]->is_lost)
+            rc = SPAN_PARTS_WHOLE;
+    }
     critical_path_deinit(&path);
     return rc;
 }
 
 /* --- All of it. --- */
+
+/* Ops that record events, where something may wait for them. */
+static int find_records(struct critical_parts *parts, const struct spans_answer *spans)
+{
+    if (!stream_waits_possible(spans))
+        return 0;
+    parts->records = calloc(spans->ops.count + 1, sizeof(*parts->records));
+    for (size_t i = 0; i < spans->ops.count && parts->records; i++)
+        parts->records[i] = spans_op_records(spans, i);
+    return parts->records ? 0 : -ENOMEM;
+}
 
 int critical_parts_begin(const struct spans_answer *spans, const struct critical_window *window,
                          const struct critical_sink *sink, struct critical_schedule *schedule,
@@ -451,33 +576,18 @@ int critical_parts_begin(const struct spans_answer *spans, const struct critical
     made->ends.of_lanes = malloc((made->lane_count + 1) * sizeof(none));
     made->open_ns = malloc((made->lane_count + 1) * sizeof(*made->open_ns));
     made->syncs = calloc(spans->ops.count + 1, sizeof(*made->syncs));
-    if (!made->syncs || !made->root || !made->ends.of_lanes || !made->open_ns)
+    made->lost = make_segment(made, &(struct critical_path){.answer = spans}, NULL);
+    made->issued = calloc(made->lane_count + 1, sizeof(*made->issued));
+    if (!made->syncs || !made->root || !made->lost || !made->issued || !made->ends.of_lanes ||
+        !made->open_ns || find_records(made, spans) < 0)
         return -ENOMEM;
-    made->root->uses = 1;
+    made->root->uses = made->lost->uses = 1;
+    made->lost->is_lost = true;
     for (size_t i = 0; i < made->lane_count; i++) {
         made->ends.of_lanes[i] = none;
         made->open_ns[i] = INT64_MIN;
     }
     return 0;
-}
-
-/* What ended last: of ends at one time that of a device before that of a thread, then by lane. */
-static uint32_t find_last_end(const struct critical_parts *parts, const struct spans_answer *spans)
-{
-    const struct path_piece *pieces = parts->ends.pieces.items;
-    uint32_t best = SPAN_NONE;
-
-    for (int side = 0; side < 2; side++) {
-        for (uint32_t i = 0; i < parts->lane_count; i++) {
-            uint32_t place = parts->ends.of_lanes[i].ended;
-
-            if (place != SPAN_NONE && (spans->lanes.items[i].side == OP_DEVICE) == (side == 0) &&
-                (best == SPAN_NONE ||
-                 critical_path_compare_ends(&pieces[place], &pieces[best]) >= 0))
-                best = place;
-        }
-    }
-    return best;
 }
 
 int critical_parts_finish(struct critical_parts *parts, const struct spans_answer *spans)
@@ -494,8 +604,8 @@ int critical_parts_finish(struct critical_parts *parts, const struct spans_answe
     }
     while (last != SPAN_NONE && rc == 0 && parts->chain.count)
         rc = tell_segment(parts, parts->chain.items[--parts->chain.count]);
-    if (parts->schedule)
-        critical_schedule_end(parts->schedule, last_ns, end_ns, last, rest.start_ns);
+    if (parts->schedule && rc == 0)
+        rc = critical_schedule_end(parts->schedule, last_ns, end_ns, last, rest.start_ns);
     if (rc == 0 && rest.start_ns < rest.end_ns)
         rc = tell(parts, &rest, NO_SPAN);
     return rc ? rc : tell_last(parts);
@@ -507,6 +617,11 @@ void critical_parts_destroy(struct critical_parts **parts)
         return;
     drop_ends(*parts, &(*parts)->ends);
     drop_segment(*parts, (*parts)->root);
+    drop_segment(*parts, (*parts)->lost);
+    for (size_t i = 0; i < (*parts)->lane_count && (*parts)->issued; i++)
+        array_deinit(&(*parts)->issued[i]);
+    free((*parts)->issued);
+    free((*parts)->records);
     array_deinit(&(*parts)->chain);
     array_deinit(&(*parts)->frames);
     free((*parts)->open_ns);

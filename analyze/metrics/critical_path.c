@@ -109,6 +109,7 @@ void critical_path_deinit(struct critical_path *path)
     array_deinit(&path->pieces);
     array_deinit(&path->steps);
     array_deinit(&path->recent);
+    array_deinit(&path->recalled);
     free(path->order);
     free(path->ends);
     path->order = NULL;
@@ -160,7 +161,9 @@ uint32_t *critical_path_classes(const struct spans_answer *answer, const uint32_
             classes[i] = classes[items[i].parent];
     }
     for (size_t i = 0; i < answer->spans.count && classes; i++) {
-        if (classes[i] == 0 && span_is_device(answer, &items[i]) && items[i].launch != SPAN_NONE)
+        if (classes[i] == 0 && span_is_device(answer, &items[i]) &&
+            items[i].launch <
+                answer->spans.count) /* of earlier parts only waits are, of no class */
             classes[i] = classes[items[i].launch];
     }
     return classes;

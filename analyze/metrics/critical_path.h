@@ -62,6 +62,29 @@ struct lane_ends {
     int64_t issued_ns; /* when the last of both was asked for; INT64_MIN: there is none */
 };
 
+/* What a stream was to do last from a time on, where an event was recorded before it got more to do. */
+struct issued_piece {
+    int64_t asked_ns;
+    int64_t end_ns;       /* INT64_MIN: it is outside of the run */
+    uint64_t number : 63; /* among the pieces of all parts, in their order */
+    bool is_recorded : 1; /* some event was; else it is the last one, and some may be */
+    uint32_t clipped_ns;  /* as that of the piece */
+    uint32_t place;       /* of the piece; SPAN_NONE: it had ended when threads were cut */
+};
+struct issued_pieces {
+    struct issued_piece *items; /* in the order of time */
+    size_t count, capacity;
+    size_t first_kept; /* those before it have no place */
+};
+
+/* A piece of an earlier part that had ended before this one, and something waits for. What it waited for
+ * itself is not known. */
+struct recalled_piece {
+    uint32_t lane;
+    size_t at; /* among what the lane was to do */
+    uint64_t number;
+};
+
 /* Whether a call of an op waits for devices, once it is known. */
 enum op_syncs { OP_SYNCS_UNKNOWN, OP_SYNCS_NOT, OP_SYNCS };
 
@@ -77,7 +100,9 @@ struct earlier_pieces {
     size_t recent_count;
     int64_t *open_ns; /* by lane: from when an op of a thread goes on that is in several parts, else
                          INT64_MIN; critical_pieces_make() says it anew for the next part */
-    uint32_t *wait_count; /* of streams; critical_pieces_make() adds those of the part */
+    uint32_t *wait_count;         /* of streams; critical_pieces_make() adds those of the part */
+    struct issued_pieces *issued; /* by lane; the same */
+    const bool *records;  /* beside ops: calls that record events; NULL: nothing waits for such */
     enum op_syncs *syncs; /* beside ops; critical_pieces_make() fills it in */
 };
 
@@ -86,7 +111,8 @@ struct critical_path {
     int64_t start_ns, end_ns;             /* of the run */
     const struct earlier_pieces *earlier; /* or NULL: the answer is all there is */
     ARRAY_OF(struct path_piece) pieces;   /* first the earlier ones */
-    size_t first;                         /* so many are earlier */
+    size_t first;                         /* so many are earlier: the last of them are recalled */
+    ARRAY_OF(struct recalled_piece) recalled;
     uint32_t *order;                  /* places of pieces that are not earlier, each after those it
                                          depends on */
     struct lane_ends *ends;           /* by lane; NULL without `earlier` */
@@ -108,6 +134,24 @@ int critical_path_back(struct critical_path *path, uint32_t *place);
 
 /** The piece that a piece waited for last, or SPAN_NONE. */
 uint32_t critical_path_holder(const struct critical_path *path, uint32_t place);
+
+/** Whether a piece is a wait of a stream: these are counted. */
+static inline bool critical_path_is_counted(const struct path_piece *piece)
+{
+    return piece->nth && piece->nth != NTH_OF_CALLS;
+}
+
+/** The lane of a piece, also of an earlier part. */
+static inline uint32_t critical_path_lane(const struct critical_path *path, uint32_t place)
+{
+    const size_t kept = path->earlier ? path->earlier->count : 0;
+
+    if (place < kept)
+        return path->earlier->lanes[place];
+    if (place < path->first)
+        return path->recalled.items[place - kept].lane;
+    return path->answer->spans.items[path->pieces.items[place].span].lane;
+}
 
 /** Which ends first, as far as the pieces themselves tell: < 0, 0 or > 0. */
 int critical_path_compare_ends(const struct path_piece *a, const struct path_piece *b);

@@ -627,14 +627,16 @@ static bool takes_no_time(const struct path_piece *piece)
     return piece->start_ns == piece->end_ns;
 }
 
-/* The last time at which a piece of an earlier part is that takes none, up to a time. */
+/* The last time at which a piece of an earlier part is that takes none and is not counted, up to a time. */
 static int64_t find_point(const struct critical_path *path, int64_t until_ns)
 {
     const struct path_piece *items = path->pieces.items;
+    const size_t count = path->first - path->recalled.count;
     int64_t point_ns = INT64_MIN;
 
-    for (size_t k = 0; k < path->first; k++) {
-        if (takes_no_time(&items[k]) && items[k].end_ns <= until_ns && items[k].end_ns > point_ns)
+    for (size_t k = 0; k < count; k++) {
+        if (takes_no_time(&items[k]) && !critical_path_is_counted(&items[k]) &&
+            items[k].end_ns <= until_ns && items[k].end_ns > point_ns)
             point_ns = items[k].end_ns;
     }
     return point_ns;
@@ -648,11 +650,11 @@ static bool has_ties(const struct critical_path *path)
 
     for (size_t i = 0; i < path->pieces.count - path->first; i++) {
         const struct path_piece *piece = &path->pieces.items[path->order[i]];
-        const bool is_counted = piece->nth && piece->nth != NTH_OF_CALLS;
 
         if (piece->end_ns > last_ns)
             break;
-        if (takes_no_time(piece) && !is_counted && find_point(path, piece->end_ns) == piece->end_ns)
+        if (takes_no_time(piece) && !critical_path_is_counted(piece) &&
+            find_point(path, piece->end_ns) == piece->end_ns)
             return true;
     }
     return false;
@@ -702,6 +704,7 @@ static int find_recents(struct cutter *cutter, struct critical_path *path)
 static int find_ends(struct cutter *cutter, struct critical_path *path)
 {
     const struct path_piece *items = path->pieces.items;
+    int rc;
 
     path->ends = malloc((path->answer->lanes.count + 1) * sizeof(*path->ends));
     if (!path->ends)
@@ -720,8 +723,8 @@ static int find_ends(struct cutter *cutter, struct critical_path *path)
         if (ends->ended == SPAN_NONE || critical_path_compare_ends(&items[ends->ended], piece) <= 0)
             ends->ended = path->order[i];
     }
-    cutter_find_issued(cutter, path->ends);
-    return find_recents(cutter, path);
+    rc = cutter_find_issued(cutter, path->ends);
+    return rc ? rc : find_recents(cutter, path);
 }
 
 static void drop(struct cutter *cutter)
@@ -729,6 +732,7 @@ static void drop(struct cutter *cutter)
     stream_waits_deinit(&cutter->waits);
     free(cutter->piece_of_wait);
     free(cutter->piece_of_op);
+    array_deinit(&cutter->records);
     array_deinit(&cutter->streams);
     array_deinit(&cutter->awaited);
     free(cutter->ranges);

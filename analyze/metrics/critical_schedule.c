@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analyze/containers/packed_numbers.h"
+#include "base/sorted.h"
 
 enum { PIECE_BYTES = 5 * PACKED_NUMBER_MAX, HAS_HOLDER = 1, HAS_OTHER = 2, FLAG_BITS = 2 };
 enum { LANES = 8 }; /* so many schedules at a time */
@@ -82,18 +83,31 @@ static int put_pieces(struct critical_schedule *schedule, const struct critical_
     return rc;
 }
 
+static int put_recalls(struct critical_schedule *schedule, const struct critical_path *path)
+{
+    int rc = put_number(schedule, path->recalled.count);
+
+    for (size_t i = 0; i < path->recalled.count && rc == 0; i++)
+        rc = array_push(&schedule->recalls,
+                        ((struct recall){path->recalled.items[i].number, schedule->count}));
+    return rc;
+}
+
 int critical_schedule_add(struct critical_schedule *schedule, const struct critical_path *path,
                           const uint32_t *kept, size_t kept_count)
 {
     uint32_t *positions = find_positions(path);
-    int rc = positions ? put_pieces(schedule, path, positions) : -ENOMEM;
+    int rc = positions ? put_recalls(schedule, path) : -ENOMEM;
 
+    if (rc == 0)
+        rc = put_pieces(schedule, path, positions);
     if (rc == 0)
         rc = put_number(schedule, kept_count);
     for (size_t i = 0; i < kept_count && rc == 0; i++)
         rc = put_number(schedule, positions[kept[i]]);
     free(positions);
     schedule->kept_count = kept_count;
+    schedule->count += path->pieces.count - path->first;
     if (path->pieces.count > schedule->most_places)
         schedule->most_places = path->pieces.count;
     if (kept_count > schedule->most_kept)
@@ -101,17 +115,69 @@ int critical_schedule_add(struct critical_schedule *schedule, const struct criti
     return rc;
 }
 
-void critical_schedule_end(struct critical_schedule *schedule, int64_t run_start_ns,
-                           int64_t run_end_ns, uint32_t last, int64_t end_ns)
+static int compare_numbers(const void *a, const void *b)
 {
+    const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+    return (left > right) - (left < right);
+}
+
+/* Pieces that are recalled, each once. */
+static int find_saves(struct critical_schedule *schedule)
+{
+    size_t count = 0;
+    int rc = 0;
+
+    for (size_t i = 0; i < schedule->recalls.count && rc == 0; i++)
+        rc = array_push(&schedule->saves, schedule->recalls.items[i].number);
+    if (schedule->saves.count)
+        qsort(schedule->saves.items, schedule->saves.count, sizeof(uint64_t), compare_numbers);
+    for (size_t i = 0; i < schedule->saves.count; i++) {
+        const uint64_t number = schedule->saves.items[i];
+
+        if (!count || schedule->saves.items[count - 1] != number)
+            schedule->saves.items[count++] = number;
+    }
+    schedule->saves.count = count;
+    return rc;
+}
+
+/* Ends go round in a ring: it has room for all that have come, from the first on that is recalled yet. */
+static void find_places(struct critical_schedule *schedule)
+{
+    const uint64_t *saves = schedule->saves.items;
+    size_t first = schedule->saves.count;
+
+    for (size_t i = schedule->recalls.count; i-- > 0;) {
+        struct recall *recall = &schedule->recalls.items[i];
+        const size_t count = schedule->saves.count;
+        const size_t come = search_past(0, count, k, saves[k] < recall->until);
+
+        recall->number = search_past(0, count, k, saves[k] < recall->number);
+        first = recall->number < first ? recall->number : first;
+        if (come - first > schedule->saved_most)
+            schedule->saved_most = come - first;
+    }
+}
+
+int critical_schedule_end(struct critical_schedule *schedule, int64_t run_start_ns,
+                          int64_t run_end_ns, uint32_t last, int64_t end_ns)
+{
+    const int rc = find_saves(schedule);
+
+    if (rc == 0)
+        find_places(schedule);
     schedule->wall_ns = (double)(run_end_ns - run_start_ns);
     schedule->rest_ns = last == SPAN_NONE ? schedule->wall_ns : (double)(run_end_ns - end_ns);
     schedule->last = last;
+    return rc;
 }
 
 void critical_schedule_deinit(struct critical_schedule *schedule)
 {
     array_deinit(&schedule->bytes);
+    array_deinit(&schedule->recalls);
+    array_deinit(&schedule->saves);
     *schedule = (struct critical_schedule){0};
 }
 
@@ -122,19 +188,55 @@ struct scheduler {
     double *ends;         /* after the start of the run; by place in the part, and schedule */
     double *kept;         /* the same of what the next part can depend on */
     size_t kept_count;
+    const struct critical_schedule *schedule;
+    double *saved; /* the same of pieces that are recalled: schedule->saved_most */
+    size_t next_recall, next_save;
+    uint64_t count; /* of pieces so far */
     double latest[LANES];
 };
+
+/* Ends of earlier parts that this one asks for, behind those that were kept. */
+static void recall_ends(struct scheduler *scheduler, size_t count, size_t lanes)
+{
+    const struct critical_schedule *schedule = scheduler->schedule;
+    double *end = scheduler->ends + scheduler->kept_count * lanes;
+
+    for (size_t i = 0; i < count; i++, end += lanes) {
+        const size_t place =
+            schedule->recalls.items[scheduler->next_recall++].number % schedule->saved_most;
+
+        memcpy(end, scheduler->saved + place * lanes, lanes * sizeof(*end));
+    }
+}
+
+/* Those of a part of so many pieces that later ones will ask for. */
+static void save_ends(struct scheduler *scheduler, const double *ends, size_t count, size_t lanes)
+{
+    const struct critical_schedule *schedule = scheduler->schedule;
+    size_t *next = &scheduler->next_save;
+
+    for (; *next < schedule->saves.count; ++*next) {
+        const uint64_t place = schedule->saves.items[*next] - scheduler->count;
+
+        if (place >= count)
+            break;
+        memcpy(scheduler->saved + *next % schedule->saved_most * lanes, ends + place * lanes,
+               lanes * sizeof(*ends));
+    }
+    scheduler->count += count;
+}
 
 /* Inlined with a number of schedules that the compiler knows. */
 static inline __attribute__((always_inline)) const uint8_t *
 schedule_part(struct scheduler *scheduler, const uint8_t *at, size_t lanes)
 {
     double *const ends = scheduler->ends;
-    const size_t count = packed_number_get(&at);
+    const size_t recalled = packed_number_get(&at), count = packed_number_get(&at);
+    double *const first = ends + (scheduler->kept_count + recalled) * lanes;
     size_t kept_count;
 
-    for (double *end = ends + scheduler->kept_count * lanes, *last = end + count * lanes;
-         end < last; end += lanes) {
+    recall_ends(scheduler, recalled, lanes);
+    for (double *end = first; end < first + count * lanes; end += lanes) {
         const uint64_t word = packed_number_get(&at);
         const double *scales = scheduler->scales + (word >> FLAG_BITS) * lanes;
         const double *holder = NULL, *other = NULL;
@@ -156,6 +258,7 @@ schedule_part(struct scheduler *scheduler, const uint8_t *at, size_t lanes)
                 scheduler->latest[k] = end[k];
         }
     }
+    save_ends(scheduler, first, count, lanes);
     kept_count = packed_number_get(&at);
     for (size_t i = 0; i < kept_count; i++)
         memcpy(scheduler->kept + i * lanes, ends + packed_number_get(&at) * lanes,
@@ -174,13 +277,15 @@ static int start(const struct critical_schedule *schedule, size_t class_count,
 
     *scheduler =
         (struct scheduler){.scales = by_class,
+                           .schedule = schedule,
+                           .saved = malloc((schedule->saved_most + 1) * lanes * sizeof(double)),
                            .ends = malloc(places * sizeof(double)),
                            .kept = malloc((schedule->most_kept + 1) * lanes * sizeof(double))};
     for (size_t i = 0; i < class_count && by_class; i++) {
         for (size_t k = 0; k < lanes; k++)
             by_class[i * lanes + k] = scales[k < count ? k : 0].of_classes[i];
     }
-    return by_class && scheduler->ends && scheduler->kept ? 0 : -ENOMEM;
+    return by_class && scheduler->ends && scheduler->kept && scheduler->saved ? 0 : -ENOMEM;
 }
 
 /* As many as there are lanes, or fewer. */
@@ -207,6 +312,7 @@ static int predict_some(const struct critical_schedule *schedule, size_t class_c
     free((double *)scheduler.scales);
     free(scheduler.ends);
     free(scheduler.kept);
+    free(scheduler.saved);
     return rc;
 }
 

@@ -13,21 +13,31 @@
 #include "analyze/metrics/critical_path.h"
 #include "base/progress.h"
 
+/* An end that is kept until then for one part alone. */
+struct recall {
+    uint64_t number; /* of the piece, counted from 0; at the end the place in `saves` */
+    uint64_t until;  /* the first piece of the part */
+};
+
 struct critical_schedule {
     ARRAY_OF(uint8_t) bytes; /* of parts: counts, pieces, which of them later parts can depend on */
     size_t most_places;      /* of one part, with what it can depend on of earlier ones */
     size_t most_kept;
-    size_t kept_count; /* what a part that comes now can depend on */
-    double wall_ns;    /* of the run */
-    double rest_ns;    /* from the end of its last piece */
-    uint32_t last;     /* that piece among the kept ones, or SPAN_NONE */
+    size_t kept_count;               /* what a part that comes now can depend on */
+    uint64_t count;                  /* of pieces so far */
+    ARRAY_OF(struct recall) recalls; /* by part */
+    ARRAY_OF(uint64_t) saves;        /* the pieces that they are of, each once, in order */
+    size_t saved_most;               /* of these so many have to be known at once */
+    double wall_ns;                  /* of the run */
+    double rest_ns;                  /* from the end of its last piece */
+    uint32_t last;                   /* that piece among the kept ones, or SPAN_NONE */
 };
 
 /**
  * The next part.
  *
- * path  the pieces, with path->classes; of the first part path->first is 0, of another kept_count as it is
- *       now, and the pieces before it are those that were kept, in their order
+ * path  the pieces, with path->classes; those before path->first are kept_count as it is now, which were
+ *       kept, in their order (of the first part none), and those that are recalled
  * kept  places in path->pieces that later parts can depend on
  *
  * Returns 0 or -ENOMEM.
@@ -35,9 +45,10 @@ struct critical_schedule {
 int critical_schedule_add(struct critical_schedule *schedule, const struct critical_path *path,
                           const uint32_t *kept, size_t kept_count);
 
-/** After the last part. last: which of the kept pieces ended last, at end_ns, or SPAN_NONE. */
-void critical_schedule_end(struct critical_schedule *schedule, int64_t run_start_ns,
-                           int64_t run_end_ns, uint32_t last, int64_t end_ns);
+/** After the last part. last: which of the kept pieces ended last, at end_ns, or SPAN_NONE. Returns 0 or
+ *  -ENOMEM. */
+int critical_schedule_end(struct critical_schedule *schedule, int64_t run_start_ns,
+                          int64_t run_end_ns, uint32_t last, int64_t end_ns);
 
 /* What the time of pieces is multiplied with, by class; >= 0, and 1 of class 0. */
 struct critical_scales {

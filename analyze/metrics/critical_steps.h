@@ -11,7 +11,7 @@ struct critical_step {
     uint32_t op, lane; /* SPAN_NONE of PATH_NOTHING */
     enum path_step_kind kind;
     bool is_shown;  /* of the span; true of PATH_NOTHING */
-    uint32_t class; /* of the span, of critical_path_classes(); 0 of PATH_NOTHING */
+    uint32_t class; /* of the span, of critical_path_classes(); 0 of what is between spans */
 };
 
 /* In the order of time; {0} has none. */

@@ -1,11 +1,142 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waits of streams as pieces. What a part waits for of earlier ones has ended before it: there the last
- * piece of each lane is enough, of what was launched, or of a wait that came behind it. */
+/* Waits of streams as pieces. For what a part waits for of earlier ones the last piece of each lane is
+ * enough, of what was launched, or of a wait that came behind it; where the event was recorded in an earlier
+ * part, what the lane was to do last then. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analyze/metrics/critical_cutter.h"
+#include "analyze/query/lane_use.h"
+#include "base/sorted.h"
+
+/* --- What is of earlier parts. --- */
+
+static int compare_ns(const void *a, const void *b)
+{
+    const int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+
+    return (left > right) - (left < right);
+}
+
+/* When threads recorded events that something may wait for later. */
+static int find_records(struct cutter *cutter)
+{
+    const struct spans_answer *answer = cutter->path->answer;
+    const bool *records = cutter->path->earlier ? cutter->path->earlier->records : NULL;
+    int rc = 0;
+
+    for (size_t i = 0; i < answer->spans.count && records && rc == 0; i++) {
+        const struct span *span = &answer->spans.items[i];
+
+        if (records[span->op] && span->correlation != STORE_NULL && !span_is_device(answer, span))
+            rc = array_push(&cutter->records, span->start_ns);
+    }
+    if (cutter->records.count)
+        qsort(cutter->records.items, cutter->records.count, sizeof(int64_t), compare_ns);
+    return rc;
+}
+
+/* What a stream was to do last at a time of earlier parts; NULL: nothing. */
+static struct issued_piece *issued_before(const struct cutter *cutter, uint32_t lane,
+                                          int64_t time_ns)
+{
+    const struct earlier_pieces *earlier = cutter->path->earlier;
+    struct issued_piece *items = earlier->issued[lane].items;
+    const size_t end = search_past(0, earlier->issued[lane].count, i, items[i].asked_ns < time_ns);
+
+    return end ? &items[end - 1] : NULL;
+}
+
+static int compare_recalled(const void *a, const void *b)
+{
+    const struct recalled_piece *left = a, *right = b;
+
+    if (left->lane != right->lane)
+        return left->lane < right->lane ? -1 : 1;
+    return (left->at > right->at) - (left->at < right->at);
+}
+
+/* What a stream was to do at a time, if that is of an earlier part and had ended. */
+static int recall(struct cutter *cutter, uint32_t lane, int64_t recorded_ns)
+{
+    const struct earlier_pieces *earlier = cutter->path->earlier;
+    const struct issued_piece *piece;
+
+    if (recorded_ns > cutter_earlier_ends(cutter, lane).issued_ns)
+        return 0;
+    piece = issued_before(cutter, lane, recorded_ns);
+    if (!piece || piece->place != SPAN_NONE || piece->end_ns == INT64_MIN)
+        return 0;
+    return array_push(&cutter->path->recalled,
+                      ((struct recalled_piece){lane, (size_t)(piece - earlier->issued[lane].items),
+                                               piece->number}));
+}
+
+/* Adds what is recalled to the earlier pieces, each once. */
+static int push_recalled(struct cutter *cutter)
+{
+    struct critical_path *path = cutter->path;
+    struct recalled_piece *items = path->recalled.items;
+    size_t count = 0;
+    int rc = 0;
+
+    if (!path->recalled.count)
+        return 0;
+    qsort(items, path->recalled.count, sizeof(*items), compare_recalled);
+    for (size_t i = 0; i < path->recalled.count && rc == 0; i++) {
+        const struct issued_piece *issued =
+            &path->earlier->issued[items[i].lane].items[items[i].at];
+
+        if (count && compare_recalled(&items[count - 1], &items[i]) == 0)
+            continue;
+        items[count++] = items[i];
+        rc = array_push(&path->pieces, ((struct path_piece){.start_ns = issued->end_ns,
+                                                            .end_ns = issued->end_ns,
+                                                            .span = SPAN_NONE,
+                                                            .before = SPAN_NONE,
+                                                            .cross = SPAN_NONE,
+                                                            .clipped_ns = issued->clipped_ns}));
+    }
+    path->recalled.count = count;
+    path->first += count;
+    return rc;
+}
+
+static int find_recalled(struct cutter *cutter)
+{
+    const struct stream_waits *waits = &cutter->waits;
+    int rc = 0;
+
+    if (!cutter->path->earlier || !cutter->path->earlier->records)
+        return 0;
+    for (size_t i = 0; i < waits->waits.count && rc == 0; i++)
+        rc = recall(cutter, waits->waits.items[i].source, waits->waits.items[i].recorded.asked_ns);
+    for (size_t i = 0; i < waits->syncs.count && rc == 0; i++)
+        rc = recall(cutter, waits->syncs.items[i].source, waits->syncs.items[i].recorded_ns);
+    return rc ? rc : push_recalled(cutter);
+}
+
+/* Where that is among the pieces, or SPAN_NONE. */
+static uint32_t place_before(struct cutter *cutter, uint32_t lane, int64_t time_ns)
+{
+    const struct critical_path *path = cutter->path;
+    const struct issued_piece *piece;
+    struct recalled_piece key = {.lane = lane};
+    size_t at;
+
+    cutter->lacks_earlier |= !path->earlier->records;
+    piece = path->earlier->records ? issued_before(cutter, lane, time_ns) : NULL;
+    if (!piece || piece->place != SPAN_NONE || piece->end_ns == INT64_MIN)
+        return piece ? piece->place : SPAN_NONE;
+    key.at = (size_t)(piece - path->earlier->issued[lane].items);
+    at = search_past(0, path->recalled.count, i,
+                     compare_recalled(&path->recalled.items[i], &key) < 0);
+    if (at < path->recalled.count && compare_recalled(&path->recalled.items[at], &key) == 0)
+        return (uint32_t)(path->earlier->count + at);
+    cutter->lacks_earlier = true;
+    return SPAN_NONE;
+}
 
 int cutter_find_waits(struct cutter *cutter)
 {
@@ -15,6 +146,10 @@ int cutter_find_waits(struct cutter *cutter)
 
     if (rc == 0)
         rc = stream_waits_issue(&cutter->waits, answer);
+    if (rc == 0)
+        rc = find_records(cutter);
+    if (rc == 0)
+        rc = find_recalled(cutter);
     if (rc < 0)
         return rc;
     cutter->piece_of_wait = malloc((count + 1) * sizeof(*cutter->piece_of_wait));
@@ -100,7 +235,8 @@ static bool is_left(const struct cutter *cutter, uint32_t lane)
     const uint32_t op = stream_waits_end(&cutter->waits, lane, INT64_MAX).op;
 
     if (!path->earlier || path->answer->until_ns == INT64_MAX || op == SPAN_NONE ||
-        cutter_span(cutter, op)->start_ns > path->end_ns)
+        cutter_span(cutter, op)->start_ns > path->end_ns ||
+        span_end_ns(cutter_span(cutter, op)) < path->start_ns)
         return false;
     return wait->issued.asked_ns <= cutter_span(cutter, cutter_span(cutter, op)->launch)->start_ns;
 }
@@ -128,8 +264,7 @@ uint32_t cutter_last_piece(struct cutter *cutter, uint32_t lane, struct stream_e
         return cutter->piece_of_op[end.op];
     if (piece != SPAN_NONE)
         return piece;
-    cutter->lacks_earlier |= until_ns <= earlier.issued_ns;
-    return earlier.issued;
+    return until_ns > earlier.issued_ns ? earlier.issued : place_before(cutter, lane, until_ns);
 }
 
 static int compare_waits(const void *a, const void *b, void *waits)
@@ -199,9 +334,70 @@ int cutter_place_waits(struct cutter *cutter)
     return 0;
 }
 
-void cutter_find_issued(struct cutter *cutter, struct lane_ends *ends)
+/* --- What later parts may wait for. --- */
+
+/* Whether an event was recorded behind a time and until another. */
+static bool has_record(const struct cutter *cutter, int64_t after_ns, int64_t until_ns)
+{
+    const int64_t *records = cutter->records.items;
+    const size_t place = search_past(0, cutter->records.count, i, records[i] <= after_ns);
+
+    return place < cutter->records.count && records[place] <= until_ns;
+}
+
+/* What was to do before is forgotten where no event was recorded since. */
+static int add_issued(const struct cutter *cutter, uint32_t lane, int64_t asked_ns, uint32_t place)
+{
+    struct issued_pieces *issued = &cutter->path->earlier->issued[lane];
+    const struct issued_piece *last = issued->count ? &issued->items[issued->count - 1] : NULL;
+
+    if (last && !last->is_recorded && !has_record(cutter, last->asked_ns, asked_ns))
+        issued->count--;
+    else if (last)
+        issued->items[issued->count - 1].is_recorded = true;
+    if (issued->first_kept > issued->count)
+        issued->first_kept = issued->count;
+    return array_push(
+        issued, ((struct issued_piece){.asked_ns = asked_ns, .end_ns = INT64_MIN, .place = place}));
+}
+
+/* Ops and waits of a lane in the order of time. A wait that is outside of the run is none. */
+static int add_issued_of(const struct cutter *cutter, uint32_t lane, size_t *op, size_t *wait)
 {
     const struct stream_waits *waits = &cutter->waits;
+    struct issued_pieces *issued = &cutter->path->earlier->issued[lane];
+    int rc = 0;
+
+    while (rc == 0) {
+        const struct issued_op *ops = &waits->issued.items[*op];
+        const struct stream_wait *asked = &waits->waits.items[*wait];
+        const bool has_op = *op < waits->issued.count && ops->lane == lane;
+        const bool has_wait = *wait < waits->waits.count && asked->lane == lane;
+
+        if (has_op && (!has_wait || stream_waits_compare_times(asked->issued, ops->issued) >= 0)) {
+            rc = add_issued(cutter, lane, ops->issued.asked_ns, cutter->piece_of_op[ops->span]);
+            ++*op;
+        } else if (has_wait) {
+            const uint32_t place = cutter->piece_of_wait[*wait];
+
+            if (place != SPAN_NONE)
+                rc = add_issued(cutter, lane, asked->issued.asked_ns, place);
+            ++*wait;
+        } else {
+            break;
+        }
+    }
+    if (issued->count)
+        issued->items[issued->count - 1].is_recorded |=
+            has_record(cutter, issued->items[issued->count - 1].asked_ns, INT64_MAX);
+    return rc;
+}
+
+int cutter_find_issued(struct cutter *cutter, struct lane_ends *ends)
+{
+    const struct stream_waits *waits = &cutter->waits;
+    size_t op = 0, wait = 0;
+    int rc = 0;
 
     for (uint32_t lane = 0; lane < cutter->path->answer->lanes.count; lane++)
         ends[lane].issued =
@@ -214,4 +410,9 @@ void cutter_find_issued(struct cutter *cutter, struct lane_ends *ends)
 
         of_lane->issued_ns = asked_ns > of_lane->issued_ns ? asked_ns : of_lane->issued_ns;
     }
+    for (uint32_t lane = 0;
+         lane < cutter->path->answer->lanes.count && cutter->path->earlier->records && rc == 0;
+         lane++)
+        rc = add_issued_of(cutter, lane, &op, &wait);
+    return rc;
 }

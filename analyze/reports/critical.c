@@ -321,7 +321,7 @@ static int take(void *user, struct spans_answer *part)
 static int query_parts(const struct report *report, struct report_selection *selection,
                        struct path_report *all, struct spans_answer *spans, struct diag *diag)
 {
-    const struct report_parts parts = {all, begin, take, SPAN_FRAMES_OPS, SPAN_CUT_LAUNCHES};
+    const struct report_parts parts = {all, begin, take, SPAN_FRAMES_OPS, SPAN_CUT_WAITS};
     int rc = report_query_span_parts(report, selection, &parts, spans, diag);
 
     if (rc == 0)

@@ -72,6 +72,8 @@ static const struct answer {
     {"what_if", BIG_STORE_NO_RUNS, {"--report", "critical", "--what-if", "node_1.*=2"}},
     {"critical_waits", BIG_STORE_STREAM_WAITS, {"--report", "critical"}},
     {"what_if_waits", BIG_STORE_STREAM_WAITS, {"--report", "critical", "--what-if", "node_1.*=2"}},
+    {"critical_recalls", BIG_STORE_RECALLS, {"--report", "critical"}},
+    {"what_if_recalls", BIG_STORE_RECALLS, {"--report", "critical", "--what-if", "node_1.*=2"}},
     {"idle_waits", BIG_STORE_STREAM_WAITS, {"--report", "idle"}},
     {"advice_waits", BIG_STORE_STREAM_WAITS, {"--report", "advice"}},
     {"kernels_ahead", BIG_STORE_AHEAD, {"--report", "kernels"}},

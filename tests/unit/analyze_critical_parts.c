@@ -18,7 +18,7 @@ enum { SEEDS = 24, PART = 60, KEPT_PER_EVENT = 32 };
 
 /* How recordings are cut in which something always runs. */
 static enum span_cuts cuts;
-/* Paths cannot be told where those that wait are parted from what they wait for: gaps can. */
+/* Gaps can be told where paths cannot: where an op has begun behind a pause when a part ends. */
 static bool gaps_alone;
 
 /* --- Both ways. --- */
@@ -338,18 +338,23 @@ static void streams_behind_that_wait(void **state)
 
 static void streams_that_wait_for_long_ago(void **state)
 {
-    struct tally tally, busy;
+    struct tally tally, busy, in_order, gaps;
 
     (void)state;
-    gaps_alone = true;
     cuts = SPAN_CUT_WAITS;
     tally = try_seeds(
         &(struct stream_scene){.grid_ns = 1000, .is_ahead = true, .waits = true, .recalls = true});
     busy = try_seeds(
         &(struct stream_scene){.grid_ns = 1000, .is_busy = true, .waits = true, .recalls = true});
+    in_order = try_seeds(&(struct stream_scene){
+        .grid_ns = 1000, .is_in_order = true, .waits = true, .recalls = true});
+    gaps_alone = true;
+    gaps = try_seeds(
+        &(struct stream_scene){.grid_ns = 1000, .is_busy = true, .waits = true, .recalls = true});
     cuts = SPAN_CUT_STRAIGHT;
     gaps_alone = false;
-    assert_true(tally.cut > SEEDS * 3 / 4 && busy.cut > SEEDS * 3 / 4);
+    assert_true(tally.cut > SEEDS / 6 && busy.cut > SEEDS / 2 && in_order.cut > SEEDS * 3 / 4);
+    assert_true(gaps.cut > SEEDS * 3 / 4);
 }
 
 static void streams_behind_that_wait_within_graphs(void **state)
