@@ -9,16 +9,21 @@
 #include "kernels/kernels.h"
 
 /** A row whose feature is at most the threshold goes to `next`, any other to the place behind that; a leaf leads to
- *  itself. */
+ *  itself. Places are counted in halves of a step: processors multiply by 8 as they add to an address, and not by 16. */
 struct kernel_tree_step {
     float threshold;
-    int32_t feature, next;
+    uint32_t feature, next;
     int32_t leaf; /* the node that it was, or its place in `values`; of a branch nothing */
+};
+
+struct kernel_tree_root {
+    uint32_t at;   /* a place, as above */
+    int32_t depth; /* branches to the deepest leaf */
 };
 
 struct kernel_tree_walk {
     struct kernel_tree_step *steps; /* as many as there are nodes */
-    int32_t *roots;                 /* as many as there are trees */
+    struct kernel_tree_root *roots; /* as many as there are trees */
     double *values; /* what a leaf adds to each target, of all leaves; NULL: weights of the nodes */
 };
 

@@ -166,6 +166,8 @@ static void put_leaf(const struct kernel_trees *trees, const struct kernel_tree_
         values[trees->weights[leaf->yes + i].target] += trees->weights[leaf->yes + i].weight;
 }
 
+enum { PLACES = 2 }; /* of a step */
+
 /* Level by level: what has a place but no step yet is what stands between `at` and `end`. */
 void trees_lay_out(const struct kernel_trees *trees, const struct kernel_tree_walk *walk)
 {
@@ -173,18 +175,26 @@ void trees_lay_out(const struct kernel_trees *trees, const struct kernel_tree_wa
     int32_t at = 0, end = 0, values = 0;
 
     for (int64_t tree = 0; tree < trees->tree_count; tree++) {
-        walk->roots[tree] = end;
-        steps[end++].leaf = trees->roots[tree];
-        for (; at < end; at++) {
-            const struct kernel_tree_node *node = &trees->nodes[steps[at].leaf];
+        int32_t level_end;
 
+        walk->roots[tree] = (struct kernel_tree_root){(uint32_t)end * PLACES, -1};
+        steps[end++].leaf = trees->roots[tree];
+        for (level_end = at; at < end; at++) {
+            const struct kernel_tree_node *node = &trees->nodes[steps[at].leaf];
+            uint32_t place = (uint32_t)at * PLACES;
+
+            if (at == level_end) {
+                walk->roots[tree].depth++;
+                level_end = end;
+            }
             if (node->test != TREE_LEAF) {
-                steps[at] = (struct kernel_tree_step){highest(node), node->feature, end, 0};
+                steps[at] = (struct kernel_tree_step){highest(node), (uint32_t)node->feature,
+                                                      (uint32_t)end * PLACES, 0};
                 steps[end++].leaf = node->yes;
                 steps[end++].leaf = node->no;
                 continue;
             }
-            steps[at] = (struct kernel_tree_step){INFINITY, 0, at, steps[at].leaf};
+            steps[at] = (struct kernel_tree_step){INFINITY, 0, place, steps[at].leaf};
             if (!walk->values)
                 continue;
             put_leaf(trees, node, walk->values + values);
@@ -195,30 +205,45 @@ void trees_lay_out(const struct kernel_trees *trees, const struct kernel_tree_wa
 }
 
 struct steps {
-    int32_t at[PATHS]; /* roots, then leaves */
+    uint32_t at[PATHS]; /* roots, then leaves */
     const float *rows[PATHS];
     double *sums[PATHS];
+    int32_t depth; /* of the deepest tree among them */
 };
 
+static const struct kernel_tree_step *step_at(const struct kernel_tree_step *steps, uint32_t place)
+{
+    return (const struct kernel_tree_step *)((const char *)steps + place * (size_t)8);
+}
+
+static uint32_t go_on(const struct kernel_tree_step *steps, uint32_t place, const float *row)
+{
+    const struct kernel_tree_step *step = step_at(steps, place);
+
+    return step->next + PLACES * !(row[step->feature] <= step->threshold);
+}
+
+/* Two levels at a time: a leaf leads to itself. */
 static void find_ends(struct steps *paths, const struct kernel_tree_step *steps)
 {
-    int32_t moved;
+    uint32_t moved = 1;
 
-    do {
+    for (int32_t level = 0; level < paths->depth && moved; level += 2) {
         moved = 0;
+        for (int i = 0; i < PATHS; i++)
+            paths->at[i] = go_on(steps, paths->at[i], paths->rows[i]);
         for (int i = 0; i < PATHS; i++) {
-            const struct kernel_tree_step *step = &steps[paths->at[i]];
-            int32_t next = step->next + !(paths->rows[i][step->feature] <= step->threshold);
+            uint32_t next = go_on(steps, paths->at[i], paths->rows[i]);
 
             moved |= next ^ paths->at[i];
             paths->at[i] = next;
         }
-    } while (moved);
+    }
 }
 
-static void add_end(const struct ensemble *e, int32_t at, double *sums)
+static void add_end(const struct ensemble *e, uint32_t at, double *sums)
 {
-    int32_t leaf = e->walk->steps[at].leaf;
+    int32_t leaf = step_at(e->walk->steps, at)->leaf;
 
     if (!e->walk->values) {
         add_leaf(e->trees, leaf, sums);
@@ -239,8 +264,12 @@ static void add_walks(const struct ensemble *e, int64_t first, int64_t count, do
     for (int64_t left = count * t->tree_count; left > 0; left -= PATHS) {
         int64_t taken = left < PATHS ? left : PATHS;
 
+        paths.depth = 0;
         for (int64_t i = 0; i < PATHS; i++) {
-            paths.at[i] = e->walk->roots[tree];
+            const struct kernel_tree_root *root = &e->walk->roots[tree];
+
+            paths.depth = root->depth > paths.depth ? root->depth : paths.depth;
+            paths.at[i] = root->at;
             paths.rows[i] = x + row * t->features;
             paths.sums[i] = sums + row * t->targets;
             if (i >= taken - 1 && left <= PATHS)

@@ -244,7 +244,8 @@ struct trees_room {
     struct kernel_tree_weight *weights;
     double *base, *values;
     struct kernel_tree_step *steps;
-    int32_t *roots, *step_roots;
+    struct kernel_tree_root *step_roots;
+    int32_t *roots;
 };
 
 /* Of leaves, where they are laid out at all. */
@@ -262,7 +263,7 @@ static size_t values_of(const struct lists *l, int64_t targets)
 static size_t trees_bytes(const struct lists *l, int64_t targets)
 {
     return l->nodes * (sizeof(struct kernel_tree_node) + sizeof(struct kernel_tree_step) +
-                       2 * sizeof(int32_t)) +
+                       sizeof(struct kernel_tree_root) + sizeof(int32_t)) +
            l->weights * sizeof(struct kernel_tree_weight) +
            ((size_t)targets + values_of(l, targets)) * sizeof(double);
 }
@@ -276,8 +277,8 @@ static struct trees_room lay_out_trees(const struct lists *l, int64_t targets, v
     room.base = (double *)(room.weights + l->weights);
     room.values = values > 0 ? room.base + targets : NULL;
     room.steps = (struct kernel_tree_step *)(room.base + targets + values);
-    room.roots = (int32_t *)(room.steps + l->nodes);
-    room.step_roots = room.roots + l->nodes;
+    room.step_roots = (struct kernel_tree_root *)(room.steps + l->nodes);
+    room.roots = (int32_t *)(room.step_roots + l->nodes);
     return room;
 }
 
