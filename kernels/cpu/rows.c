@@ -245,6 +245,24 @@ ISA_BODY double sum_lanes(const double *a, int count)
         }                                                                                          \
     }                                                                                              \
                                                                                                    \
+    /* The sum of a row's squares, by registers that do not wait for each other. */                \
+    ISA_TARGET_##isa static inline double squares_##isa(const float *x, int64_t count)             \
+    {                                                                                              \
+        wide_##isa sums[4] = {{0}, {0}, {0}, {0}};                                                 \
+        double lanes[LANES], rest = 0.0;                                                           \
+        int64_t i = 0;                                                                             \
+                                                                                                   \
+        for (; i + 4 * each_##isa <= count; i += 4 * each_##isa)                                   \
+            for (int j = 0; j < 4; j++)                                                            \
+                sums[j] += take_##isa(x + i + j * each_##isa, SQUARES);                            \
+        for (; i + each_##isa <= count; i += each_##isa)                                           \
+            sums[0] += take_##isa(x + i, SQUARES);                                                 \
+        for (; i < count; i++)                                                                     \
+            rest += (double)x[i] * (double)x[i];                                                   \
+        *(wide_##isa *)lanes = (sums[0] + sums[1]) + (sums[2] + sums[3]);                          \
+        return rest + sum_lanes(lanes, each_##isa);                                                \
+    }                                                                                              \
+                                                                                                   \
     ISA_TARGET_##isa static void medium_part_##isa(void *argument, int64_t begin, int64_t end)     \
     {                                                                                              \
         const struct reduction *p = argument;                                                      \
@@ -570,7 +588,9 @@ ISA_BODY void scale_segments(const struct normalization *n, float *y, const floa
     }
 }
 
-ISA_BODY void normalize_row(const struct normalization *n, int64_t row)
+typedef double squares_fn(const float *x, int64_t count);
+
+ISA_BODY void normalize_row(const struct normalization *n, int64_t row, squares_fn *squares)
 {
     const struct kernel_normalize *s = n->shape;
     const float *x = (const float *)n->data->x + row * n->count;
@@ -580,7 +600,7 @@ ISA_BODY void normalize_row(const struct normalization *n, int64_t row)
     struct scaling by;
 
     if (s->keeps_mean) {
-        variance = sum_row(x, n->count, SQUARES) / (double)n->count;
+        variance = squares(x, n->count) / (double)n->count;
     } else {
         add_moments(&m, x, n->count);
         end_moments(&m, n->count, &mean, &variance);
@@ -596,10 +616,11 @@ ISA_BODY void normalize_row(const struct normalization *n, int64_t row)
         ((float *)n->data->inverse)[row] = (float)inverse;
 }
 
-ISA_BODY void normalize_part(const struct normalization *n, int64_t begin, int64_t end)
+ISA_BODY void normalize_part(const struct normalization *n, int64_t begin, int64_t end,
+                             squares_fn *squares)
 {
     for (int64_t row = begin; row < end; row++)
-        normalize_row(n, row);
+        normalize_row(n, row, squares);
 }
 
 ISA_BODY void apart_part(const struct apart *p, int64_t begin, int64_t end)
@@ -694,7 +715,7 @@ static bool plan_rows_f32(const struct kernel_normalize_data *data,
                                                                                                    \
     ISA_TARGET_##isa static void normalize_part_##isa(void *argument, int64_t begin, int64_t end)  \
     {                                                                                              \
-        normalize_part(argument, begin, end);                                                      \
+        normalize_part(argument, begin, end, squares_##isa);                                       \
     }                                                                                              \
                                                                                                    \
     ISA_TARGET_##isa static void apart_part_##isa(void *argument, int64_t begin, int64_t end)      \
