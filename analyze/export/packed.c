@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "analyze/export/rows.h"
-#include "analyze/query/earlier_records.h"
 #include "base/sorted.h"
 
 /* The first seven are those that some spans of nearly every recording have: they make one byte. */
@@ -25,9 +24,6 @@ enum {
     IS_MARK = 1 << 10,
     NUMBERS_MAX = 16,
 };
-
-/* Twice as many as the query knows of (earlier_records.h), and as many again, are kept at most. */
-enum { PACKED_RECORDS_MAX = 4 * EARLIER_RECORDS_MAX };
 
 int packed_begin(void *user, const struct spans_answer *spans)
 {
@@ -214,11 +210,6 @@ static int note_record(struct taking *taking, const struct span *span)
     struct packed_record *items;
     size_t place;
 
-    if (packed->records.count == 2 * PACKED_RECORDS_MAX) {
-        packed->records.count = PACKED_RECORDS_MAX;
-        memmove(packed->records.items, packed->records.items + PACKED_RECORDS_MAX,
-                PACKED_RECORDS_MAX * sizeof(record));
-    }
     if (array_push(&packed->records, record) < 0)
         return -ENOMEM;
     items = packed->records.items;

@@ -72,7 +72,7 @@ struct packed_spans {
     struct packed_lane *lanes;
     size_t lane_count, count;
     ARRAY_OF(struct packed_frame) frames;
-    ARRAY_OF(struct packed_record) records; /* the last ones, by order */
+    ARRAY_OF(struct packed_record) records; /* by order */
     ARRAY_OF(struct packed_late) late;      /* by lane and number, once all are there */
     struct progress *progress;              /* says how far reading them again is; or NULL */
     uint32_t *lanes_until; /* beside ops: behind the last lane that has a span of it; 0: none has */

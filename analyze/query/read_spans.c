@@ -159,6 +159,7 @@ struct taking {
  * op and lane of all there are once a part should stay little beside that. */
 enum { PART_SPANS = 1 << 12, PART_SPANS_PER_ITEM = 4, PATIENCE = 8 };
 enum { CUT_TRIES = 16, TRIES_AHEAD = 3 };
+enum { KEPT_SHARE = 8 }; /* of parts that are smaller than usual so many records are not packed */
 
 /* Whether no launch of this part may be in an earlier one. */
 static bool keys_grow(struct taking *taking)
@@ -488,7 +489,8 @@ static int read_spans(struct store *store, struct taking *taking)
     if (rc == 0 && taking->parts)
         rc = stair_cut_init(&taking->cut, taking->answer);
     if (rc == 0 && taking->parts)
-        rc = earlier_records_init(&taking->records, taking->answer);
+        rc = earlier_records_init(&taking->records, taking->answer,
+                                  (taking->parts->span_count + KEPT_SHARE - 1) / KEPT_SHARE);
     taking->cut.parts_waits = taking->parts && taking->parts->cuts == SPAN_CUT_WAITS;
     if (rc == 0 && taking->parts && !taking->is_whole)
         rc = find_limits(store, &ranges, taking);
