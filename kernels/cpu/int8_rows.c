@@ -15,35 +15,44 @@ enum { ABSOLUTE_MAXIMUM = 11, TO_NEAREST = 0, PARTS = INT8_LINE / INT8_UNIT };
 
 #define INLINE ISA_TARGET_avx512 static inline __attribute__((always_inline))
 
-bool int8_rows_begin(struct int8_rows *out_rows, const struct int8_product *p, int64_t begin,
-                     int64_t end)
+ISA_TARGET_avx512 bool int8_rows_begin(struct int8_rows *out_rows, const struct int8_product *p,
+                                       int64_t begin, int64_t end)
 {
+    static const int32_t none[INT8_LINE] = {0};
     double row_scale = p->is_quantised ? *p->row_scale : 0.0;
-    uint32_t a_zero = p->a_zero ? (uint32_t)*p->a_zero : 0;
+    uint32_t a_zero = p->a_zero ? (uint32_t)*p->a_zero : 0, k = (uint32_t)p->k;
+    const int32_t *bias = p->column_bias ? p->column_bias + begin : none;
+    const int32_t *sums = p->b_sums ? p->b_sums + begin : none;
+    const int32_t *zeros = p->b_zero ? p->b_zero + begin * p->b_zero_step : none;
+    int64_t columns = end - begin, zero_step = p->b_zero ? p->b_zero_step : 0;
+    int are_odd = 0;
 
     if (!p->is_quantised || p->bias || p->pitch || p->a_zero_step != 0 || p->row_scale_step != 0 ||
         p->y_zero_step != 0 || p->column_scale_step != 1)
         return false;
-    memset(out_rows, 0, sizeof(*out_rows));
+    if (columns < INT8_LINE)
+        memset(out_rows, 0, sizeof(*out_rows));
     out_rows->begin = begin;
-    out_rows->columns = (int)(end - begin);
+    out_rows->columns = (int)columns;
     out_rows->zero = p->y_zero ? *p->y_zero : 0;
     out_rows->is_signed = p->y_type == KERNEL_I8;
     out_rows->has_zeros = p->b_zero != NULL;
-    for (int64_t c = begin; c < end; c++) {
-        double scale = p->column_scale[c] * row_scale;
-        int32_t zero = p->b_zero ? p->b_zero[c * p->b_zero_step] : 0;
+    for (int64_t i = 0; i < columns && p->b_zero; i++)
+        out_rows->zeros[i] = zeros[i * zero_step];
+    if (!p->b_zero)
+        memset(out_rows->zeros, 0, sizeof(out_rows->zeros));
+#pragma omp simd reduction(| : are_odd)
+    for (int64_t i = 0; i < columns; i++) {
+        double scale = p->column_scale[begin + i] * row_scale;
 
-        if (!(scale > 1e-30 && scale <= 0.25)) /* also what is no number; sums are int32 */
-            return false;
-        out_rows->exact[c - begin] = scale;
-        out_rows->scale[c - begin] = (float)p->column_scale[c] * (float)row_scale;
-        out_rows->zeros[c - begin] = zero;
-        out_rows->add[c - begin] =
-            (p->column_bias ? (uint32_t)p->column_bias[c] : 0) -
-            a_zero * ((p->b_sums ? (uint32_t)p->b_sums[c] : 0) - (uint32_t)p->k * (uint32_t)zero);
+        /* also what is no number; sums are int32 */
+        are_odd |= !(scale > 1e-30) | !(scale <= 0.25);
+        out_rows->exact[i] = scale;
+        out_rows->scale[i] = (float)p->column_scale[begin + i] * (float)row_scale;
+        out_rows->add[i] =
+            (uint32_t)bias[i] - a_zero * ((uint32_t)sums[i] - k * (uint32_t)out_rows->zeros[i]);
     }
-    return true;
+    return !are_odd;
 }
 
 /* 16 integers and how far any number was from one. */
