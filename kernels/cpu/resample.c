@@ -116,6 +116,21 @@ ISA_BODY void pick_row(void *y, const void *x, const int64_t *places, int64_t co
         PICK(uint64_t)
 }
 
+/* Bytes twice each, some at a time as TWICE() has them, in as many rows as are alike: what was just written is slow to
+ * read again, and of bytes that is all the time. */
+ISA_BODY void twice_rows(uint8_t *y, const uint8_t *x, int64_t count, int64_t rows)
+{
+    for (int64_t done = 0, at = 0; done < count / 2; done = at + SOME) {
+        uint8_t twice[2 * SOME];
+
+        at = done + SOME <= count / 2 ? done : count / 2 - SOME;
+        for (int64_t j = 0; j < SOME; j++)
+            twice[2 * j] = twice[2 * j + 1] = x[at + j];
+        for (int64_t row = 0; row < rows; row++)
+            memcpy(y + row * count + 2 * at, twice, sizeof(twice));
+    }
+}
+
 /* The row of x that those of row `i` of y, on the axis of rows, are counted from. */
 static int64_t first_row(const struct resampling *r, int64_t i)
 {
@@ -147,7 +162,15 @@ ISA_BODY void pick_rows(const struct resampling *r, int64_t begin, int64_t end)
             base = first_row(r, i);
         }
         row = base + r->down->places[o];
-        if (row == last)
+        if (r->bytes == 1 && times == 2 && r->y_columns >= 2 * SOME) {
+            int64_t rows = 1;
+
+            while (i + rows < end && o + rows < lines && base + r->down->places[o + rows] == row)
+                rows++;
+            twice_rows((uint8_t *)y, (const uint8_t *)r->x + row * r->columns, r->y_columns, rows);
+            i += rows - 1;
+            o += rows - 1;
+        } else if (row == last)
             memcpy(y, y - y_bytes, (size_t)y_bytes);
         else
             pick_row(y, r->x + row * r->columns * r->bytes, r->along->places, r->y_columns, times,

@@ -20,6 +20,26 @@ ISA_BODY void add_row(double *restrict line, const void *row, int64_t columns, d
         ADD_ROW(int32_t)
 }
 
+/* As sum_plain(), of planes with one axis of rows. */
+static double sum_flat(const struct resampling *r, int64_t row, int64_t column)
+{
+    const int32_t *plane =
+        (const int32_t *)(const void *)r->x + row / r->y_rows * r->rows * r->columns;
+    int64_t first = row % r->y_rows * r->down->taps;
+    const int64_t *places = r->along->places + column * r->along->taps;
+    const double *weights = r->along->weights + column * r->along->taps;
+    double sum = 0.0;
+
+    for (int64_t d = first; d < first + r->down->taps; d++)
+        for (int64_t t = 0; t < r->along->taps; t++) {
+            double weight = r->down->weights[d] * weights[t];
+
+            if (weight != 0.0)
+                sum += weight * (double)plane[r->down->places[d] * r->columns + places[t]];
+        }
+    return sum;
+}
+
 /* Element `column` of row `row` of all planes, summed in the order of the reference and without its sums of products
  * in one step. */
 static __attribute__((noinline)) double sum_plain(const struct resampling *r, int64_t row,
@@ -29,6 +49,8 @@ static __attribute__((noinline)) double sum_plain(const struct resampling *r, in
     int64_t plane = row / r->y_rows * r->rows * r->columns, terms = 1;
     double sum = 0.0;
 
+    if (r->top >= s->rank - 2)
+        return sum_flat(r, row, column);
     for (int i = r->top; i < s->rank; i++)
         terms *= s->axes[i].taps;
     for (int64_t term = 0; term < terms; term++) {

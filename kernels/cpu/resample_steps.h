@@ -13,7 +13,17 @@
 #include "kernels/cpu/isa.h"
 #include "kernels/cpu/resample_planes.h"
 
-struct block;
+/* Places and weights of a few outputs in a row, tap by tap, which all rows share. */
+enum { BLOCK = 256 };
+
+struct block {
+    int64_t first;     /* of y */
+    int64_t low, high; /* columns of x that are read */
+    int count, taps;
+    int32_t places[TAPS][BLOCK];
+    SUM weights[TAPS][BLOCK];
+    SUM rooms[BLOCK]; /* see struct resampling */
+};
 
 /* line (+)= weight * row */
 ISA_BODY void add_row(SUM *restrict line, const void *row, int64_t columns, SUM weight,
@@ -36,9 +46,10 @@ ISA_BODY void round_row(void *y, const SUM *restrict line, const struct resampli
                 line[i] += weight * (SUM)x[i];                                                     \
     }
 
-/* What the row `o` of y is made of: a row of x itself, or the sum of some in `line`. */
+/* What the row `o` of y is made of, in the block's columns: a row of x itself, or the sum of some in `line`. */
 ISA_BODY const SUM *gather_rows(const struct resampling *r, const char *plane, int64_t o,
-                                SUM *restrict line, enum kernel_dtype dtype)
+                                SUM *restrict line, const struct block *block,
+                                enum kernel_dtype dtype)
 {
     const int64_t *places = r->down->places + o * r->down->taps;
     const double *weights = r->down->weights + o * r->down->taps;
@@ -47,13 +58,15 @@ ISA_BODY const SUM *gather_rows(const struct resampling *r, const char *plane, i
     if (dtype == SUM_TYPE && r->down->taps == 1 && weights[0] == 1.0)
         return (const SUM *)(const void *)(plane + places[0] * line_bytes);
     for (int64_t t = 0; t < r->down->taps; t++)
-        add_row(line, plane + places[t] * line_bytes, r->columns, (SUM)weights[t], t == 0, dtype);
+        add_row(line + block->low, plane + places[t] * line_bytes + block->low * r->bytes,
+                block->high - block->low, (SUM)weights[t], t == 0, dtype);
     return line;
 }
 
 /* As gather_rows(), of planes with more than one axis of rows: a row for each choice of one term of every axis. */
 ISA_BODY const SUM *gather_volume(const struct resampling *r, const char *volume, int64_t o,
-                                  SUM *restrict line, enum kernel_dtype dtype)
+                                  SUM *restrict line, const struct block *block,
+                                  enum kernel_dtype dtype)
 {
     const struct kernel_resample *s = r->shape;
     int64_t terms = 1;
@@ -74,22 +87,11 @@ ISA_BODY const SUM *gather_volume(const struct resampling *r, const char *volume
             choice /= a->taps;
             rest /= s->y_dims[i];
         }
-        add_row(line, volume + row * r->columns * r->bytes, r->columns, (SUM)weight, term == 0,
-                dtype);
+        add_row(line + block->low, volume + (row * r->columns + block->low) * r->bytes,
+                block->high - block->low, (SUM)weight, term == 0, dtype);
     }
     return line;
 }
-
-/* Places and weights of a few outputs in a row, tap by tap, which all rows share. */
-enum { BLOCK = 256 };
-
-struct block {
-    int64_t first;
-    int count, taps;
-    int32_t places[TAPS][BLOCK];
-    SUM weights[TAPS][BLOCK];
-    SUM rooms[BLOCK]; /* see struct resampling */
-};
 
 static void make_block(const struct resampling *r, int64_t first, struct block *out_block)
 {
@@ -98,12 +100,18 @@ static void make_block(const struct resampling *r, int64_t first, struct block *
     out_block->first = first;
     out_block->count = (int)(r->y_columns - first < BLOCK ? r->y_columns - first : BLOCK);
     out_block->taps = (int)a->taps;
+    out_block->low = r->columns;
+    out_block->high = 0;
     for (int i = 0; i < out_block->count; i++) {
         bool has_room = r->room != 0.0 && !(r->has_exact_rows && is_exact(a, first + i, r->scale));
 
         out_block->rooms[i] = has_room ? (SUM)r->room : 0;
         for (int t = 0; t < out_block->taps; t++) {
-            out_block->places[t][i] = (int32_t)a->places[(first + i) * a->taps + t];
+            int64_t place = a->places[(first + i) * a->taps + t];
+
+            out_block->low = place < out_block->low ? place : out_block->low;
+            out_block->high = place >= out_block->high ? place + 1 : out_block->high;
+            out_block->places[t][i] = (int32_t)place;
             out_block->weights[t][i] = (SUM)a->weights[(first + i) * a->taps + t];
         }
     }
@@ -159,8 +167,8 @@ ISA_BODY void do_rows(const struct resampling *r, int64_t begin, int64_t end,
                 memcpy(y, y - r->y_columns * r->bytes, (size_t)(block.count * r->bytes));
                 continue;
             }
-            from = is_flat ? gather_rows(r, plane, o, line, dtype)
-                           : gather_volume(r, plane, o, line, dtype);
+            from = is_flat ? gather_rows(r, plane, o, line, &block, dtype)
+                           : gather_volume(r, plane, o, line, &block, dtype);
             do_row(dtype == SUM_TYPE ? (SUM *)(void *)y : sums, from, &block);
             if (dtype != SUM_TYPE)
                 round_row(y, sums, r, &block, i, dtype);
