@@ -370,6 +370,43 @@ static void one_row_is_multiplied(void **state)
     }
 }
 
+/* The type on one side of an operator is not that on the other. */
+
+static struct graph *build_beside(const char *op_type, bool is_first)
+{
+    struct graph *graph = build_graph(14);
+
+    build_node(graph, is_first ? op_type : "Neg", "x:f32 3,40", "", "n");
+    build_node(graph, is_first ? "Neg" : op_type, "n", "", "y");
+    build_output(graph, "y");
+    build_infer(graph);
+    return graph;
+}
+
+static void what_takes_halves_as_they_are_takes_floats_beside_them(void **state)
+{
+    static const char *const op_types[] = {"Sign", "Exp"}; /* one of each kind */
+
+    for (size_t i = 0; i < 2 * sizeof(op_types) / sizeof(op_types[0]); i++) {
+        const char *op_type = op_types[i / 2];
+        struct graph *plain = build_beside(op_type, i % 2), *graph = build_beside(op_type, i % 2);
+        struct diag diag = {0};
+        float *want = run(plain), *got;
+
+        assert_true(pass_half(graph, &(struct pass_options){.half = DTYPE_F16}, &diag) > 0);
+        assert_int_equal(graph_find_value(graph, "n")->dtype, DTYPE_F16);
+        got = run(graph);
+        for (int k = 0; k < 120; k++)
+            if (fabs((double)(got[k] - want[k])) > 4 * units[0])
+                fail_msg("%s%s: element %d is %g, not %g", op_type, i % 2 ? ", first" : "", k,
+                         (double)got[k], (double)want[k]);
+        free(got);
+        free(want);
+        graph_destroy(&graph);
+        graph_destroy(&plain);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -382,6 +419,7 @@ int main(void)
         cmocka_unit_test(little_between_stays),
         cmocka_unit_test(a_shared_table_is_turned_as_half),
         cmocka_unit_test(one_row_is_multiplied),
+        cmocka_unit_test(what_takes_halves_as_they_are_takes_floats_beside_them),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,17 +27,28 @@ static int bind_conv_transpose(const struct call_request *request, struct call *
     return bind_by_weights(request, call, call_bind_conv_transpose);
 }
 
-/* Kernels over any type, where all numbers have the same one. What they compute is not so much larger than
- * what they read that it would have to saturate. */
-static int bind_as_it_is(const struct call_request *request, struct call *call, call_bind_fn *bind)
+/* The first input of numbers that are of another type than the output's; -1: there is none. */
+static int find_other_type(const struct call_request *request)
 {
     enum dtype dtype = request->outputs[0].dtype;
 
     for (uint32_t i = 0; i < request->node->input_count; i++)
         if (call_input(request, i) && request->inputs[i].dtype != dtype &&
             (call_is_half(request->inputs[i].dtype) || request->inputs[i].dtype == DTYPE_F32))
-            return call_refuse(request, -ENOTSUP, "no kernel for %s beside %s",
-                               dtype_name(request->inputs[i].dtype), dtype_name(dtype));
+            return (int)i;
+    return -1;
+}
+
+/* Kernels over any type, where all numbers have the same one. What they compute is not so much larger than
+ * what they read that it would have to saturate. */
+static int bind_as_it_is(const struct call_request *request, struct call *call, call_bind_fn *bind)
+{
+    int other = find_other_type(request);
+
+    if (other >= 0)
+        return call_refuse(request, -ENOTSUP, "no kernel for %s beside %s",
+                           dtype_name(request->inputs[other].dtype),
+                           dtype_name(request->outputs[0].dtype));
     return bind(request, call);
 }
 
@@ -105,19 +116,23 @@ static const struct {
     {call_bind_attention, bind_attention},
 };
 
-/* What an element is, not what it amounts to. */
-static bool looks_at_bits(const struct node *node)
+/* What the CPU's kernels take as it is: what tells what an element is, and not what it amounts to, and what
+ * converts by itself. Their numbers are of one type. */
+static bool is_taken_as_it_is(const struct call_request *request, call_bind_fn *bind)
 {
-    return strcmp(node->op_type, "IsInf") == 0 || strcmp(node->op_type, "IsNaN") == 0 ||
-           strcmp(node->op_type, "Sign") == 0;
+    const char *op_type = request->node->op_type;
+
+    if (bind == call_bind_map && (strcmp(op_type, "IsInf") == 0 || strcmp(op_type, "IsNaN") == 0))
+        return true;
+    return (bind == call_bind_rotary || (bind == call_bind_map && strcmp(op_type, "Sign") == 0)) &&
+           find_other_type(request) < 0;
 }
 
 call_bind_fn *call_half_binder(const struct call_request *request, call_bind_fn *bind)
 {
     bool is_marked = bind == call_bind_attention && node_attribute(request->node, CALL_COMPUTED_IN);
 
-    if (!request->on_device &&
-        (bind == call_bind_rotary || (bind == call_bind_map && looks_at_bits(request->node))))
+    if (!request->on_device && is_taken_as_it_is(request, bind))
         return bind;
     if (!request->on_device || (!is_marked && !call_has_half(request)))
         return NULL;
