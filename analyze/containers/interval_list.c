@@ -14,15 +14,62 @@ static int compare_starts(const void *a, const void *b)
     return (left->start_ns > right->start_ns) - (left->start_ns < right->start_ns);
 }
 
-/* Lanes are in order, so that most often there is nothing to sort. */
+/* Where those from `first` on that are in order end. */
+static size_t find_stretch(const struct interval *items, size_t first, size_t count)
+{
+    size_t end = first + 1;
+
+    while (end < count && items[end].start_ns >= items[end - 1].start_ns)
+        end++;
+    return end < count ? end : count;
+}
+
+/* Merges each two stretches that are in order. Returns how many there were at most. */
+static size_t merge_stretches(const struct interval *from, size_t count, struct interval *into)
+{
+    size_t stretches = 0, at = 0;
+
+    for (size_t first = 0; first < count; stretches += 2) {
+        const size_t middle = find_stretch(from, first, count);
+        const size_t end = middle < count ? find_stretch(from, middle, count) : count;
+        size_t left = first, right = middle;
+
+        while (left < middle && right < end)
+            into[at++] = from[right].start_ns < from[left].start_ns ? from[right++] : from[left++];
+        memcpy(into + at, from + left, (middle - left) * sizeof(*into));
+        at += middle - left;
+        memcpy(into + at, from + right, (end - right) * sizeof(*into));
+        at += end - right;
+        first = end;
+    }
+    return stretches;
+}
+
+/* Lanes are in order, one behind the other: there is little to merge, if anything. */
 static void sort(struct interval_array *list)
 {
-    for (size_t i = 1; i < list->count; i++) {
-        if (list->items[i].start_ns < list->items[i - 1].start_ns) {
-            qsort(list->items, list->count, sizeof(*list->items), compare_starts);
-            return;
-        }
+    const size_t count = list->count;
+    struct interval *items = list->items, *other;
+
+    if (!count || find_stretch(items, 0, count) == count)
+        return;
+    other = malloc(count * sizeof(*other));
+    if (!other) {
+        qsort(items, count, sizeof(*items), compare_starts);
+        return;
     }
+    for (size_t stretches = 3; stretches > 2;) {
+        struct interval *merged = other;
+
+        stretches = merge_stretches(items, count, merged);
+        other = items;
+        items = merged;
+    }
+    if (items != list->items) {
+        memcpy(list->items, items, count * sizeof(*items));
+        other = items;
+    }
+    free(other);
 }
 
 /* The next one in order of starts, behind `count` that are joined; returns how many there are. */

@@ -256,6 +256,40 @@ static void spans_that_are_not_shown_count_only_as_wall(void **state)
     free_answer(&answer);
 }
 
+/* Lanes one behind the other, each in order, and none: as many as there are numbers that lie in some. */
+static void lists_of_lanes_are_joined(void **state)
+{
+    enum { MOST = 700, TIMES = 1000 };
+    static struct interval items[MOST];
+    uint32_t random = 7;
+
+    (void)state;
+    for (size_t count = 0; count < MOST; count++) {
+        struct interval_array list = {items, count, MOST};
+        const uint32_t lane_count = 1 + (uint32_t)count % 9;
+        bool has[TIMES] = {0};
+        double length = 0;
+        int64_t now_ns = 0;
+
+        for (size_t i = 0; i < count; i++) {
+            random = random * 1664525u + 1013904223u;
+            now_ns = (random >> 8) % (count / lane_count + 1) == 0 ? (random >> 16) % 50 : now_ns;
+            items[i] = (struct interval){now_ns, now_ns + (random >> 20) % 4};
+            for (int64_t at = items[i].start_ns; at < items[i].end_ns; at++)
+                has[at] = true;
+            now_ns = (now_ns + (random >> 12) % 3) % (TIMES - 10);
+        }
+        interval_list_join(&list);
+        for (size_t i = 0; i < TIMES; i++) {
+            length += has[i];
+            assert_true(interval_list_has(&list, (int64_t)i) == has[i]);
+        }
+        CHECK_NEAR(interval_list_length(&list), length, 0);
+        for (size_t i = 1; i < list.count; i++)
+            assert_true(list.items[i].start_ns > list.items[i - 1].end_ns);
+    }
+}
+
 static void lists_join_and_compare(void **state)
 {
     struct interval a_items[] = {{50, 60}, {0, 10}, {10, 20}, {55, 58}, {30, 30}, {9, 5}};
@@ -366,6 +400,7 @@ int main(void)
         cmocka_unit_test(phases_of_a_queue_tell_computation),
         cmocka_unit_test(runs_are_the_wall_where_they_count),
         cmocka_unit_test(spans_that_are_not_shown_count_only_as_wall),
+        cmocka_unit_test(lists_of_lanes_are_joined),
         cmocka_unit_test(lists_join_and_compare),
         cmocka_unit_test(labels_become_phases_of_steps),
         cmocka_unit_test(phases_are_known_by_words_of_labels),
