@@ -9,6 +9,26 @@
 
 #include "schema/store/store.h"
 
+/* Where ops are few, and lanes more than the first links of a chain, sums are found in a table that stays in a
+ * cache. */
+enum { TABLE_MAX = 1 << 16, CHAIN_LANES = 3 };
+
+static size_t table_size(const struct scan *scan)
+{
+    return scan->op_count * scan->lane_count;
+}
+
+/* Of flat sessions it counts which sums of an op come first in its chain. */
+static bool wants_table(const struct scan *scan)
+{
+    for (size_t i = 0; i < scan->session_count; i++) {
+        if (scan->sessions[i].flat)
+            return false;
+    }
+    return !scan->without_sums && scan->lane_count > CHAIN_LANES &&
+           scan->op_count <= TABLE_MAX / scan->lane_count;
+}
+
 int scan_prepare(struct scan *scan)
 {
     int64_t *lane_ids = malloc((scan->lane_count ? scan->lane_count : 1) * sizeof(*lane_ids));
@@ -18,6 +38,13 @@ int scan_prepare(struct scan *scan)
     if (!lane_ids || !scan->first_sums) {
         rc = -ENOMEM;
         goto out;
+    }
+    if (wants_table(scan)) {
+        scan->sums_of = malloc((table_size(scan) + 1) * sizeof(*scan->sums_of));
+        if (!scan->sums_of) {
+            rc = -ENOMEM;
+            goto out;
+        }
     }
     scan_restart(scan);
     for (size_t i = 0; i < scan->lane_count; i++)
@@ -50,6 +77,8 @@ void scan_restart(struct scan *scan)
     drop_durations(scan);
     scan->sums.count = 0;
     memset(scan->first_sums, 0xff, scan->op_count * sizeof(*scan->first_sums));
+    if (scan->sums_of)
+        memset(scan->sums_of, 0xff, table_size(scan) * sizeof(*scan->sums_of));
     scan->counted = scan->outside_count = scan->bad_count = scan->unfinished_count = 0;
     scan->summed_ns = 0;
     scan->needs_tree = false;
@@ -69,6 +98,7 @@ void scan_deinit(struct scan *scan)
     drop_durations(scan);
     array_deinit(&scan->sums);
     free(scan->first_sums);
+    free(scan->sums_of);
     id_map_deinit(&scan->op_map);
     id_map_deinit(&scan->lane_map);
 }
@@ -95,16 +125,19 @@ __attribute__((noinline)) static struct scan_sums *find_other_sums(struct scan *
         return NULL;
     }
     scan->first_sums[op] = (uint32_t)(scan->sums.count - 1);
+    if (scan->sums_of)
+        scan->sums_of[op * scan->lane_count + lane] = scan->first_sums[op];
     return &scan->sums.items[scan->sums.count - 1];
 }
 
-/* The sums of an op on a lane, made on their first use. An op has few lanes, and the events of one
+/* The sums of an op on a lane, made on their first use. Mostly an op has few lanes, and the events of one
  * come in a row, or in turn with those of the device: a chain will do whose first two links are
  * lanes that came lately. */
 static inline struct scan_sums *find_sums(struct scan *scan, uint32_t op, uint32_t lane)
 {
     struct scan_sums *const items = scan->sums.items;
-    const uint32_t first = scan->first_sums[op];
+    const uint32_t first =
+        scan->sums_of ? scan->sums_of[op * scan->lane_count + lane] : scan->first_sums[op];
 
     if (first != ID_MAP_NONE && items[first].lane == lane)
         return &items[first];

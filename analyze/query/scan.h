@@ -132,6 +132,8 @@ struct scan {
 
     /* inside */
     struct id_map op_map, lane_map;
+    uint32_t
+        *sums_of; /* by op and lane: places in `sums`, or ID_MAP_NONE; NULL: they are too many */
 };
 
 /** Returns 0 or -ENOMEM; scan_deinit() is right after either. */

@@ -300,14 +300,15 @@ int frames_open(struct frames *frames, int64_t until_ns, struct spans_answer *pa
 
     for (size_t i = 0; i < part->spans.count && rc == 0; i++) {
         struct span *span = &part->spans.items[i];
-        struct frame frame = {.span = *span,
-                              .is_handed = true,
-                              .was_opened = true,
-                              .is_op = part->op_kinds[span->op] == SPAN_OP};
+        struct frame frame;
 
         if (span->frame || span_is_device(part, span) || span->start_ns >= until_ns ||
             span_end_ns(span) <= until_ns)
             continue;
+        frame = (struct frame){.span = *span,
+                               .is_handed = true,
+                               .was_opened = true,
+                               .is_op = part->op_kinds[span->op] == SPAN_OP};
         span->frame = SPAN_FRAME_FIRST;
         if (frames->opened.count == FRAMES_MAX || find_frame(frames, span))
             return SPAN_PARTS_WHOLE;
