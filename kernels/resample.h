@@ -64,12 +64,30 @@ struct kernel_resample {
  *  even). Versions sum f32 in f32, to 1e-6 of the sum of what is added. */
 typedef void resample_fn(void *y, const void *x, const struct kernel_resample *shape);
 
+/* The same for the nearest place, in float32 as those have it who export and run models: 17 by a scale of 1.7f is 10
+ * then, and the place at 10 is meant, though 1.7f is more than 1.7. */
+KERNEL_SHARED double resample_coordinate_f32(const struct kernel_resample_rule *rule, int64_t o)
+{
+    float scale = (float)rule->scale;
+    float whole = (float)o / scale, half = ((float)o + 0.5f) / scale;
+
+    return (double)(rule->transform == RESAMPLE_ASYMMETRIC      ? whole
+                    : rule->transform == RESAMPLE_TF_HALF_PIXEL ? half
+                                                                : half - 0.5f);
+}
+
 /* Where element o of the result lies in the input. */
 KERNEL_SHARED double resample_coordinate(const struct kernel_resample_rule *rule, int64_t o)
 {
     double in = (double)rule->in, out = (double)rule->out, at = (double)o;
     double half = (at + 0.5) / rule->scale - 0.5, exact = rule->scale * in;
+    bool is_exact = rule->out <= (1 << 24); /* o in float32 */
 
+    if (rule->mode == RESAMPLE_NEAREST && is_exact &&
+        (rule->transform == RESAMPLE_ASYMMETRIC || rule->transform == RESAMPLE_HALF_PIXEL ||
+         rule->transform == RESAMPLE_TF_HALF_PIXEL ||
+         (rule->transform == RESAMPLE_PYTORCH_HALF_PIXEL && rule->out > 1)))
+        return resample_coordinate_f32(rule, o);
     switch (rule->transform) {
     case RESAMPLE_ASYMMETRIC:
         return at / rule->scale;
