@@ -5,7 +5,13 @@
 
 #include "kernels/kernels.h"
 
-enum { BLOCK = 8, DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS, PASSES = 3 };
+enum {
+    BLOCK = 8,
+    DIGIT_BITS = 11,
+    DIGITS = 1 << DIGIT_BITS,
+    FEW = 1000, /* boxes */
+    FEW_BITS = 8,
+};
 
 /* Boxes that are kept. */
 struct kept {
@@ -58,21 +64,35 @@ static bool overlaps(const struct box *a, const struct kept *k, int64_t i, doubl
     return (a->area > 0.0 && k->area[i] > 0.0 && all > 0.0 ? shared / all : 0.0) > limit;
 }
 
+typedef double pair __attribute__((vector_size(16), aligned(8), may_alias));
+typedef int64_t pair_mask __attribute__((vector_size(16)));
+
+/* Whether one of a block of boxes shares something with this one: most do not. */
+static bool any_meets(const struct box *a, const struct kept *k, int64_t i)
+{
+    pair top = {a->top, a->top}, left = {a->left, a->left};
+    pair bottom = {a->bottom, a->bottom}, right = {a->right, a->right};
+    pair_mask any = {0};
+
+    for (int64_t j = i; j < i + BLOCK; j += 2)
+        any |= (top < *(const pair *)(k->bottom + j)) & (*(const pair *)(k->top + j) < bottom) &
+               (left < *(const pair *)(k->right + j)) & (*(const pair *)(k->left + j) < right);
+    return (any[0] | any[1]) != 0;
+}
+
 static bool is_free(const struct box *box, const struct kept *k, double limit)
 {
     int64_t i = 0;
 
-    for (; i + BLOCK <= k->count; i += BLOCK) {
-        int any = 0;
+    while (i < k->count) {
+        int64_t end = i + BLOCK < k->count ? i + BLOCK : k->count;
 
-        for (int64_t j = i; j < i + BLOCK; j++)
-            any |= overlaps(box, k, j, limit);
-        if (any)
-            return false;
+        if (limit >= 0.0 && end - i == BLOCK && !any_meets(box, k, i))
+            i = end;
+        for (; i < end; i++)
+            if (overlaps(box, k, i, limit))
+                return false;
     }
-    for (; i < k->count; i++)
-        if (overlaps(box, k, i, limit))
-            return false;
     return true;
 }
 
@@ -87,25 +107,29 @@ static uint32_t rank_of(float score)
     return (uint32_t)INT32_MAX - (uint32_t)bits;
 }
 
-/* By rank, which stands in the upper half; of equal ones in the order in which they are. */
+/* By rank, which stands in the upper half; of equal ones in the order in which they are. Of few the digits are small:
+ * as many counts are looked at for each. */
 static void sort(uint64_t *keys, uint64_t *other, int64_t count)
 {
-    for (int pass = 0; pass < PASSES; pass++) {
-        int shift = 32 + pass * DIGIT_BITS;
-        int64_t places[DIGITS + 1] = {0};
-        uint64_t *swap;
+    uint64_t *from = keys, *to = other;
+    int bits = count <= FEW ? FEW_BITS : DIGIT_BITS, digits = 1 << bits;
 
+    for (int shift = 32; shift < 64; shift += bits) {
+        int64_t places[DIGITS + 1];
+        uint64_t *swap = from;
+
+        memset(places, 0, (size_t)(digits + 1) * sizeof(*places));
         for (int64_t i = 0; i < count; i++)
-            places[(keys[i] >> shift & (DIGITS - 1)) + 1]++;
-        for (int i = 1; i < DIGITS; i++)
+            places[(from[i] >> shift & (uint64_t)(digits - 1)) + 1]++;
+        for (int i = 1; i < digits; i++)
             places[i] += places[i - 1];
         for (int64_t i = 0; i < count; i++)
-            other[places[keys[i] >> shift & (DIGITS - 1)]++] = keys[i];
-        swap = keys;
-        keys = other;
-        other = swap;
+            to[places[from[i] >> shift & (uint64_t)(digits - 1)]++] = from[i];
+        from = to;
+        to = swap;
     }
-    memcpy(other, keys, (size_t)count * sizeof(*keys)); /* after an odd number of passes */
+    if (from != keys)
+        memcpy(keys, from, (size_t)count * sizeof(*keys));
 }
 
 static int64_t find_candidates(uint64_t *keys, const float *scores, const struct kernel_nms *s)

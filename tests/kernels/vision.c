@@ -324,7 +324,7 @@ static void check_nms_boxes(struct test *test, const struct kernel_table *table)
 {
     struct kernel_nms s = {.batch = test_range(test, 0, 2),
                            .classes = test_range(test, 1, 3),
-                           .boxes = test_range(test, 0, test_chance(test, 4) ? 700 : 90),
+                           .boxes = test_range(test, 0, test_chance(test, 4) ? 1500 : 90),
                            .is_center = test_chance(test, 2),
                            .limit = test_range(test, 0, 100),
                            .overlap_max = (float)test_range(test, -1, 10) / 10.0f,
