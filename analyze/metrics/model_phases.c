@@ -54,17 +54,21 @@ struct finding {
     struct interval_array lists[MODEL_PHASES];
 };
 
+/* One that is in several parts counts in the first of them, and takes time in each. */
 static int add_label(struct finding *finding, const struct span *span, enum model_phase phase)
 {
     struct model_phase_times *times = &finding->out->phases[phase];
-    struct interval whole = {span->start_ns, span->start_ns + span->dur_ns};
+    const struct span_time time = span_time_of_part(finding->spans, span);
+    const struct interval here = {time.start_ns, time.end_ns};
     double dur_ns = (double)span->dur_ns;
 
+    if (span->frame == SPAN_FRAME_AGAIN)
+        return array_push(&finding->lists[phase], here);
     times->min_ns = times->calls ? fmin(times->min_ns, dur_ns) : dur_ns;
     times->max_ns = fmax(times->max_ns, dur_ns);
     times->total_ns += dur_ns;
     times->calls++;
-    return array_push(&finding->lists[phase], whole);
+    return array_push(&finding->lists[phase], here);
 }
 
 static int find_labels(struct finding *finding)
@@ -185,18 +189,6 @@ bool model_phases_has_any(const struct spans_answer *spans, const struct query_c
 
         if (op->side == OP_HOST && spans->op_kinds[op->op] == SPAN_LABEL &&
             model_phase_of(spans->ops.items[op->op].name) != MODEL_PHASES)
-            return true;
-    }
-    return false;
-}
-
-bool model_phases_need_all(const struct spans_answer *part)
-{
-    for (size_t i = 0; i < part->spans.count; i++) {
-        const struct span *span = &part->spans.items[i];
-
-        if (span->frame && part->op_kinds[span->op] == SPAN_LABEL &&
-            model_phase_of(part->ops.items[span->op].name) != MODEL_PHASES)
             return true;
     }
     return false;

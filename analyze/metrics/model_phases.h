@@ -35,14 +35,11 @@ struct model_phases {
     bool has_steps, has_phases; /* some of MODEL_STEP; of the others */
 };
 
-/** Look at the labels on threads that are shown. Returns 0 or -ENOMEM. */
+/** Look at the labels on threads that are shown, also those that are in several parts (enum span_frame). Returns 0 or -ENOMEM. */
 int model_phases_find(const struct spans_answer *spans, struct model_phases *out_phases);
 
 /** Whether a session whose ops are those of `spans` has labels for a phase. */
 bool model_phases_has_any(const struct spans_answer *spans, const struct query_cover *cover);
-
-/** Whether a label is a phase that lies in several parts: all of it has to be seen at once. */
-bool model_phases_need_all(const struct spans_answer *part);
 
 /** Add those of another part of the spans (query_span_parts()). */
 void model_phases_add(struct model_phases *into, const struct model_phases *part);

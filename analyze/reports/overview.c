@@ -361,10 +361,8 @@ static int take(void *user, struct spans_answer *spans)
 {
     struct measuring *measuring = user;
     struct model_phases phases;
-    int rc = model_phases_need_all(spans) ? SPAN_PARTS_WHOLE : 0;
+    int rc = overhead_add(&measuring->overhead, spans);
 
-    if (rc == 0)
-        rc = overhead_add(&measuring->overhead, spans);
     if (rc == 0)
         rc = model_phases_find(spans, &phases);
     if (rc == 0) {

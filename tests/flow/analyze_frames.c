@@ -54,7 +54,7 @@ static const struct names {
     const char *all, *half, *type_of_all, *type_of_half;
 } names[SEEDS] = {
     {"all", "half", "label", "label"},
-    {"all", "half", "label", "label"},
+    {"ProfilerStep#1", "half forward", "label", "label"},
     {"ProfilerStep#1", "half", "label", "label"},
     {"all", "all", "label", "label"},
     {"Synchronize", "half", "label", "label"},
