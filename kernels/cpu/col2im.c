@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Columns back to images, in f32: row by row of the window's places, added to rows of the image. */
+/* Columns back to images, in f32. Where places of the window lie side by side each row of the image is added up in
+ * registers; else rows of the window's places are added to rows of the image. */
 #include <string.h>
 
 #include "kernels/cpu/isa.h"
@@ -78,7 +79,105 @@ ISA_BODY void add_images(const struct adding *a, int64_t begin, int64_t end)
     }
 }
 
+/* --- Places side by side. --- */
+
+enum { ROWS = 32 }; /* elements of a window: of more, as many parts of x are far from each other */
+
+static bool is_dense(const struct kernel_window *w)
+{
+    return w->stride[2] == 1 && product(w->kernel) > 1 && product(w->kernel) <= ROWS;
+}
+
+/* The place of which element `k` of the window is at a pixel, along an axis; below 0 where there is none. */
+static int64_t place_at(const struct kernel_window *w, int axis, int64_t pixel, int64_t k)
+{
+    int64_t at = pixel + w->pad_begin[axis] - k * w->dilation[axis];
+
+    if (w->stride[axis] != 1) /* a division takes longer than the rest */
+        at = at % w->stride[axis] == 0 ? at / w->stride[axis] : -1;
+    return at < w->out[axis] ? at : -1;
+}
+
+/* The rows of x that a row of the image is made of, of the first element along a row; how many. */
+static int64_t find_rows(const struct kernel_window *w, const float *x, int64_t d, int64_t h,
+                         const float *rows[ROWS])
+{
+    int64_t out = product(w->out), count = 0;
+
+    for (int64_t i = 0; i < w->kernel[0]; i++)
+        for (int64_t j = 0; j < w->kernel[1]; j++, x += w->kernel[2] * out) {
+            int64_t od = place_at(w, 0, d, i), oh = place_at(w, 1, h, j);
+
+            if (od >= 0 && oh >= 0)
+                rows[count++] = x + (od * w->out[1] + oh) * w->out[2];
+        }
+    return count;
+}
+
+/* Pixels [begin, end) of a row, of which some elements of the window may have no place. */
+static void sum_pixels(float *y, const float *const *rows, int64_t count,
+                       const struct kernel_window *w, int64_t begin, int64_t end)
+{
+    int64_t out = product(w->out);
+
+    for (int64_t i = begin; i < end; i++) {
+        float sum = 0.0f;
+
+        for (int64_t k = 0; k < w->kernel[2]; k++) {
+            int64_t o = place_at(w, 2, i, k);
+
+            for (int64_t r = 0; o >= 0 && r < count; r++)
+                sum += rows[r][k * out + o];
+        }
+        y[i] = sum;
+    }
+}
+
+/* The last pixels that all elements have a place of are added up with some before them. */
+#define SUM_IMAGES(isa)                                                                            \
+    enum { each_##isa = ISA_BYTES_##isa >= 32 ? 8 : 4 };                                           \
+    typedef float some_##isa __attribute__((vector_size(4 * each_##isa), aligned(4), may_alias));  \
+                                                                                                   \
+    ISA_TARGET_##isa static void sum_row_##isa(float *y, const float *const *rows, int64_t count,  \
+                                               const struct kernel_window *w)                      \
+    {                                                                                              \
+        int64_t pad = w->pad_begin[2], reach = (w->kernel[2] - 1) * w->dilation[2] - pad;          \
+        int64_t low = reach > 0 ? reach : 0, last = w->out[2] - pad;                               \
+        int64_t high = last < w->in[2] ? last : w->in[2];                                          \
+        int64_t step = product(w->out) - w->dilation[2];                                           \
+                                                                                                   \
+        if (high - low < each_##isa)                                                               \
+            low = high = w->in[2];                                                                 \
+        for (int64_t i = low; i < high; i += each_##isa) {                                         \
+            int64_t at = i + each_##isa <= high ? i : high - each_##isa;                           \
+            some_##isa sum = {0};                                                                  \
+                                                                                                   \
+            for (int64_t r = 0; r < count; r++)                                                    \
+                for (int64_t k = 0; k < w->kernel[2]; k++)                                         \
+                    sum += *(const some_##isa *)(rows[r] + pad + at + k * step);                   \
+            *(some_##isa *)(y + at) = sum;                                                         \
+        }                                                                                          \
+        sum_pixels(y, rows, count, w, 0, low);                                                     \
+        sum_pixels(y, rows, count, w, high, w->in[2]);                                             \
+    }                                                                                              \
+                                                                                                   \
+    ISA_TARGET_##isa static void sum_images_##isa(void *argument, int64_t begin, int64_t end)      \
+    {                                                                                              \
+        const struct adding *a = argument;                                                         \
+        const struct kernel_window *w = a->window;                                                 \
+        int64_t each = product(w->kernel) * product(w->out);                                       \
+        const float *x = a->x + begin * each, *rows[ROWS];                                         \
+        float *y = a->y + begin * product(w->in);                                                  \
+                                                                                                   \
+        for (; begin < end; begin++, x += each)                                                    \
+            for (int64_t d = 0; d < w->in[0]; d++)                                                 \
+                for (int64_t h = 0; h < w->in[1]; h++, y += w->in[2])                              \
+                    sum_row_##isa(y, rows, find_rows(w, x, d, h, rows), w);                        \
+    }
+
 #define COL2IM(isa)                                                                                \
+    SUM_IMAGES(isa)                                                                                \
+                                                                                                   \
     ISA_TARGET_##isa static void add_images_##isa(void *argument, int64_t begin, int64_t end)      \
     {                                                                                              \
         add_images(argument, begin, end);                                                          \
@@ -89,7 +188,8 @@ ISA_BODY void add_images(const struct adding *a, int64_t begin, int64_t end)
         struct adding a = {y, x, &shape->window};                                                  \
                                                                                                    \
         if (shape->dtype == KERNEL_F32)                                                            \
-            team_for(shape->images, 1, add_images_##isa, &a);                                      \
+            team_for(shape->images, 1, is_dense(a.window) ? sum_images_##isa : add_images_##isa,   \
+                     &a);                                                                          \
         else                                                                                       \
             col2im_ref(y, x, shape);                                                               \
     }
