@@ -22,6 +22,7 @@ enum kernel_map {
     MAP_ATANH,
     MAP_CEIL,
     MAP_CELU, /* max(0, x) + min(0, a * (exp(x / a) - 1)) */
+    MAP_CLIP, /* min(max(x, a), b) */
     MAP_COS,
     MAP_COSH,
     MAP_ELU, /* x < 0 ? a * (exp(x) - 1) : x */
@@ -67,7 +68,7 @@ struct kernel_map_args {
 
 /** y[i] = op(x[i]). y may be x where both have the same type. The reference computes in f64 and
  *  rounds once; the versions agree with it to 2e-6 of the largest of |y|, |x|, |a|, |b| and 1;
- *  MAP_ERF and MAP_EXP to 2e-6 of |y|, MAP_SIN and MAP_COS to 2e-6; MAP_ABS, MAP_CEIL, MAP_FLOOR, MAP_NEG, MAP_RELU,
+ *  MAP_ERF and MAP_EXP to 2e-6 of |y|, MAP_SIN and MAP_COS to 2e-6; MAP_ABS, MAP_CEIL, MAP_CLIP, MAP_FLOOR, MAP_NEG, MAP_RELU,
  *  MAP_RECIPROCAL, MAP_ROUND, MAP_SIGN, MAP_SQRT and MAP_THRESHOLDED_RELU exactly. Of f64 MAP_EXP, MAP_LOG, MAP_SIGMOID and
  *  MAP_TANH agree to 2e-15 of |y| and 1e-300, MAP_GELU_TANH to 2e-15 of |x|, MAP_SIN and MAP_COS to 1e-15, the others
  *  exactly. NaN stays NaN. */

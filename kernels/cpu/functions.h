@@ -17,6 +17,7 @@
     X(CELU, celu, isa)                                                                             \
     X(ELU, elu, isa)                                                                               \
     X(CEIL, ceil, isa)                                                                             \
+    X(CLIP, clip, isa)                                                                             \
     X(ERF, erf, isa)                                                                               \
     X(EXP, exp, isa)                                                                               \
     X(FLOOR, floor, isa)                                                                           \
@@ -54,6 +55,12 @@ ISA_BODY float map_elu(float x, float a, float b)
 ISA_BODY float map_ceil(float x, float a, float b)
 {
     return ceilf(x);
+}
+
+ISA_BODY float map_clip(float x, float a, float b)
+{
+    x = x < a ? a : x;
+    return x > b ? b : x;
 }
 
 ISA_BODY float map_floor(float x, float a, float b)

@@ -19,7 +19,7 @@ struct map {
     float *y;
     const float *x;
     float a, b;
-    double bias, limit;   /* of Shrink */
+    double bias, limit;   /* of Shrink; as they are, a and b */
     uint16_t plus, minus; /* infinities that count, in half precision */
 };
 
@@ -127,6 +127,12 @@ ISA_BODY uint16_t sign_of_half(uint16_t x, uint16_t infinite, uint16_t one)
 
     y = size == 0 ? x : y;
     return size > infinite ? x : y;
+}
+
+ISA_BODY double clipped(double x, double low, double high)
+{
+    x = x < low ? low : x;
+    return x > high ? high : x;
 }
 
 ISA_BODY double sign_of(double x)
@@ -273,6 +279,7 @@ static bool fill_table(uint8_t *table, size_t count, const struct kernel_map_arg
     MAP_FUNCTIONS(MAP, isa)                                                                        \
     MAP_F64(abs, __builtin_fabs(x[i]), isa)                                                        \
     MAP_F64(ceil, __builtin_ceil(x[i]), isa)                                                       \
+    MAP_F64(clip, clipped(x[i], bias, limit), isa)                                                 \
     MAP_F64(exp, math_f64_exp(x[i]), isa)                                                          \
     MAP_F64(floor, __builtin_floor(x[i]), isa)                                                     \
     MAP_F64(gelu_tanh, math_f64_gelu_tanh(x[i]), isa)                                              \
@@ -298,6 +305,7 @@ static bool fill_table(uint8_t *table, size_t count, const struct kernel_map_arg
                             [MAP_SINH] = sinh_part_##isa, [MAP_TAN] = tangent_part_##isa},         \
             [KERNEL_F64] = {[MAP_ABS] = f64_abs_part_##isa,                                        \
                             [MAP_CEIL] = f64_ceil_part_##isa,                                      \
+                            [MAP_CLIP] = f64_clip_part_##isa,                                      \
                             [MAP_COS] = f64_cosine_part_##isa,                                     \
                             [MAP_EXP] = f64_exp_part_##isa,                                        \
                             [MAP_FLOOR] = f64_floor_part_##isa,                                    \

@@ -83,6 +83,9 @@ static __device__ R map_real(int op, R x, R a, R b)
     switch (op) {
     case MAP_CELU:
         return x > R(0) ? x : a * expm1(x / a);
+    case MAP_CLIP:
+        x = x < a ? a : x;
+        return x > b ? b : x;
     case MAP_ELU:
         return x < R(0) ? a * expm1(x) : x;
     case MAP_GELU:

@@ -97,6 +97,9 @@ static double map_real(double x, const struct kernel_map_args *args)
         return x < 0.0 ? a * expm1(x) : x;
     case MAP_GELU:
         return 0.5 * x * (1.0 + erf(x * 0.70710678118654752440));
+    case MAP_CLIP:
+        x = x < a ? a : x;
+        return x > b ? b : x;
     case MAP_GELU_TANH:
         return gelu_tanh(x);
     case MAP_HARD_SIGMOID:

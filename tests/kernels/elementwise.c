@@ -27,9 +27,9 @@ static enum kernel_dtype random_dtype(struct test *test)
 /* Functions that versions compute as the reference does, rounding included. */
 static bool is_exact(enum kernel_map op)
 {
-    return op == MAP_ABS || op == MAP_CEIL || op == MAP_FLOOR || op == MAP_NEG || op == MAP_RELU ||
-           op == MAP_RECIPROCAL || op == MAP_ROUND || op == MAP_SIGN || op == MAP_SQRT ||
-           op == MAP_THRESHOLDED_RELU;
+    return op == MAP_ABS || op == MAP_CEIL || op == MAP_CLIP || op == MAP_FLOOR || op == MAP_NEG ||
+           op == MAP_RELU || op == MAP_RECIPROCAL || op == MAP_ROUND || op == MAP_SIGN ||
+           op == MAP_SQRT || op == MAP_THRESHOLDED_RELU;
 }
 
 /* The others: relative to the result, or to the largest of result, operand and 1. */

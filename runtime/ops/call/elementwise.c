@@ -12,6 +12,7 @@ struct map_params {
     map_fn *fn;
     size_t count;
     struct kernel_map_args args;
+    bool has_low, has_high; /* Clip: in inputs 1 and 2 */
 };
 
 static int run_map(const struct call *call)
@@ -505,6 +506,36 @@ static int bind_clip_attributes(const struct call_request *request, struct call 
     return rc;
 }
 
+/* Of float64 in one go. */
+static int run_clip_f64(const struct call *call)
+{
+    const struct map_params *p = call->params;
+    struct kernel_map_args args = p->args;
+
+    args.a = p->has_low ? *(const double *)call->inputs[1] : args.a;
+    args.b = p->has_high ? *(const double *)call->inputs[2] : args.b;
+    p->fn(call->outputs[0], call->inputs[0], p->count, &args);
+    return 0;
+}
+
+static int bind_clip_f64(const struct call_request *request, struct call *call)
+{
+    struct map_params *p;
+    int rc = call_params(request, call, sizeof(*p));
+
+    if (rc < 0)
+        return rc;
+    p = call->params;
+    p->args = (struct kernel_map_args){MAP_CLIP, KERNEL_F64, -(double)INFINITY, (double)INFINITY};
+    p->fn = request->kernels->map.fn;
+    p->count = (size_t)shape_elements(&request->inputs[0].shape);
+    p->has_low = call_input(request, 1) != NULL;
+    p->has_high = call_input(request, 2) != NULL;
+    call->version = request->kernels->map.version;
+    call->run = run_clip_f64;
+    return 0;
+}
+
 /* min and max as inputs, whose content is read on each run. */
 int call_bind_clip_any(const struct call_request *request, struct call *call)
 {
@@ -524,6 +555,8 @@ int call_bind_clip_any(const struct call_request *request, struct call *call)
                                        request->inputs[i].dtype != request->inputs[0].dtype))
             return call_refuse(request, -EINVAL, "%s is not one number of the input's type",
                                i == 1 ? "min" : "max");
+    if (request->inputs[0].dtype == DTYPE_F64 && !request->on_device)
+        return bind_clip_f64(request, call);
     rc = begin_zip(request, call, 2, &p);
     if (rc == 0 && call_input(request, 1))
         rc = add_zip(request, p, ZIP_MAX, 0, 1, y->rank - request->inputs[1].shape.rank);
