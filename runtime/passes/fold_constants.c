@@ -73,12 +73,14 @@ static void replace(struct node *node, struct tensor_view *outputs)
     }
 }
 
-/* One output, or the parts of a Split, which exporters write of projections that share a matrix. */
+/* One output, or the parts of a Split, which exporters write of projections that share a matrix, or what a
+ * BatchNormalization that trains makes of weights, which are standardised so. */
 static bool can_fold(const struct node *node)
 {
-    bool is_split = node->domain[0] == '\0' && strcmp(node->op_type, "Split") == 0;
+    bool has_parts = node->domain[0] == '\0' && (strcmp(node->op_type, "Split") == 0 ||
+                                                 strcmp(node->op_type, "BatchNormalization") == 0);
 
-    if (node->output_count != 1 && (!is_split || !inputs_are_constant(node)))
+    if (node->output_count != 1 && (!has_parts || !inputs_are_constant(node)))
         return false;
     for (uint32_t i = 0; i < node->output_count; i++) {
         if (!node->outputs[i])
