@@ -50,9 +50,9 @@ static void constants_are_computed_once(void **state)
     build_node(graph, "Split", "long; n:i64=2,4", "", "few;many");
     build_node(graph, "BatchNormalization", /* as standardised weights are written */
                "w:f32 1,2,3=1,2,3,4,5,9; s:f32=1,2; b:f32=0,0; m:f32=0,0; v:f32=1,1",
-               "training_mode=1", "n;mean;variance");
+               "training_mode=1", "even;mean;variance");
     build_node(graph, "MatMul", "x:f32 3,2; few", "", "p");
-    build_node(graph, "Add", "p;n", "", "y");
+    build_node(graph, "Add", "p;even", "", "y");
     build_output(graph, "y");
     build_infer(graph);
     assert_int_equal(apply(graph, fold_constants, 0), 3);
