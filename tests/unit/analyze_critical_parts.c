@@ -14,8 +14,10 @@
 #include "tests/support/stream_scene.h"
 #include "tests/support/temp.h"
 
-enum { SEEDS = 24, PART = 60, KEPT_PER_EVENT = 32 };
+enum { SEEDS = 24, LEAST_PART = 30, PART_WIDTHS = 60, KEPT_PER_EVENT = 32 };
 
+/* About so many spans are in a part. */
+static size_t part_spans;
 /* How recordings are cut in which something always runs. */
 static enum span_cuts cuts;
 /* Gaps can be told where paths cannot: where an op has begun behind a pause when a part ends. */
@@ -148,7 +150,7 @@ static void predict_whole(struct told *told, struct critical_path *path)
 static void tell_parts(struct store *store, struct critical_window window, struct told *out_told)
 {
     const struct span_parts to = {
-        out_told, begin, take, false, PART, gaps_alone ? SPAN_FRAMES_LEAVES : SPAN_FRAMES_OPS,
+        out_told, begin, take, false, part_spans, gaps_alone ? SPAN_FRAMES_LEAVES : SPAN_FRAMES_OPS,
         cuts};
     struct spans_answer answer;
     struct diag diag = {0};
@@ -230,6 +232,7 @@ static struct tally try_seeds(const struct stream_scene *like)
 
         *scene = *like;
         scene->seed = seed * 2654435761u + 88172645463325252u;
+        part_spans = LEAST_PART + (size_t)(seed * 11 % PART_WIDTHS);
         stream_scene_fill(scene);
         stream_scene_store(path, scene);
         store = store_support_open(path, STORE_READ);
