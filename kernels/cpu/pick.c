@@ -232,6 +232,49 @@ static int64_t number_groups(struct sorting *s, bool is_sorted)
     return groups;
 }
 
+/* Slices as numbers of the same order, the distances of their elements from the lowest one beside each other, the first in
+ * the highest bits; false where that takes more than 64. */
+static __attribute__((noinline)) bool make_slice_keys(int64_t *keys, const void *x,
+                                                      const struct kernel_unique *s, key_fn *key)
+{
+    int64_t elements = s->outer * s->inner, low = key(x, 0), high = low;
+    int bits = 1;
+
+    for (int64_t i = 0; i < s->axis * elements; i++) {
+        int64_t here = key(x, i);
+
+        if (here >= low && here <= high && i > 0)
+            continue;
+        low = here < low ? here : low;
+        high = here > high ? here : high;
+        bits = 64 - __builtin_clzll(((uint64_t)high - (uint64_t)low) | 1);
+        if (elements > 64 / bits)
+            return false;
+    }
+    for (int64_t a = 0; a < s->axis; a++) {
+        uint64_t number = 0;
+
+        for (int64_t o = 0; o < s->outer; o++)
+            for (int64_t i = 0; i < s->inner; i++)
+                number = number << (bits % 64) |
+                         ((uint64_t)key(x, (o * s->axis + a) * s->inner + i) - (uint64_t)low);
+        keys[a] = (int64_t)(number ^ (uint64_t)INT64_MIN);
+    }
+    return true;
+}
+
+/* Slice `from` of x becomes slice `to` of y. */
+static __attribute__((noinline)) void copy_slice(const struct kernel_unique_outputs *outputs,
+                                                 int64_t to, const void *x, int64_t from,
+                                                 const struct kernel_unique *s)
+{
+    size_t bytes = (size_t)s->inner * kernel_dtype_bytes(s->dtype);
+
+    for (int64_t o = 0; o < s->outer; o++)
+        memcpy((char *)outputs->y + (size_t)(o * outputs->count + to) * bytes,
+               (const char *)x + (size_t)(o * s->axis + from) * bytes, bytes);
+}
+
 int64_t unique_portable(const struct kernel_unique_outputs *outputs, const void *x, void *scratch,
                         const struct kernel_unique *shape)
 {
@@ -239,15 +282,18 @@ int64_t unique_portable(const struct kernel_unique_outputs *outputs, const void 
         [KERNEL_F32] = order_key_f32, [KERNEL_F64] = order_key_f64, [KERNEL_I32] = order_key_i32,
         [KERNEL_I64] = order_key_i64, [KERNEL_I8] = order_key_i8,   [KERNEL_U8] = order_key_u8};
     int64_t count = shape->axis, groups, group = -1, *all = scratch;
+    int64_t elements = shape->outer * shape->inner;
     size_t bytes = kernel_dtype_bytes(shape->dtype);
     struct sorting s;
     key_fn *key = keys[shape->dtype];
 
-    if (!key || shape->outer != 1 || shape->inner != 1 || count == 0)
-        return unique_ref(outputs, x, scratch, shape);
     s = (struct sorting){count, all, all + count, all + 2 * count};
-    for (int64_t i = 0; i < count; i++)
-        s.keys[i] = key(x, i);
+    if (!key || count == 0 || elements == 0 ||
+        (elements > 1 && !make_slice_keys(s.keys, x, shape, key)))
+        return unique_ref(outputs, x, scratch, shape);
+    if (elements == 1)
+        for (int64_t i = 0; i < count; i++)
+            s.keys[i] = key(x, i);
     if (!sort_by_counts(&s)) {
         if (count >= MANY)
             sort_by_digits(&s);
@@ -262,9 +308,11 @@ int64_t unique_portable(const struct kernel_unique_outputs *outputs, const void 
 
         if (s.room[place] >= 0) {
             group = s.room[place];
-            if (outputs->y)
+            if (outputs->y && elements == 1)
                 memcpy((char *)outputs->y + (size_t)group * bytes,
                        (const char *)x + (size_t)place * bytes, bytes);
+            else if (outputs->y)
+                copy_slice(outputs, group, x, place, shape);
             if (outputs->first)
                 outputs->first[group] = place;
             if (outputs->counts)

@@ -548,21 +548,23 @@ static void *few_numbers(struct test *test, enum kernel_dtype dtype, size_t coun
     return x;
 }
 
-/* Elements of every type, as the reference has them. */
+/* Slices of every type, as the reference has them. */
 static void check_unique_types(struct test *test, const struct kernel_table *table)
 {
     struct kernel_unique s = {.dtype = (enum kernel_dtype)test_range(test, 0, KERNEL_DTYPES - 1),
-                              .outer = 1,
+                              .outer = test_range(test, 1, 2),
                               .axis = test_range(test, 1, 300),
-                              .inner = 1,
+                              .inner = test_range(test, 1, test_chance(test, 3) ? 9 : 2),
                               .is_sorted = test_chance(test, 2)};
-    size_t count = (size_t)s.axis, bytes = kernel_dtype_bytes(s.dtype);
-    void *x = few_numbers(test, s.dtype, count);
+    size_t count = (size_t)s.axis, slice = (size_t)(s.outer * s.inner);
+    size_t bytes = slice * kernel_dtype_bytes(s.dtype);
+    void *x = few_numbers(test, s.dtype, slice * count);
     void *scratch = test_output(test, kernel_unique_room(&s));
     struct kernel_unique_outputs out[2];
     int64_t groups = unique_ref(NULL, x, scratch, &s);
 
-    test_describe(test, "%lld of type %d, sorted %d", (long long)s.axis, (int)s.dtype, s.is_sorted);
+    test_describe(test, "%lldx%lldx%lld of type %d, sorted %d", (long long)s.outer,
+                  (long long)s.axis, (long long)s.inner, (int)s.dtype, s.is_sorted);
     for (int i = 0; i < 2; i++)
         out[i] = (struct kernel_unique_outputs){
             test_output(test, (size_t)groups * bytes), test_output(test, (size_t)groups * 8),
