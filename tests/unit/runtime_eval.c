@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "runtime/ops/call/call.h"
 #include "runtime/ops/eval.h"
 #include "tests/support/check.h"
 #include "tests/support/graph_build.h"
@@ -83,6 +84,55 @@ static void convolutions_are_the_same(void **state)
         compare(1 + i % 2);
 }
 
+/* A residual is added also where weights are computed in each run, by a kernel that lays them out. */
+static void computed_weights_take_a_residual(void **state)
+{
+    static const int64_t x[] = {1, 16, 20, 20}, w[] = {16, 16, 3, 3}, b[] = {16};
+    struct graph *graph = build_graph(17);
+    struct node *node =
+        build_node(graph, "Conv", "x:f32; w:f32; b:f32; r:f32", "pads=[1,1,1,1]", "y");
+    struct tensor_view inputs[] = {make_view(4, x, true), make_view(4, w, true),
+                                   make_view(1, b, true), make_view(4, x, true)};
+    struct tensor_view wanted = make_view(4, x, false), got = make_view(4, x, false), types[4];
+    const void *in[4];
+    void *out[] = {got.data};
+    struct kernel_table kernels;
+    struct diag diag = {0};
+    struct call_request request = {.kernels = &kernels,
+                                   .graph = graph,
+                                   .node = node,
+                                   .inputs = types,
+                                   .outputs = &got,
+                                   .diag = &diag};
+    struct call call = {0};
+
+    node->fused = (struct fused){.activation = ACTIVATION_RELU, .residual_input = 3};
+    CHECK_OK(eval_node(graph, node, inputs, &wanted, &diag));
+    kernel_table_init(&kernels, kernel_best_level());
+    for (int i = 0; i < 4; i++) {
+        types[i] = inputs[i];
+        types[i].data = NULL;
+        in[i] = inputs[i].data;
+    }
+    CHECK_OK(call_bind_any(&request, call_bind, &call));
+    assert_string_not_equal(call.version, "ref");
+    call.workspace = graph_alloc_data(call.workspace_bytes);
+    call.inputs = in;
+    call.outputs = out;
+    for (int run = 0; run < 2; run++) {
+        CHECK_OK(call_run(&call));
+        for (int64_t i = 0; i < shape_elements(&got.shape); i++)
+            CHECK_NEAR(((float *)got.data)[i], ((float *)wanted.data)[i], 1e-4);
+    }
+    free(call.workspace);
+    call_deinit(&call);
+    for (int i = 0; i < 4; i++)
+        free(inputs[i].data);
+    free(wanted.data);
+    free(got.data);
+    graph_destroy(&graph);
+}
+
 /* Refused with the same words, prepared or not. */
 static void what_does_not_fit_is_refused(void **state)
 {
@@ -107,6 +157,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convolutions_are_the_same),
+        cmocka_unit_test(computed_weights_take_a_residual),
         cmocka_unit_test(what_does_not_fit_is_refused),
     };
 

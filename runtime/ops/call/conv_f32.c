@@ -12,6 +12,7 @@ struct conv_params {
     int residual_input;
     bool has_bias;
     char version[KERNEL_CONV_VERSION_BYTES]; /* of the plan that is made at each run */
+    size_t added_bytes; /* of a residual, for that plan: it is added to what is there */
     struct kernel_conv shape;
 };
 
@@ -28,10 +29,13 @@ static int run_conv(const struct call *call)
 static int run_conv_anew(const struct call *call)
 {
     const struct conv_params *p = call->params;
+    bool adds = p->residual_input >= 0;
     struct kernel_conv_plan *plan = NULL;
-    int rc = kernel_conv_plan_create(
-        &p->shape, call->inputs[1], p->has_bias ? call->inputs[2] : NULL, false, p->version, &plan);
+    int rc = kernel_conv_plan_create(&p->shape, call->inputs[1],
+                                     p->has_bias ? call->inputs[2] : NULL, adds, p->version, &plan);
 
+    if (rc == 0 && adds && call->outputs[0] != call->inputs[p->residual_input])
+        memcpy(call->outputs[0], call->inputs[p->residual_input], p->added_bytes);
     if (rc == 0)
         rc = kernel_conv_plan_run(plan, call->outputs[0], call->inputs[0], call->workspace);
     kernel_conv_plan_destroy(&plan);
@@ -71,9 +75,10 @@ static int choose_anew(const struct call_request *request, struct conv_params *p
     struct kernel_conv_versions versions;
     struct kernel_conv_plan *plan = NULL;
     void *weights, *bias;
+    bool adds = p->residual_input >= 0;
     int i = 0, rc;
 
-    if (kernel_conv_plan_list(&p->shape, p->has_bias, false, false, &versions) < 0)
+    if (kernel_conv_plan_list(&p->shape, p->has_bias, adds, false, &versions) < 0)
         return 1;
     while (i < versions.count &&
            (!versions.items[i].is_reproducible || versions.items[i].is_reference))
@@ -85,7 +90,7 @@ static int choose_anew(const struct call_request *request, struct conv_params *p
     bias = p->has_bias ? calloc(1, (size_t)shape_bytes(&request->inputs[2].shape, DTYPE_F32) + 1)
                        : NULL;
     rc = weights && (bias || !p->has_bias)
-             ? kernel_conv_plan_create(&p->shape, weights, bias, false, p->version, &plan)
+             ? kernel_conv_plan_create(&p->shape, weights, bias, adds, p->version, &plan)
              : -ENOMEM;
     if (rc == 0)
         *out_workspace = kernel_conv_plan_info(plan).workspace_bytes;
@@ -135,9 +140,10 @@ int call_bind_conv(const struct call_request *request, struct call *call)
     call->version = request->kernels->conv_f32.version;
     call->run = run_conv;
     if (request->on_device || request->kernels->level == KERNEL_LEVEL_REF ||
-        p->residual_input >= 0 || request->inputs[1].data ||
-        is_unfolded(request->node->inputs[1]) || !call_is_large_conv(request))
+        request->inputs[1].data || is_unfolded(request->node->inputs[1]) ||
+        !call_is_large_conv(request))
         return 0;
+    p->added_bytes = (size_t)shape_bytes(&request->outputs[0].shape, DTYPE_F32);
     rc = choose_anew(request, p, &call->workspace_bytes);
     if (rc == 0) {
         call->version = p->version;
