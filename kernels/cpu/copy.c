@@ -514,12 +514,42 @@ static void copy_part(void *argument, int64_t begin, int64_t end)
     }
 }
 
+/* What lies behind each other again and again: all but the first of them. */
+struct again {
+    char *y;
+    size_t bytes;
+};
+
+static void copy_again(void *argument, int64_t begin, int64_t end)
+{
+    const struct again *a = argument;
+
+    for (int64_t i = begin + 1; i <= end; i++)
+        memcpy(a->y + (size_t)i * a->bytes, a->y, a->bytes);
+}
+
+/* Bytes that the outermost axis repeats, many runs of them, which stay in a cache; 0 where it does not. */
+static int64_t repeated_bytes(const struct kernel_copy *s)
+{
+    enum { MOST = 1 << 15 };
+    int64_t inner = 1;
+
+    for (int i = s->rank - 1; i > 0; i--) {
+        if (s->y_stride[i] != inner)
+            return 0;
+        inner *= s->dims[i];
+    }
+    if (s->rank < 3 || s->dims[0] == 1 || s->x_stride[0] != 0 || s->y_stride[0] != inner)
+        return 0;
+    return inner * (int64_t)s->element_bytes <= MOST ? inner * (int64_t)s->element_bytes : 0;
+}
+
 static void copy_by(void *y, const void *x, const struct kernel_copy *shape, runs_fn *const *weave,
                     runs_fn *const *part_of)
 {
     struct kernel_copy sorted = *shape;
     struct copy c = {.y = y, .x = x, .weave = weave, .part = part_of};
-    int64_t outer = 1, inner;
+    int64_t outer = 1, inner, times = 1, block;
 
     for (int i = 0; i < shape->rank; i++)
         if (shape->dims[i] == 0)
@@ -527,6 +557,11 @@ static void copy_by(void *y, const void *x, const struct kernel_copy *shape, run
     sort_axes(&sorted);
     join_axes(&sorted, &c.shape);
     join_elements(&c);
+    block = repeated_bytes(&c.shape);
+    if (block > 0) {
+        times = c.shape.dims[0];
+        c.shape.dims[0] = 1;
+    }
     inner = (int64_t)c.shape.element_bytes;
     c.inner_axes = find_transposition(&c.shape);
     if (c.inner_axes == 1)
@@ -538,6 +573,8 @@ static void copy_by(void *y, const void *x, const struct kernel_copy *shape, run
             inner *= c.shape.dims[i];
     }
     team_for(outer, GRAIN_BYTES / inner + 1, copy_part, &c);
+    if (block > 0)
+        team_for(times - 1, GRAIN_BYTES / block + 1, copy_again, &(struct again){y, (size_t)block});
 }
 
 #define WEAVE(bytes, type, isa)                                                                    \
