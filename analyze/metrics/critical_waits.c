@@ -369,10 +369,10 @@ static int add_issued_of(const struct cutter *cutter, uint32_t lane, size_t *op,
     int rc = 0;
 
     while (rc == 0) {
-        const struct issued_op *ops = &waits->issued.items[*op];
-        const struct stream_wait *asked = &waits->waits.items[*wait];
-        const bool has_op = *op < waits->issued.count && ops->lane == lane;
-        const bool has_wait = *wait < waits->waits.count && asked->lane == lane;
+        const struct issued_op *ops = *op < waits->issued.count ? &waits->issued.items[*op] : NULL;
+        const struct stream_wait *asked =
+            *wait < waits->waits.count ? &waits->waits.items[*wait] : NULL;
+        const bool has_op = ops && ops->lane == lane, has_wait = asked && asked->lane == lane;
 
         if (has_op && (!has_wait || stream_waits_compare_times(asked->issued, ops->issued) >= 0)) {
             rc = add_issued(cutter, lane, ops->issued.asked_ns, cutter->piece_of_op[ops->span]);
