@@ -44,11 +44,11 @@ int body_calls_create(uint32_t count, struct body_calls **out_calls)
     return 0;
 }
 
-static void unbind(struct kept *kept, uint32_t output_count)
+static void unbind(struct kept *kept)
 {
     free(kept->call.workspace);
     call_deinit(&kept->call);
-    for (uint32_t i = 0; kept->lent && i < output_count; i++) {
+    for (uint32_t i = 0; kept->lent && i < kept->output_count; i++) {
         free(kept->lent[i]);
         kept->lent[i] = NULL;
     }
@@ -63,7 +63,7 @@ void body_calls_destroy(struct body_calls **calls_ptr)
 
     *calls_ptr = NULL;
     for (uint32_t i = 0; calls && i < calls->count; i++) {
-        unbind(&calls->items[i], calls->items[i].output_count);
+        unbind(&calls->items[i]);
         free(calls->items[i].lent);
         free(calls->items[i].views);
         free(calls->items[i].inputs);
@@ -123,7 +123,7 @@ static int bind(struct kept *kept, const struct graph *body, const struct node *
 
     if (rc < 0)
         return rc;
-    unbind(kept, node->output_count);
+    unbind(kept);
     for (uint32_t i = 0; i < node->input_count; i++) {
         kept->views[i] = inputs[i];
         kept->views[i].data = is_fixed[i] ? inputs[i].data : NULL;
@@ -142,7 +142,7 @@ static int bind(struct kept *kept, const struct graph *body, const struct node *
     kept->is_bound = rc == 0;
     kept->is_refused = rc < 0 && rc != -ENOMEM;
     if (rc < 0)
-        unbind(kept, node->output_count);
+        unbind(kept);
     return kept->is_refused ? 1 : rc;
 }
 
