@@ -20,7 +20,7 @@ static bool pays(const struct graph *graph, const struct shape_part *part)
     for (uint32_t i = 0; i < graph->node_count && operations < OPERATIONS_MIN; i++) {
         int64_t own = part->nodes[i] ? op_cost_computation(graph->nodes[i]) : 0;
 
-        operations += own > 0 && own < OPERATIONS_MIN ? own : own > 0 ? OPERATIONS_MIN : 0;
+        operations += own < 0 ? 0 : own < OPERATIONS_MIN ? own : OPERATIONS_MIN;
     }
     return operations >= OPERATIONS_MIN;
 }
@@ -52,11 +52,10 @@ static int take_outputs(const struct exec *exec, const struct shape_part *part)
         struct tensor_view view;
 
         rc = exec_output(exec, i, &view);
-        taken[i] = rc == 0 ? graph_alloc_data(bytes) : NULL;
-        if (taken[i])
-            memcpy(taken[i], view.data, bytes);
-        else
+        if (rc == 0 && !(taken[i] = graph_alloc_data(bytes)))
             rc = -ENOMEM;
+        if (rc == 0)
+            memcpy(taken[i], view.data, bytes);
     }
     for (uint32_t i = 0; taken && i < part->wanted_count; i++) {
         if (rc == 0)
