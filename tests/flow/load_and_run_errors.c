@@ -198,16 +198,6 @@ static void test_data_that_is_not_there(void **state)
     free(path);
 }
 
-static int begin(void **state)
-{
-    const int rc = model_scene_begin(state);
-    struct onnx_sample sample;
-
-    onnx_sample_init(&sample);
-    model_scene_write_sample("good.onnx", &sample);
-    return rc;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -222,5 +212,5 @@ int main(void)
         cmocka_unit_test(test_data_that_is_not_there),
     };
 
-    return cmocka_run_group_tests(tests, begin, model_scene_end);
+    return cmocka_run_group_tests(tests, model_scene_begin_good, model_scene_end);
 }

@@ -7,7 +7,6 @@
 #include "base/exit_status.h"
 #include "tests/support/check.h"
 #include "tests/support/model_scene.h"
-#include "tests/support/onnx_sample.h"
 #include "tests/support/place.h"
 #include "tests/support/temp.h"
 
@@ -267,16 +266,6 @@ static void differences_may_be_reported_only(void **state)
     free(model);
 }
 
-static int begin(void **state)
-{
-    const int rc = model_scene_begin(state);
-    struct onnx_sample sample;
-
-    onnx_sample_init(&sample);
-    model_scene_write_sample("good.onnx", &sample);
-    return rc;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -296,5 +285,5 @@ int main(void)
         cmocka_unit_test(differences_may_be_reported_only),
     };
 
-    return cmocka_run_group_tests(tests, begin, model_scene_end);
+    return cmocka_run_group_tests(tests, model_scene_begin_good, model_scene_end);
 }

@@ -82,3 +82,13 @@ void model_scene_write_sample(const char *name, const struct onnx_sample *sample
 
     write_bytes(name, bytes, size);
 }
+
+int model_scene_begin_good(void **state)
+{
+    const int rc = model_scene_begin(state);
+    struct onnx_sample sample;
+
+    onnx_sample_init(&sample);
+    model_scene_write_sample("good.onnx", &sample);
+    return rc;
+}

@@ -32,6 +32,9 @@ extern struct model_scene model_scene;
 int model_scene_begin(void **state);
 int model_scene_end(void **state);
 
+/** The same as model_scene_begin(), with the model of onnx_sample.h as good.onnx. */
+int model_scene_begin_good(void **state);
+
 /** Runs it in the folder, with further variables (NULL: with OPTRACE_DISABLE=1). Give the result to
  *  child_result_deinit() or model_scene_expect(). */
 struct child_result model_scene_run(const char *const *environment,
