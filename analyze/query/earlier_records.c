@@ -144,7 +144,7 @@ static int archive_add(struct record_archive *archive, const struct spans_answer
     return 0;
 }
 
-/* Takes out the record that a wait is for, which names it from then on. */
+/* find_record(), of those that are packed. */
 static bool archive_find(struct record_archive *archive, const struct spans_answer *answer,
                          const struct launch_key *key, struct span *out_span)
 {

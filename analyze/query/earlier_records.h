@@ -36,7 +36,8 @@ struct earlier_records {
         first[KEY_KINDS]; /* the least there was; the greatest there can be without one */
 };
 
-/** Of an answer that has ops; the last `kept_least` records are kept as they are, 0: as many as is best. Returns 0 or -ENOMEM; earlier_records_deinit() is right after either. */
+/** Of an answer that has ops; the last `kept_least` records are kept as they are, 0: as many as is best.
+ *  Returns 0 or -ENOMEM; earlier_records_deinit() is right after either. */
 int earlier_records_init(struct earlier_records *records, const struct spans_answer *answer,
                          size_t kept_least);
 void earlier_records_deinit(struct earlier_records *records);
